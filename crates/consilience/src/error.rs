@@ -1,0 +1,180 @@
+//! What can go wrong, with the place, the value and what to do about it.
+
+use std::fmt;
+
+/// The result of everything in this crate that can fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An error of the library: bad data, a bad setting or a model that does not fit the data.
+///
+/// Messages are lower case and without a full stop; advice is kept apart in [`Error::hint`].
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// One classifier's output for one item is not a probability distribution.
+    #[error("item {item}, classifier `{classifier}`: {problem}")]
+    InvalidOutput {
+        /// Index of the item, from 0.
+        item: usize,
+        /// Name of the classifier.
+        classifier: String,
+        /// Index of the offending class, where one cell is to blame.
+        class: Option<usize>,
+        /// What is wrong, with the value.
+        problem: OutputProblem,
+    },
+    /// A label that is none of the classes.
+    #[error("item {item}: unknown label `{label}`; the classes are {}", quoted(.classes))]
+    UnknownLabel {
+        /// Index of the item, from 0.
+        item: usize,
+        /// The label as given.
+        label: String,
+        /// The known classes.
+        classes: Vec<String>,
+    },
+    /// An item without a label where labels are needed.
+    #[error("item {item} has no label")]
+    MissingLabel {
+        /// Index of the item, from 0.
+        item: usize,
+    },
+    /// There is nothing to work on.
+    #[error("there are no items")]
+    NoItems,
+    /// A class that no training item has.
+    #[error("class `{class}` has no training items")]
+    EmptyClass {
+        /// Name of the class.
+        class: String,
+    },
+    /// A classifier that is missing in all items of a class.
+    #[error("classifier `{classifier}` is missing for every training item of class `{class}`")]
+    AbsentClassifier {
+        /// Name of the classifier.
+        classifier: String,
+        /// Name of the class.
+        class: String,
+    },
+    /// Names of classes or classifiers that cannot be used.
+    #[error("{0}")]
+    InvalidNames(String),
+    /// A parameter or setting out of its range.
+    #[error("`{name}` must be {requirement}, got {value}")]
+    InvalidParameter {
+        /// Its name, with indices.
+        name: String,
+        /// What it must be.
+        requirement: &'static str,
+        /// What it is.
+        value: String,
+    },
+    /// Two things that should have the same shape or names do not.
+    #[error("{what} do not match: expected {expected}, found {found}")]
+    Mismatch {
+        /// What was compared.
+        what: &'static str,
+        /// What was expected.
+        expected: String,
+        /// What was found.
+        found: String,
+    },
+    /// A model file that cannot be understood.
+    #[error("not a usable model: {0}")]
+    InvalidModel(String),
+    /// Something the method cannot do.
+    #[error("method `{method}` {cannot}")]
+    Unsupported {
+        /// Name of the method.
+        method: String,
+        /// What it cannot do, as a verb phrase.
+        cannot: String,
+    },
+    /// The work was stopped on request.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl Error {
+    /// Advice on what to do, where there is any.
+    pub fn hint(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::InvalidOutput { problem, .. } => return problem.hint(),
+            Self::UnknownLabel { .. } => "correct the label, or name every class with `--classes`",
+            Self::MissingLabel { .. } => "fitting and scoring need the true class of every item",
+            Self::EmptyClass { .. } => {
+                "add labelled items of that class, or leave it out of the classes"
+            }
+            Self::AbsentClassifier { .. } => {
+                "leave the classifier out, or add items of that class for which it has an output"
+            }
+            _ => return None,
+        })
+    }
+
+    /// A setting out of its range.
+    pub fn parameter(
+        name: impl Into<String>,
+        requirement: &'static str,
+        value: impl fmt::Display,
+    ) -> Self {
+        Self::InvalidParameter { name: name.into(), requirement, value: value.to_string() }
+    }
+}
+
+/// Why one classifier's output for one item was refused.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum OutputProblem {
+    /// Some cells are empty and some are not.
+    PartlyMissing,
+    /// A value below 0 where none may be.
+    Negative(f64),
+    /// A probability above 1 (or a log probability above 0).
+    AboveOne(f64),
+    /// Infinite.
+    Infinite(f64),
+    /// Decimal odds below 1.
+    OddsBelowOne(f64),
+    /// Probabilities that do not add up to 1.
+    WrongSum(f64),
+}
+
+impl OutputProblem {
+    fn hint(self) -> Option<&'static str> {
+        Some(match self {
+            Self::PartlyMissing => "give all classes of a classifier, or leave all of them empty",
+            Self::Negative(_) | Self::AboveOne(_) | Self::WrongSum(_) => {
+                "probabilities of one classifier must add up to 1 within 1e-6; \
+                 for other kinds of values use `--values log-probabilities|logits|odds`"
+            }
+            Self::OddsBelowOne(_) => "decimal odds are at least 1 (2.5 pays 2.5 for 1)",
+            Self::Infinite(_) => "leave all classes of the classifier empty if it has no output",
+        })
+    }
+}
+
+impl fmt::Display for OutputProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PartlyMissing => write!(f, "some classes are empty and others are not"),
+            Self::Negative(value) => write!(f, "negative probability {value}"),
+            Self::AboveOne(value) => write!(f, "probability above 1 ({value})"),
+            Self::Infinite(value) => write!(f, "infinite value {value}"),
+            Self::OddsBelowOne(value) => write!(f, "decimal odds below 1 ({value})"),
+            Self::WrongSum(value) => write!(f, "the probabilities add up to {value}, not 1"),
+        }
+    }
+}
+
+/// "`a`, `b` and `c`", for messages.
+pub(crate) fn quoted(names: &[String]) -> String {
+    match names {
+        [] => "none".into(),
+        [one] => format!("`{one}`"),
+        [rest @ .., last] => {
+            let rest: Vec<_> = rest.iter().map(|name| format!("`{name}`")).collect();
+            format!("{} and `{last}`", rest.join(", "))
+        }
+    }
+}
