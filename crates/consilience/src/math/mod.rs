@@ -1,5 +1,8 @@
 //! Pure numerics: the only copies of the formulas that everything else is built from.
 
+pub mod fixed_sum;
 pub mod log_space;
+pub mod optimise;
 pub mod simplex;
 pub mod special;
+pub mod vector;

@@ -1,0 +1,129 @@
+//! The probabilities of the classes before any classifier has spoken.
+
+use std::str::FromStr;
+
+use crate::error::{Error, Result};
+
+/// A class prior in force: positive probabilities that add up to 1.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClassPrior {
+    probabilities: Vec<f64>,
+    ln: Vec<f64>,
+}
+
+impl ClassPrior {
+    /// Every class alike.
+    pub fn uniform(n_classes: usize) -> Self {
+        Self::from_normalised(vec![1.0 / n_classes as f64; n_classes])
+    }
+
+    /// From positive weights, which are normalised.
+    pub fn new(weights: &[f64]) -> Result<Self> {
+        if let Some(j) = weights.iter().position(|w| !(*w > 0.0 && w.is_finite())) {
+            let name = format!("class_prior[{j}]");
+            return Err(Error::parameter(name, "finite and > 0", weights[j]));
+        }
+        let sum: f64 = weights.iter().sum();
+        Ok(Self::from_normalised(weights.iter().map(|w| w / sum).collect()))
+    }
+
+    fn from_normalised(probabilities: Vec<f64>) -> Self {
+        let ln = probabilities.iter().map(|p| p.ln()).collect();
+        Self { probabilities, ln }
+    }
+
+    /// The probabilities.
+    pub fn probabilities(&self) -> &[f64] {
+        &self.probabilities
+    }
+
+    /// Their logarithms.
+    pub fn ln(&self) -> &[f64] {
+        &self.ln
+    }
+}
+
+/// Which class prior is wanted: `uniform`, `empirical` or `p1,p2,...`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum PriorChoice {
+    /// Every class alike.
+    #[default]
+    Uniform,
+    /// The frequencies of the training labels.
+    Empirical,
+    /// Given weights, one a class.
+    Given(Vec<f64>),
+}
+
+impl PriorChoice {
+    /// The prior itself; `counts` are the training items of each class, where known.
+    pub fn resolve(&self, classes: &[String], counts: Option<&[u64]>) -> Result<ClassPrior> {
+        match self {
+            Self::Uniform => Ok(ClassPrior::uniform(classes.len())),
+            Self::Empirical => {
+                let counts = counts.ok_or_else(|| {
+                    Error::parameter(
+                        "class prior",
+                        "uniform or given (the model does not say how often each class occurred)",
+                        "empirical",
+                    )
+                })?;
+                if let Some(j) = counts.iter().position(|count| *count == 0) {
+                    return Err(Error::EmptyClass { class: classes[j].clone() });
+                }
+                ClassPrior::new(&counts.iter().map(|count| *count as f64).collect::<Vec<_>>())
+            }
+            Self::Given(weights) if weights.len() == classes.len() => ClassPrior::new(weights),
+            Self::Given(weights) => Err(Error::Mismatch {
+                what: "class prior and classes",
+                expected: format!("{} numbers ({})", classes.len(), classes.join(", ")),
+                found: weights.len().to_string(),
+            }),
+        }
+    }
+}
+
+impl FromStr for PriorChoice {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "uniform" => Ok(Self::Uniform),
+            "empirical" => Ok(Self::Empirical),
+            list => list
+                .split(',')
+                .map(|cell| cell.trim().parse::<f64>().ok())
+                .collect::<Option<Vec<f64>>>()
+                .map(Self::Given)
+                .ok_or_else(|| {
+                    Error::parameter("class prior", "uniform, empirical or p1,p2,...", text)
+                }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_resolve_or_tell_why_not() {
+        let classes = ["x".to_owned(), "y".to_owned()];
+        let resolve = |text: &str, counts: Option<&[u64]>| {
+            text.parse::<PriorChoice>()?.resolve(&classes, counts)
+        };
+        assert_eq!(resolve("uniform", None).unwrap().probabilities(), [0.5, 0.5]);
+        assert_eq!(resolve("empirical", Some(&[1, 3])).unwrap().probabilities(), [0.25, 0.75]);
+        assert_eq!(resolve("2, 6", None).unwrap().probabilities(), [0.25, 0.75]);
+        for (text, counts) in [
+            ("empirical", None),
+            ("empirical", Some(&[0u64, 3][..])),
+            ("1,2,3", None),
+            ("1,0", None),
+            ("1,nan", None),
+            ("some", None),
+        ] {
+            assert!(resolve(text, counts).is_err(), "{text} was accepted");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The independent fusion model: a Dirichlet for every classifier and true class.
+//!
+//! ```text
+//! xᵏ | t=j ~ Dirichlet(αᵏⱼ),   P(t=j|x) ∝ pⱼ ∏ₖ Dir(xᵏ; αᵏⱼ)
+//! ```
+//!
+//! Linear in log x, so the generative twin of multinomial logistic regression on logarithms. With
+//! one classifier it is that classifier's *meta classifier*; with αᵏⱼ = 1 + eⱼ it is the
+//! independent opinion pool.
+//!
+//! # References
+//! Trick & Rothkopf, AISTATS 2022, section 3.2, eq. 4 and 5.
+
+mod config;
+mod fit;
+mod posterior;
+mod predictive;
+mod statistics;
+
+use std::sync::Arc;
+
+pub use config::{AlphaPrior, IndependentConfig, Inference};
+pub use fit::{FittedIndependent, PosteriorReport};
+pub use predictive::PosteriorPredictive;
+pub use statistics::SufficientStatistics;
+
+use super::log_linear::{self, LogLinear};
+use super::{Block, Fusion};
+use crate::class_prior::ClassPrior;
+use crate::distributions::Dirichlet;
+use crate::error::{Error, Result};
+use crate::outputs::Items;
+use crate::schema::Schema;
+
+/// Concentrations of all classifiers and classes: `alpha[k][j]` is classifier k's Dirichlet when
+/// the true class is j.
+pub type Alpha = Vec<Vec<Vec<f64>>>;
+
+/// The independent fusion model with its parameters.
+///
+/// # Example
+/// ```
+/// use consilience::fusion::{fuse, independent::IndependentFusion};
+/// use consilience::{ClassPrior, Intake, OutputsBuilder, Schema};
+/// use std::sync::Arc;
+///
+/// let schema = Arc::new(Schema::new(["a", "b"], ["x", "y"])?);
+/// let alpha = vec![vec![vec![2.0, 1.0], vec![1.0, 2.0]]; 2];
+/// let model = IndependentFusion::new(Arc::clone(&schema), alpha)?;
+///
+/// let mut builder = OutputsBuilder::new(schema, Intake::default())?;
+/// builder.push(&[0.6, 0.4, 0.6, 0.4], None)?;
+/// let fused = fuse(&model, &builder.finish(), &ClassPrior::uniform(2))?;
+/// // With these parameters it is the independent opinion pool: .36 / (.36 + .16).
+/// assert!((fused.probabilities(0)[0] - 0.36 / 0.52).abs() < 1e-14);
+/// # Ok::<(), consilience::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct IndependentFusion {
+    schema: Arc<Schema>,
+    alpha: Alpha,
+    evidence: LogLinear,
+}
+
+impl IndependentFusion {
+    /// Checks shape and range of the concentrations.
+    pub fn new(schema: Arc<Schema>, alpha: Alpha) -> Result<Self> {
+        check_shape(&schema, &alpha)?;
+        let (mut constants, mut coefficients) = (Vec::new(), Vec::new());
+        for (k, rows) in alpha.iter().enumerate() {
+            for (j, row) in rows.iter().enumerate() {
+                crate::distributions::check_concentration(&format!("alpha[{k}][{j}]"), row)?;
+                constants.push(-Dirichlet::new(row)?.ln_normaliser());
+                coefficients.extend(row.iter().map(|a| a - 1.0));
+            }
+        }
+        let evidence = LogLinear::new(schema.n_classes(), constants, coefficients);
+        Ok(Self { schema, alpha, evidence })
+    }
+
+    /// The concentrations.
+    pub fn alpha(&self) -> &Alpha {
+        &self.alpha
+    }
+
+    /// The same model of one classifier alone: its meta classifier.
+    pub fn meta(&self, classifier: usize) -> Result<Self> {
+        let schema = Arc::new(self.schema.only(classifier));
+        Self::new(schema, vec![self.alpha[classifier].clone()])
+    }
+
+    fn add_evidence(&self, block: &mut Block) {
+        self.evidence.add_to(block);
+    }
+}
+
+impl Fusion for IndependentFusion {
+    fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    fn ln_joint(&self, items: &Items<'_>, prior: &ClassPrior, block: &mut Block) {
+        block.add_per_class(prior.ln());
+        log_linear::add_evidence(&self.evidence, items, block);
+    }
+
+    fn ln_density(&self, items: &Items<'_>, block: &mut Block) -> Result<()> {
+        log_linear::add_evidence(&self.evidence, items, block);
+        Ok(())
+    }
+}
+
+fn check_shape(schema: &Schema, alpha: &Alpha) -> Result<()> {
+    let (k, j) = (schema.n_classifiers(), schema.n_classes());
+    let fits = alpha.len() == k
+        && alpha.iter().all(|rows| rows.len() == j && rows.iter().all(|row| row.len() == j));
+    if fits {
+        return Ok(());
+    }
+    Err(Error::Mismatch {
+        what: "shapes of `alpha` and the model",
+        expected: format!("{k} classifiers × {j} classes × {j} classes"),
+        found: format!(
+            "{} × {} × {}",
+            alpha.len(),
+            alpha.first().map_or(0, Vec::len),
+            alpha.first().and_then(|rows| rows.first()).map_or(0, Vec::len)
+        ),
+    })
+}

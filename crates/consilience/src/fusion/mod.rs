@@ -1,0 +1,162 @@
+//! Fusion methods: from the outputs of several classifiers to one distribution over the classes.
+//!
+//! A fitted method implements [`Fusion`]: it says, for a block of items, the unnormalised log
+//! posterior of every class and how large the rounding or integration error of that may be.
+//! Normalising, predicting and spreading the work over threads are done here, once for all.
+
+mod block;
+pub mod independent;
+mod log_linear;
+pub mod pools;
+
+use std::sync::Arc;
+
+pub use block::Block;
+
+use crate::class_prior::ClassPrior;
+use crate::error::{Error, Result, quoted};
+use crate::math::simplex;
+use crate::outputs::{Items, Outputs};
+use crate::parallel;
+use crate::schema::Schema;
+
+/// A fitted fusion method.
+pub trait Fusion: Send + Sync {
+    /// The classifiers and classes that it fuses.
+    fn schema(&self) -> &Arc<Schema>;
+
+    /// Writes the unnormalised log posterior of every class for every item of the block, and the
+    /// estimated absolute error of these logarithms.
+    fn ln_joint(&self, items: &Items<'_>, prior: &ClassPrior, block: &mut Block);
+
+    /// Writes the log density of the items' outputs under every class, and its error.
+    ///
+    /// An error for methods that have no density.
+    fn ln_density(&self, items: &Items<'_>, block: &mut Block) -> Result<()>;
+}
+
+/// Items that one thread takes at a time.
+const ITEMS_PER_TASK: usize = 4096;
+
+/// The fused distribution of every item.
+///
+/// A model fuses outputs whose schema is its own; see [`Outputs::select`] for reordering.
+pub fn fuse(fusion: &dyn Fusion, outputs: &Outputs, prior: &ClassPrior) -> Result<Fused> {
+    check_schema(fusion, outputs)?;
+    let n_classes = outputs.schema().n_classes();
+    let n_tasks = outputs.n_items().div_ceil(ITEMS_PER_TASK);
+    let parts = parallel::map(n_tasks, |task| {
+        let end = ((task + 1) * ITEMS_PER_TASK).min(outputs.n_items());
+        fuse_part(fusion, outputs.items(task * ITEMS_PER_TASK..end), prior)
+    });
+    Ok(match <[Fused; 1]>::try_from(parts) {
+        Ok([only]) => only,
+        Err(parts) => Fused {
+            n_classes,
+            probabilities: parts.iter().flat_map(|part| &part.probabilities).copied().collect(),
+            errors: parts.iter().flat_map(|part| &part.errors).copied().collect(),
+        },
+    })
+}
+
+fn fuse_part(fusion: &dyn Fusion, items: Items<'_>, prior: &ClassPrior) -> Fused {
+    let n_classes = items.n_classes();
+    let mut fused = Fused {
+        n_classes,
+        probabilities: vec![0.0; items.len() * n_classes],
+        errors: vec![0.0; items.len()],
+    };
+    let mut block = Block::default();
+    let size = Block::preferred_size(&items);
+    for start in (0..items.len()).step_by(size) {
+        let end = (start + size).min(items.len());
+        let part = items.range(start..end);
+        block.reset(&part);
+        fusion.ln_joint(&part, prior, &mut block);
+        block.normalise();
+        block.store(&mut fused.probabilities[start * n_classes..end * n_classes]);
+        for (error, ln_error) in fused.errors[start..end].iter_mut().zip(block.errors()) {
+            *error = probability_error(*ln_error);
+        }
+    }
+    fused
+}
+
+/// The largest error of a probability when every log weight may be off by `ln_error`:
+/// |ΔP| ≤ P(1−P)·(e^(2·ln_error) − 1) ≤ ¼(e^(2·ln_error) − 1), plus the rounding of the softmax.
+fn probability_error(ln_error: f64) -> f64 {
+    (0.25 * (2.0 * ln_error).exp_m1() + 2.0 * f64::EPSILON).min(1.0)
+}
+
+/// Log densities of every item under every class, n × J, with the error of each item.
+pub fn ln_densities(fusion: &dyn Fusion, outputs: &Outputs) -> Result<(Vec<f64>, Vec<f64>)> {
+    check_schema(fusion, outputs)?;
+    let items = outputs.all();
+    let n_classes = items.n_classes();
+    let mut densities = vec![0.0; items.len() * n_classes];
+    let mut errors = Vec::with_capacity(items.len());
+    let mut block = Block::default();
+    let size = Block::preferred_size(&items);
+    for start in (0..items.len()).step_by(size) {
+        let end = (start + size).min(items.len());
+        let part = items.range(start..end);
+        block.reset(&part);
+        fusion.ln_density(&part, &mut block)?;
+        block.store(&mut densities[start * n_classes..end * n_classes]);
+        errors.extend_from_slice(block.errors());
+    }
+    Ok((densities, errors))
+}
+
+fn check_schema(fusion: &dyn Fusion, outputs: &Outputs) -> Result<()> {
+    let (model, data) = (fusion.schema(), outputs.schema());
+    if model == data {
+        return Ok(());
+    }
+    let (what, expected, found) = if model.classes() == data.classes() {
+        ("classifiers of model and data", model.classifiers(), data.classifiers())
+    } else {
+        ("classes of model and data", model.classes(), data.classes())
+    };
+    Err(Error::Mismatch { what, expected: quoted(expected), found: quoted(found) })
+}
+
+/// Fused distributions, item by item.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fused {
+    n_classes: usize,
+    probabilities: Vec<f64>,
+    errors: Vec<f64>,
+}
+
+impl Fused {
+    /// Number of items.
+    pub fn n_items(&self) -> usize {
+        self.errors.len()
+    }
+
+    /// The fused distribution of one item.
+    pub fn probabilities(&self, item: usize) -> &[f64] {
+        &self.probabilities[item * self.n_classes..(item + 1) * self.n_classes]
+    }
+
+    /// All distributions, n × J.
+    pub fn all(&self) -> &[f64] {
+        &self.probabilities
+    }
+
+    /// The most probable class of one item.
+    pub fn predicted(&self, item: usize) -> usize {
+        simplex::arg_max(self.probabilities(item))
+    }
+
+    /// The entropy of one item's distribution in nats.
+    pub fn entropy(&self, item: usize) -> f64 {
+        simplex::entropy(self.probabilities(item))
+    }
+
+    /// The estimated largest absolute numerical error of the item's probabilities.
+    pub fn error(&self, item: usize) -> f64 {
+        self.errors[item]
+    }
+}
