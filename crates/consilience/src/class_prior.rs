@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 
 /// A class prior in force: positive probabilities that add up to 1.
@@ -44,7 +46,8 @@ impl ClassPrior {
 }
 
 /// Which class prior is wanted: `uniform`, `empirical` or `p1,p2,...`.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum PriorChoice {
     /// Every class alike.
     #[default]

@@ -3,8 +3,10 @@
 mod class_prior;
 pub mod distributions;
 mod error;
+pub mod evaluation;
 pub mod fusion;
 pub mod math;
+pub mod model;
 mod outputs;
 mod parallel;
 pub mod sampling;
@@ -15,6 +17,7 @@ mod watch;
 
 pub use class_prior::{ClassPrior, PriorChoice};
 pub use error::{Error, OutputProblem, Result};
+pub use model::{FitConfig, MethodChoice, Model};
 pub use outputs::{DEFAULT_FLOOR, Intake, Items, Outputs, OutputsBuilder, SUM_TOLERANCE, ValueKind};
 pub use schema::Schema;
 pub use warning::{Warning, WarningKind};

@@ -14,3 +14,29 @@ pub(crate) fn map<T: Send>(n: usize, f: impl Fn(usize) -> T + Sync + Send) -> Ve
 pub(crate) fn map<T>(n: usize, f: impl Fn(usize) -> T) -> Vec<T> {
     (0..n).map(f).collect()
 }
+
+/// Cuts two slices into as many pieces (`first` and `second` long, the last may be shorter) and
+/// hands each pair of pieces to `f` with its number.
+#[cfg(feature = "parallel")]
+pub(crate) fn for_each_piece(
+    a: &mut [f64],
+    b: &mut [f64],
+    (first, second): (usize, usize),
+    f: impl Fn(usize, &mut [f64], &mut [f64]) + Sync + Send,
+) {
+    let pieces = a.par_chunks_mut(first).zip(b.par_chunks_mut(second)).enumerate();
+    pieces.for_each(|(i, (a, b))| f(i, a, b));
+}
+
+/// Cuts two slices into as many pieces (`first` and `second` long, the last may be shorter) and
+/// hands each pair of pieces to `f` with its number.
+#[cfg(not(feature = "parallel"))]
+pub(crate) fn for_each_piece(
+    a: &mut [f64],
+    b: &mut [f64],
+    (first, second): (usize, usize),
+    f: impl Fn(usize, &mut [f64], &mut [f64]),
+) {
+    let pieces = a.chunks_mut(first).zip(b.chunks_mut(second)).enumerate();
+    pieces.for_each(|(i, (a, b))| f(i, a, b));
+}

@@ -1,5 +1,7 @@
 //! A block of items in the layout that vector instructions like: class by class.
 
+use pulp::{Arch, Simd, WithSimd};
+
 use crate::math::log_space::log_sum_exp;
 use crate::math::vector;
 use crate::outputs::Items;
@@ -7,10 +9,12 @@ use crate::outputs::Items;
 /// Room for the log weights of some items, reused from block to block.
 ///
 /// Values are stored class by class: all items' weights of the first class, then of the second.
+/// Every such row is padded to a multiple of [`LANES`].
 #[derive(Debug, Default)]
 pub struct Block {
     n_items: usize,
     n_classes: usize,
+    stride: usize,
     values: Vec<f64>,
     errors: Vec<f64>,
     logs: Vec<f64>,
@@ -18,22 +22,26 @@ pub struct Block {
     scratch: Vec<f64>,
 }
 
+/// As many doubles as the widest vectors hold.
+const LANES: usize = 8;
+
 /// Doubles of one block's logarithms: what fits into a first-level cache with room to spare.
 const LOGS_PER_BLOCK: usize = 2048;
 
 impl Block {
     /// How many items make a good block.
     pub(super) fn preferred_size(items: &Items<'_>) -> usize {
-        (LOGS_PER_BLOCK / (items.n_classifiers() * items.n_classes())).clamp(16, 256)
+        let fitting = LOGS_PER_BLOCK / (items.n_classifiers() * items.n_classes());
+        (fitting / LANES * LANES).clamp(2 * LANES, 256)
     }
 
     /// Makes room for these items and sets everything to 0.
     pub(super) fn reset(&mut self, items: &Items<'_>) {
         (self.n_items, self.n_classes) = (items.len(), items.n_classes());
-        self.values.clear();
-        self.values.resize(self.n_items * self.n_classes, 0.0);
-        self.errors.clear();
-        self.errors.resize(self.n_items, 0.0);
+        self.stride = self.n_items.next_multiple_of(LANES);
+        self.values.resize(self.stride * self.n_classes, 0.0);
+        self.errors.resize(self.stride, 0.0);
+        self.clear();
     }
 
     /// Sets values and errors back to 0, keeping the loaded logarithms.
@@ -42,45 +50,46 @@ impl Block {
         self.errors.fill(0.0);
     }
 
-    /// Overwrites values and errors.
+    /// Overwrites values and errors, padding included.
     pub(super) fn fill(&mut self, values: &[f64], errors: &[f64]) {
         self.values.copy_from_slice(values);
-        self.errors.copy_from_slice(errors);
+        self.errors[..errors.len()].copy_from_slice(errors);
     }
 
-    /// All values, class by class.
+    /// All values, class by class, padding included.
     pub(super) fn values(&self) -> &[f64] {
         &self.values
     }
 
     /// The values of one class, one an item.
     pub fn class_mut(&mut self, class: usize) -> &mut [f64] {
-        &mut self.values[class * self.n_items..(class + 1) * self.n_items]
+        &mut self.values[class * self.stride..][..self.n_items]
     }
 
     /// The estimated absolute error of each item's values.
     pub fn errors(&self) -> &[f64] {
-        &self.errors
+        &self.errors[..self.n_items]
     }
 
     /// The same, to be written.
     pub fn errors_mut(&mut self) -> &mut [f64] {
-        &mut self.errors
+        &mut self.errors[..self.n_items]
     }
 
     /// Adds one number a class.
     pub fn add_per_class(&mut self, numbers: &[f64]) {
-        for (values, number) in self.values.chunks_exact_mut(self.n_items).zip(numbers) {
+        for (values, number) in self.values.chunks_exact_mut(self.stride).zip(numbers) {
             values.iter_mut().for_each(|value| *value += number);
         }
     }
 
     /// Takes the logarithms of the items' outputs, for [`Block::with_logs`].
     pub(super) fn load_logs(&mut self, items: &Items<'_>) {
-        let (n, width) = (self.n_items, items.n_classifiers() * items.n_classes());
-        self.logs.resize(width * n, 0.0);
+        let (width, stride) = (items.n_classifiers() * items.n_classes(), self.stride);
+        self.logs.resize(width * stride, 1.0);
+        let logs = &mut self.logs;
+        Arch::new().dispatch(TakeLogs { values: items.values(), width, stride, logs });
         self.present.clear();
-        pulp::Arch::new().dispatch(|| take_logs(items.values(), width, &mut self.logs));
         if items.any_missing() {
             self.mark_missing(items);
         }
@@ -88,13 +97,13 @@ impl Block {
 
     /// Missing outputs get logarithms of 0 and a 0 in `present`.
     fn mark_missing(&mut self, items: &Items<'_>) {
-        let n = self.n_items;
-        self.present.resize(items.n_classifiers() * n, 1.0);
+        let stride = self.stride;
+        self.present.resize(items.n_classifiers() * stride, 1.0);
         for k in 0..items.n_classifiers() {
-            for item in (0..n).filter(|&item| items.output(item, k).is_none()) {
-                self.present[k * n + item] = 0.0;
+            for item in (0..self.n_items).filter(|&item| items.output(item, k).is_none()) {
+                self.present[k * stride + item] = 0.0;
                 for l in 0..self.n_classes {
-                    self.logs[(k * self.n_classes + l) * n + item] = 0.0;
+                    self.logs[(k * self.n_classes + l) * stride + item] = 0.0;
                 }
             }
         }
@@ -102,90 +111,133 @@ impl Block {
 
     /// Hands out the values to be written, the errors and the loaded logarithms.
     pub(super) fn with_logs(&mut self) -> (&mut [f64], &mut [f64], Logs<'_>) {
-        let logs = Logs { n: self.n_items, logs: &self.logs, present: &self.present };
+        let logs = Logs { stride: self.stride, logs: &self.logs, present: &self.present };
         (&mut self.values, &mut self.errors, logs)
     }
 
     /// Turns log weights into probabilities, item by item.
     pub(super) fn normalise(&mut self) {
-        let Self { n_items, values, scratch, .. } = self;
-        scratch.resize(2 * *n_items, 0.0);
-        let (max, sum) = scratch.split_at_mut(*n_items);
-        pulp::Arch::new().dispatch(|| softmax_columns(values, max, sum));
+        let Self { stride, values, scratch, .. } = self;
+        scratch.resize(2 * *stride, 0.0);
+        let (max, sum) = scratch.split_at_mut(*stride);
+        Arch::new().dispatch(SoftmaxColumns { values, stride: *stride, max, sum });
     }
 
     /// Turns log weights into log probabilities, item by item.
     pub(super) fn ln_normalise(&mut self) {
-        for item in 0..self.n_items {
-            let column = |values: &[f64]| -> Vec<f64> {
-                values.iter().skip(item).step_by(self.n_items).copied().collect()
-            };
-            let total = log_sum_exp(&column(&self.values));
-            self.values.iter_mut().skip(item).step_by(self.n_items).for_each(|v| *v -= total);
+        for item in 0..self.stride {
+            let column = self.values.iter().skip(item).step_by(self.stride);
+            let total = log_sum_exp(&column.copied().collect::<Vec<f64>>());
+            self.values.iter_mut().skip(item).step_by(self.stride).for_each(|v| *v -= total);
         }
     }
 
     /// Copies the values out, item by item.
     pub(super) fn store(&self, rows: &mut [f64]) {
-        for (class, values) in self.values.chunks_exact(self.n_items).enumerate() {
-            let cells = rows.iter_mut().skip(class).step_by(self.n_classes);
-            cells.zip(values).for_each(|(cell, value)| *cell = *value);
+        for (class, values) in self.values.chunks_exact(self.stride).enumerate() {
+            for (row, value) in rows.chunks_exact_mut(self.n_classes).zip(values) {
+                row[class] = *value;
+            }
         }
     }
 }
 
-/// The logarithms of a block's outputs.
+/// The logarithms of a block's outputs, column by column, padded.
 #[derive(Clone, Copy)]
 pub(super) struct Logs<'a> {
-    n: usize,
+    stride: usize,
     logs: &'a [f64],
     present: &'a [f64],
 }
 
 impl<'a> Logs<'a> {
+    /// Length of a column, padding included.
+    pub(super) fn stride(&self) -> usize {
+        self.stride
+    }
+
     /// All items' logarithms in one column (classifier · J + class); 0 where missing.
     pub(super) fn column(&self, column: usize) -> &'a [f64] {
-        &self.logs[column * self.n..(column + 1) * self.n]
+        &self.logs[column * self.stride..][..self.stride]
     }
 
     /// 1 where the classifier is present, 0 where it is missing; `None` if nothing is missing.
     pub(super) fn presence(&self, classifier: usize) -> Option<&'a [f64]> {
-        let range = classifier * self.n..(classifier + 1) * self.n;
-        (!self.present.is_empty()).then(|| &self.present[range])
+        (!self.present.is_empty()).then(|| &self.present[classifier * self.stride..][..self.stride])
     }
 }
 
-#[inline(always)]
-#[allow(clippy::inline_always)] // runs inside the vector dispatch
-fn take_logs(values: &[f64], width: usize, logs: &mut [f64]) {
-    let n = values.len() / width;
-    for (column, logs) in logs.chunks_exact_mut(n).enumerate() {
-        let cells = values[column..].iter().step_by(width);
-        logs.iter_mut().zip(cells).for_each(|(log, value)| *log = *value);
-        logs.iter_mut().for_each(|log| *log = vector::ln(*log));
+// The kernels below are types and not closures because the compiler must inline them into the
+// function that `pulp` compiles for the processor's vectors, and only a method can demand that.
+// Every one runs over whole vectors: rows of a block are padded to `LANES` items.
+
+/// Logarithms of row-major values, column by column; −∞ where a value is 0.
+struct TakeLogs<'a> {
+    values: &'a [f64],
+    width: usize,
+    stride: usize,
+    logs: &'a mut [f64],
+}
+
+impl WithSimd for TakeLogs<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        for (column, logs) in self.logs.chunks_exact_mut(self.stride).enumerate() {
+            for (log, row) in logs.iter_mut().zip(self.values.chunks_exact(self.width)) {
+                *log = row[column];
+            }
+            let (smallest, minus_infinity) =
+                (simd.splat_f64s(f64::MIN_POSITIVE), simd.splat_f64s(f64::NEG_INFINITY));
+            for log in S::as_mut_simd_f64s(logs).0 {
+                let zero = simd.less_than_f64s(*log, smallest);
+                *log = simd.select_f64s(zero, minus_infinity, vector::ln(simd, *log));
+            }
+        }
     }
 }
 
 /// Softmax over classes of every item at once. Infinite weights (densities at exact ties) share
 /// the mass among themselves; an item without any weight gets equal shares.
-#[inline(always)]
-#[allow(clippy::inline_always)] // runs inside the vector dispatch
-fn softmax_columns(values: &mut [f64], max: &mut [f64], sum: &mut [f64]) {
-    let n = max.len();
-    max.fill(f64::NEG_INFINITY);
-    for column in values.chunks_exact(n) {
-        max.iter_mut().zip(column).for_each(|(max, v)| *max = if *v > *max { *v } else { *max });
-    }
-    sum.fill(0.0);
-    for column in values.chunks_exact_mut(n) {
-        for ((value, max), sum) in column.iter_mut().zip(max.iter()).zip(sum.iter_mut()) {
-            let weight = vector::exp(*value - *max);
-            *value = if *value == *max { 1.0 } else { weight };
-            *sum += *value;
+struct SoftmaxColumns<'a> {
+    values: &'a mut [f64],
+    stride: usize,
+    max: &'a mut [f64],
+    sum: &'a mut [f64],
+}
+
+impl WithSimd for SoftmaxColumns<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let (max, sum) = (S::as_mut_simd_f64s(self.max).0, S::as_mut_simd_f64s(self.sum).0);
+        max.fill(simd.splat_f64s(f64::NEG_INFINITY));
+        for column in self.values.chunks_exact(self.stride) {
+            for (max, value) in max.iter_mut().zip(S::as_simd_f64s(column).0) {
+                *max = simd.max_f64s(*max, *value);
+            }
         }
-    }
-    for column in values.chunks_exact_mut(n) {
-        column.iter_mut().zip(sum.iter()).for_each(|(value, sum)| *value /= *sum);
+        let (one, zero) = (simd.splat_f64s(1.0), simd.splat_f64s(0.0));
+        let underflow = simd.splat_f64s(vector::EXP_UNDERFLOW);
+        sum.fill(zero);
+        for column in self.values.chunks_exact_mut(self.stride) {
+            let column = S::as_mut_simd_f64s(column).0;
+            for ((value, max), sum) in column.iter_mut().zip(max.iter()).zip(sum.iter_mut()) {
+                let below = simd.sub_f64s(*value, *max);
+                let weight = vector::exp(simd, below);
+                let weight = simd.select_f64s(simd.less_than_f64s(below, underflow), zero, weight);
+                *value = simd.select_f64s(simd.equal_f64s(*value, *max), one, weight);
+                *sum = simd.add_f64s(*sum, *value);
+            }
+        }
+        sum.iter_mut().for_each(|sum| *sum = simd.div_f64s(one, *sum));
+        for column in self.values.chunks_exact_mut(self.stride) {
+            for (value, scale) in S::as_mut_simd_f64s(column).0.iter_mut().zip(sum.iter()) {
+                *value = simd.mul_f64s(*value, *scale);
+            }
+        }
     }
 }
 
@@ -196,10 +248,18 @@ mod tests {
 
     #[test]
     fn infinite_weights_share_the_mass() {
-        let mut values = vec![f64::INFINITY, 1.0, f64::NEG_INFINITY, f64::INFINITY, 0.0, f64::NEG_INFINITY];
-        softmax_columns(&mut values, &mut [0.0; 3], &mut [0.0; 3]);
+        let padded = |rows: &[f64]| {
+            let columns = (0..2).flat_map(|j| (0..8).map(move |i| (i, j)));
+            columns.map(|(i, j)| rows.get(2 * i + j).copied().unwrap_or(0.0)).collect::<Vec<f64>>()
+        };
+        let (plus, minus) = (f64::INFINITY, f64::NEG_INFINITY);
+        let mut values = vec![plus, plus, 1.0, 0.0, minus, minus];
+        let mut block = Block { n_items: 3, n_classes: 2, stride: 8, ..Block::default() };
+        block.values = padded(&values);
+        block.normalise();
+        block.store(&mut values);
         let e = 1f64.exp();
-        let expected = [0.5, e / (1.0 + e), 0.5, 0.5, 1.0 / (1.0 + e), 0.5];
+        let expected = [0.5, 0.5, e / (1.0 + e), 1.0 / (1.0 + e), 0.5, 0.5];
         assert!(values.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-15), "{values:?}");
     }
 
@@ -214,8 +274,8 @@ mod tests {
         block.reset(&outputs.all());
         block.load_logs(&outputs.all());
         let (_, _, logs) = block.with_logs();
-        assert_eq!(logs.column(0)[0], 0.25f64.ln());
+        assert!((logs.column(0)[0] - 0.25f64.ln()).abs() < 1e-15);
         assert_eq!(logs.column(2)[0], 0.0);
-        assert_eq!(logs.presence(1).unwrap(), [0.0, 1.0]);
+        assert_eq!(logs.presence(1).unwrap()[..2], [0.0, 1.0]);
     }
 }

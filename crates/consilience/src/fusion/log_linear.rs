@@ -1,6 +1,9 @@
 //! Evidence that is linear in the logarithms of the outputs: what Dirichlets come down to.
 
+use pulp::{Arch, Simd, WithSimd};
+
 use super::block::{Block, Logs};
+use crate::math::vector;
 use crate::outputs::Items;
 
 /// cₖⱼ + Σₗ Cₖⱼₗ ln xᵏₗ for every class j, summed over the classifiers k that are present.
@@ -37,47 +40,60 @@ impl LogLinear {
     /// Adds the evidence of all items to the block; the logarithms must have been loaded.
     pub(super) fn add_to(&self, block: &mut Block) {
         let (values, errors, logs) = block.with_logs();
-        pulp::Arch::new().dispatch(|| {
-            self.add_evidence(values, logs);
-            self.add_errors(errors, logs);
-        });
+        Arch::new().dispatch(AddEvidence { evidence: self, values, errors, logs });
     }
+}
+
+/// Kernel: the evidence and its rounding error, which is estimated as a few units in the last
+/// place of the sum of all absolute terms. (See `block.rs` on why kernels are types.)
+struct AddEvidence<'a> {
+    evidence: &'a LogLinear,
+    values: &'a mut [f64],
+    errors: &'a mut [f64],
+    logs: Logs<'a>,
+}
+
+impl WithSimd for AddEvidence<'_> {
+    type Output = ();
 
     #[inline(always)]
-    #[allow(clippy::inline_always)] // runs inside the vector dispatch
-    fn add_evidence(&self, values: &mut [f64], logs: Logs<'_>) {
-        let n = values.len() / self.n_classes;
-        for (j, values) in values.chunks_exact_mut(n).enumerate() {
-            for k in 0..self.n_classifiers {
-                let constant = self.constants[k * self.n_classes + j];
-                match logs.presence(k) {
-                    None => values.iter_mut().for_each(|value| *value += constant),
-                    Some(presence) => {
-                        values.iter_mut().zip(presence).for_each(|(value, p)| *value += constant * p);
-                    }
+    fn with_simd<S: Simd>(self, simd: S) {
+        let LogLinear { n_classifiers, n_classes, constants, coefficients, .. } = self.evidence;
+        for (j, values) in self.values.chunks_exact_mut(self.logs.stride()).enumerate() {
+            let values = S::as_mut_simd_f64s(values).0;
+            for k in 0..*n_classifiers {
+                let row = k * n_classes + j;
+                let constant = simd.splat_f64s(constants[row]);
+                match self.logs.presence(k).map(|presence| S::as_simd_f64s(presence).0) {
+                    None => values.iter_mut().for_each(|v| *v = simd.add_f64s(*v, constant)),
+                    Some(presence) => add_product(simd, values, constant, presence),
                 }
-                for l in 0..self.n_classes {
-                    let coefficient = self.coefficients[(k * self.n_classes + j) * self.n_classes + l];
-                    if coefficient == 0.0 {
-                        continue; // 0 · ln 0 is no evidence, and pools have mostly zeros
+                for (l, &coefficient) in coefficients[row * n_classes..][..*n_classes].iter().enumerate() {
+                    if coefficient != 0.0 {
+                        // 0 · ln 0 would be no evidence, but NaN.
+                        let logs = S::as_simd_f64s(self.logs.column(k * n_classes + l)).0;
+                        add_product(simd, values, simd.splat_f64s(coefficient), logs);
                     }
-                    let logs = logs.column(k * self.n_classes + l);
-                    values.iter_mut().zip(logs).for_each(|(value, log)| *value += coefficient * log);
                 }
             }
         }
-    }
-
-    /// Rounding: a few units in the last place of the sum of all absolute terms.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // runs inside the vector dispatch
-    fn add_errors(&self, errors: &mut [f64], logs: Logs<'_>) {
-        let unit = f64::EPSILON * (2.0 + (self.bounds.len() as f64).sqrt());
-        errors.iter_mut().for_each(|error| *error += unit * self.constant_bound);
-        for (column, bound) in self.bounds.iter().enumerate() {
-            let (bound, logs) = (unit * bound, logs.column(column));
-            errors.iter_mut().zip(logs).for_each(|(error, log)| *error -= bound * log);
+        let LogLinear { bounds, constant_bound, .. } = self.evidence;
+        let unit = f64::EPSILON * (2.0 + (bounds.len() as f64).sqrt());
+        let errors = S::as_mut_simd_f64s(self.errors).0;
+        let constant = simd.splat_f64s(unit * constant_bound);
+        errors.iter_mut().for_each(|error| *error = simd.add_f64s(*error, constant));
+        for (column, bound) in bounds.iter().enumerate() {
+            let logs = S::as_simd_f64s(self.logs.column(column)).0;
+            add_product(simd, errors, simd.splat_f64s(-unit * bound), logs);
         }
+    }
+}
+
+/// values += factor · others
+#[inline(always)]
+fn add_product<S: Simd>(simd: S, values: &mut [S::f64s], factor: S::f64s, others: &[S::f64s]) {
+    for (value, other) in values.iter_mut().zip(others) {
+        *value = vector::fma(simd, factor, *other, *value);
     }
 }
 

@@ -5,4 +5,4 @@ pub mod log_space;
 pub mod optimise;
 pub mod simplex;
 pub mod special;
-pub mod vector;
+pub(crate) mod vector;

@@ -35,7 +35,7 @@ impl PosteriorPredictive {
     /// Averages what `fill` and `finish` make of every draw, in log space.
     fn average(&self, items: &Items<'_>, block: &mut Block, prior: Option<&ClassPrior>) {
         let n_classes = items.n_classes();
-        let mut sums = vec![f64::NEG_INFINITY; items.len() * n_classes];
+        let mut sums = vec![f64::NEG_INFINITY; block.values().len()];
         let mut errors = vec![0.0f64; items.len()];
         block.load_logs(items);
         for draw in &self.draws {

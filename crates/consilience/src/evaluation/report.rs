@@ -1,0 +1,101 @@
+//! A model's scores beside those of its single classifiers.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::bootstrap::{BootstrapSettings, Scored, with_intervals};
+use super::scores::{Predictions, ScoreSet, Weighting};
+use crate::class_prior::ClassPrior;
+use crate::error::Result;
+use crate::fusion::{Fusion, fuse};
+use crate::model::Model;
+use crate::outputs::Outputs;
+use crate::watch::Watch;
+
+/// How to evaluate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct EvaluationSettings {
+    /// How items count.
+    pub weighting: Weighting,
+    /// How to resample for intervals.
+    pub bootstrap: BootstrapSettings,
+}
+
+/// Scores of the fused result, of every classifier as it is and of its meta classifier.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Evaluation {
+    /// Number of items.
+    pub n_items: usize,
+    /// Items of every class.
+    pub class_counts: Vec<u64>,
+    /// Names of the classes.
+    pub classes: Vec<String>,
+    /// How items count.
+    pub weighting: Weighting,
+    /// The class prior in force.
+    pub class_prior: Vec<f64>,
+    /// One row a method, the model first.
+    pub methods: Vec<EvaluatedMethod>,
+}
+
+/// One method's scores.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EvaluatedMethod {
+    /// Its name: the model's method, `classifier:<name>` or `meta:<name>`.
+    pub method: String,
+    /// Over all items.
+    pub overall: ScoreSet<Scored>,
+    /// For each class: its own items (calibration: its probability over all items).
+    pub per_class: Vec<ScoreSet<Scored>>,
+}
+
+/// Evaluates a model on labelled items. `fusion` is the model's own or its posterior predictive.
+pub fn evaluate(
+    model: &Model,
+    fusion: &dyn Fusion,
+    outputs: &Outputs,
+    prior: &ClassPrior,
+    settings: &EvaluationSettings,
+    watch: &dyn Watch,
+) -> Result<Evaluation> {
+    let labels = outputs.require_labels()?;
+    let mut methods = vec![Predictions {
+        name: model.method_name(),
+        probabilities: fuse(fusion, outputs, prior)?.all().to_vec(),
+    }];
+    for (k, name) in outputs.schema().classifiers().iter().enumerate() {
+        let probabilities = single(outputs, k, prior);
+        methods.push(Predictions { name: format!("classifier:{name}"), probabilities });
+    }
+    for meta in model.meta_classifiers()? {
+        let name = format!("meta:{}", meta.schema().classifiers()[0]);
+        if methods.iter().any(|method| method.name == name) {
+            continue; // the model is this meta classifier
+        }
+        let own = outputs.select(&Arc::clone(meta.schema()))?;
+        let probabilities = fuse(&meta, &own, prior)?.all().to_vec();
+        methods.push(Predictions { name, probabilities });
+    }
+    let EvaluationSettings { weighting, bootstrap } = settings;
+    let scores = with_intervals(&methods, &labels, prior, *weighting, bootstrap, watch)?;
+    let rows = methods.into_iter().zip(scores).map(|(method, mut scores)| EvaluatedMethod {
+        method: method.name,
+        per_class: scores.split_off(1),
+        overall: scores[0],
+    });
+    Ok(Evaluation {
+        n_items: outputs.n_items(),
+        class_counts: outputs.class_counts(),
+        classes: outputs.schema().classes().to_vec(),
+        weighting: *weighting,
+        class_prior: prior.probabilities().to_vec(),
+        methods: rows.collect(),
+    })
+}
+
+/// One classifier's outputs as predictions; the class prior where it is missing.
+fn single(outputs: &Outputs, classifier: usize, prior: &ClassPrior) -> Vec<f64> {
+    let output = |item| outputs.output(item, classifier).unwrap_or(prior.probabilities());
+    (0..outputs.n_items()).flat_map(output).copied().collect()
+}

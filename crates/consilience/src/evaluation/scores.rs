@@ -1,0 +1,244 @@
+//! Scores of probabilistic predictions.
+
+use serde::{Deserialize, Serialize};
+
+use crate::class_prior::ClassPrior;
+use crate::error::{Error, Result};
+use crate::math::simplex;
+
+/// Equal-width bins of predicted probability in the calibration error.
+pub const CALIBRATION_BINS: usize = 15;
+
+/// What some method says of some items.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Predictions {
+    /// Name of the method or classifier.
+    pub name: String,
+    /// Probabilities, n × J.
+    pub probabilities: Vec<f64>,
+}
+
+/// How items count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Weighting {
+    /// Every class counts as the class prior says, whatever its number of items.
+    #[default]
+    ClassPrior,
+    /// Every item counts alike.
+    Items,
+}
+
+/// The scores of one method, overall or for one class; `T` is a number, or one with its interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ScoreSet<T = f64> {
+    /// Mean −ln of the probability of the true class, in nats.
+    pub log_loss: T,
+    /// Mean squared distance from the true class's indicator, summed over classes (0 to 2).
+    pub brier: T,
+    /// Share of items whose most probable class is the true one.
+    pub accuracy: T,
+    /// Mean entropy in nats.
+    pub entropy: T,
+    /// Expected calibration error: overall, of the most probable class; for one class, of that
+    /// class's probability over all items.
+    pub ece: T,
+}
+
+impl<T: Copy> ScoreSet<T> {
+    /// The five scores with their names.
+    pub fn named(&self) -> [(&'static str, T); 5] {
+        [
+            ("log_loss", self.log_loss),
+            ("brier", self.brier),
+            ("accuracy", self.accuracy),
+            ("entropy", self.entropy),
+            ("ece", self.ece),
+        ]
+    }
+
+    /// Applies a function to each.
+    pub fn map<U>(&self, f: impl Fn(T) -> U) -> ScoreSet<U> {
+        ScoreSet {
+            log_loss: f(self.log_loss),
+            brier: f(self.brier),
+            accuracy: f(self.accuracy),
+            entropy: f(self.entropy),
+            ece: f(self.ece),
+        }
+    }
+}
+
+/// Scores overall (first) and for every class; NaN for a class without items.
+pub fn score(
+    predictions: &Predictions,
+    labels: &[usize],
+    prior: &ClassPrior,
+    weighting: Weighting,
+) -> Result<Vec<ScoreSet>> {
+    let n_classes = prior.probabilities().len();
+    let table = ItemScores::new(predictions, labels, n_classes)?;
+    let weights = item_weights(labels, prior, weighting);
+    let every: Vec<u32> = (0..u32::try_from(labels.len()).map_err(|_| too_many(labels))?).collect();
+    Ok(table.aggregate(&every, labels, &weights))
+}
+
+fn too_many(labels: &[usize]) -> Error {
+    Error::parameter("number of items", "below 2^32", labels.len())
+}
+
+/// The weight of an item of each class; only ratios matter.
+pub(super) fn item_weights(labels: &[usize], prior: &ClassPrior, weighting: Weighting) -> Vec<f64> {
+    let mut counts = vec![0.0; prior.probabilities().len()];
+    labels.iter().for_each(|&label| counts[label] += 1.0);
+    match weighting {
+        Weighting::Items => vec![1.0; counts.len()],
+        Weighting::ClassPrior => {
+            prior.probabilities().iter().zip(counts).map(|(p, n)| p / f64::max(n, 1.0)).collect()
+        }
+    }
+}
+
+/// What each item contributes to the scores, so that resampling only adds.
+pub(super) struct ItemScores {
+    n_classes: usize,
+    /// Log-loss, Brier score, hit, entropy.
+    scores: Vec<[f64; 4]>,
+    /// The bin of the most probable class, and hit − probability.
+    top: Vec<(u8, f64)>,
+    /// For every class: the bin of its probability, and indicator − probability. n × J.
+    by_class: Vec<(u8, f64)>,
+}
+
+impl ItemScores {
+    pub(super) fn new(predictions: &Predictions, labels: &[usize], n_classes: usize) -> Result<Self> {
+        if predictions.probabilities.len() != labels.len() * n_classes {
+            return Err(Error::Mismatch {
+                what: "predictions and labels",
+                expected: format!("{} × {n_classes}", labels.len()),
+                found: format!("{} numbers", predictions.probabilities.len()),
+            });
+        }
+        let mut table = Self {
+            n_classes,
+            scores: Vec::with_capacity(labels.len()),
+            top: Vec::with_capacity(labels.len()),
+            by_class: Vec::with_capacity(predictions.probabilities.len()),
+        };
+        for (row, &label) in predictions.probabilities.chunks_exact(n_classes).zip(labels) {
+            table.push(row, label);
+        }
+        Ok(table)
+    }
+
+    fn push(&mut self, probabilities: &[f64], label: usize) {
+        let indicator = |class: usize| f64::from(u8::from(class == label));
+        let predicted = simplex::arg_max(probabilities);
+        let squares = probabilities.iter().enumerate().map(|(j, p)| (p - indicator(j)).powi(2));
+        self.scores.push([
+            // A probability that underflowed is at most the smallest double, not 0.
+            -probabilities[label].max(f64::MIN_POSITIVE).ln(),
+            squares.sum(),
+            indicator(predicted),
+            simplex::entropy(probabilities),
+        ]);
+        let top = probabilities[predicted];
+        self.top.push((bin(top), indicator(predicted) - top));
+        let gaps = probabilities.iter().enumerate().map(|(j, &p)| (bin(p), indicator(j) - p));
+        self.by_class.extend(gaps);
+    }
+
+    /// Scores of the items listed (any may come repeatedly), overall and by class.
+    pub(super) fn aggregate(
+        &self,
+        items: &[u32],
+        labels: &[usize],
+        class_weights: &[f64],
+    ) -> Vec<ScoreSet> {
+        let mut sums = vec![[0.0; 4]; self.n_classes];
+        let mut weights = vec![0.0; self.n_classes];
+        let mut top = [0.0; CALIBRATION_BINS];
+        let mut by_class = vec![[0.0; CALIBRATION_BINS]; self.n_classes];
+        for &item in items {
+            let item = item as usize;
+            let class = labels[item];
+            let weight = class_weights[class];
+            weights[class] += weight;
+            for (sum, score) in sums[class].iter_mut().zip(self.scores[item]) {
+                *sum += weight * score;
+            }
+            let (bin, gap) = self.top[item];
+            top[usize::from(bin)] += weight * gap;
+            let gaps = &self.by_class[item * self.n_classes..(item + 1) * self.n_classes];
+            for (bins, (bin, gap)) in by_class.iter_mut().zip(gaps) {
+                bins[usize::from(*bin)] += weight * gap;
+            }
+        }
+        let total: f64 = weights.iter().sum();
+        let mut all = [0.0; 4];
+        for sum in &sums {
+            all.iter_mut().zip(sum).for_each(|(a, b)| *a += b);
+        }
+        let calibration = |bins: &[f64]| bins.iter().map(|gap| gap.abs()).sum::<f64>() / total;
+        let classes = sums.iter().zip(&weights).zip(&by_class).map(|((sums, weight), bins)| {
+            let ece = if *weight > 0.0 { calibration(bins) } else { f64::NAN };
+            score_set(sums, *weight, ece)
+        });
+        std::iter::once(score_set(&all, total, calibration(&top))).chain(classes).collect()
+    }
+}
+
+fn score_set(sums: &[f64; 4], weight: f64, ece: f64) -> ScoreSet {
+    let [log_loss, brier, accuracy, entropy] = sums.map(|sum| sum / weight);
+    ScoreSet { log_loss, brier, accuracy, entropy, ece }
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a probability times 15
+fn bin(probability: f64) -> u8 {
+    ((probability * CALIBRATION_BINS as f64) as usize).min(CALIBRATION_BINS - 1) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scores(probabilities: &[f64], labels: &[usize], weighting: Weighting) -> Vec<ScoreSet> {
+        let predictions = Predictions { name: "p".into(), probabilities: probabilities.to_vec() };
+        score(&predictions, labels, &ClassPrior::uniform(2), weighting).unwrap()
+    }
+
+    /// By hand: two items of class 0 predicted .8 and .4, one of class 1 predicted .75.
+    #[test]
+    fn scores_are_those_computed_by_hand() {
+        let table = [0.8, 0.2, 0.4, 0.6, 0.25, 0.75];
+        let items = scores(&table, &[0, 0, 1], Weighting::Items);
+        let losses = [-0.8f64.ln(), -0.4f64.ln(), -0.75f64.ln()];
+        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} is not {b}");
+        close(items[0].log_loss, losses.iter().sum::<f64>() / 3.0);
+        close(items[0].brier, (2.0 * 0.04 + 2.0 * 0.36 + 2.0 * 0.0625) / 3.0);
+        close(items[0].accuracy, 2.0 / 3.0);
+        // Three bins of one item each: |1−.8|, |0−.6|, |1−.75|.
+        close(items[0].ece, (0.2 + 0.6 + 0.25) / 3.0);
+        close(items[1].log_loss, (losses[0] + losses[1]) / 2.0);
+        // Class 0: probabilities .8 (true), .4 (true), .25 (false).
+        close(items[1].ece, (0.2 + 0.6 + 0.25) / 3.0);
+
+        let balanced = scores(&table, &[0, 0, 1], Weighting::ClassPrior);
+        close(balanced[0].log_loss, 0.5 * (losses[0] + losses[1]) / 2.0 + 0.5 * losses[2]);
+        close(balanced[0].accuracy, 0.5 * 0.5 + 0.5);
+    }
+
+    #[test]
+    fn a_certain_error_costs_much_but_not_infinity() {
+        let got = scores(&[1.0, 0.0], &[1], Weighting::Items);
+        assert!(got[0].log_loss > 700.0 && got[0].log_loss.is_finite());
+        assert!(got[1].log_loss.is_nan(), "class 0 has no items");
+    }
+
+    #[test]
+    fn sizes_must_match() {
+        let predictions = Predictions { name: "p".into(), probabilities: vec![0.5; 4] };
+        let prior = ClassPrior::uniform(2);
+        assert!(score(&predictions, &[0], &prior, Weighting::Items).is_err());
+    }
+}

@@ -1,0 +1,296 @@
+//! The model file: versioned JSON that people can read and write.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{CorrelatedParameters, Method, Model, Settings, Training};
+use crate::class_prior::ClassPrior;
+use crate::error::{Error, Result};
+use crate::fusion::independent::{Alpha, IndependentFusion, PosteriorReport};
+use crate::fusion::pools::{Pool, PoolKind};
+use crate::schema::Schema;
+
+/// What `format` says.
+const FORMAT: &str = "consilience";
+
+/// The version written, and the only one read.
+const VERSION: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ModelFile {
+    format: String,
+    version: u32,
+    method: String,
+    classifiers: Vec<String>,
+    classes: Vec<String>,
+    class_prior: Vec<f64>,
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    parameters: Value,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    settings: Option<Settings>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    training: Option<Training>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    diagnostics: Option<PosteriorReport>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    draws: Vec<Alpha>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct IndependentParameters {
+    alpha: Alpha,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PoolParameters {
+    weights: Vec<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CorrelatedFile {
+    alpha: Alpha,
+    delta: DeltaFile,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DeltaFile {
+    #[serde(default)]
+    common: Option<Vec<Vec<f64>>>,
+    #[serde(default)]
+    pairs: Vec<PairFile>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PairFile {
+    between: [String; 2],
+    delta: Vec<Vec<f64>>,
+}
+
+impl Model {
+    /// Reads a model file.
+    pub fn from_json(text: &str) -> Result<Self> {
+        let file: ModelFile = serde_json::from_str(text).map_err(invalid)?;
+        if file.format != FORMAT {
+            return Err(Error::InvalidModel(format!("`format` is `{}`, not `{FORMAT}`", file.format)));
+        }
+        if file.version != VERSION {
+            return Err(Error::InvalidModel(format!(
+                "it has version {}, and this program reads version {VERSION}",
+                file.version
+            )));
+        }
+        let schema = Arc::new(Schema::new(file.classifiers, file.classes)?);
+        let method = method(&file.method, file.parameters, &schema)?;
+        check_training(&schema, file.training.as_ref(), &file.draws)?;
+        Ok(Self {
+            settings: file.settings,
+            training: file.training,
+            posterior: file.diagnostics,
+            draws: file.draws,
+            ..Self::new(method, ClassPrior::new(&file.class_prior)?)?
+        })
+    }
+
+    /// The text of the model file.
+    pub fn to_json(&self) -> String {
+        let file = ModelFile {
+            format: FORMAT.into(),
+            version: VERSION,
+            method: self.method_name(),
+            classifiers: self.schema.classifiers().to_vec(),
+            classes: self.schema.classes().to_vec(),
+            class_prior: self.class_prior.probabilities().to_vec(),
+            parameters: self.method.parameters(),
+            settings: self.settings.clone(),
+            training: self.training.clone(),
+            diagnostics: self.posterior.clone(),
+            draws: self.draws.clone(),
+        };
+        let value = serde_json::to_value(&file).expect("all parts of a model are plain JSON values");
+        let mut text = String::new();
+        write_json(&value, 0, &mut text);
+        text.push('\n');
+        text
+    }
+}
+
+impl Method {
+    fn parameters(&self) -> Value {
+        match self {
+            Self::Pool(pool) if pool.kind() == PoolKind::Opinion => Value::Null,
+            Self::Pool(pool) => json!({ "weights": pool.weights() }),
+            Self::Independent(fusion) | Self::Meta(fusion) => json!({ "alpha": fusion.alpha() }),
+            Self::Correlated(parameters) => correlated_value(parameters),
+        }
+    }
+}
+
+fn correlated_value(parameters: &CorrelatedParameters) -> Value {
+    let classes = parameters.classes();
+    let names = parameters.schema().classifiers();
+    let common: Vec<&[f64]> = classes.iter().map(|class| class.common()).collect();
+    let pairs: Vec<Value> = (0..classes[0].pairs().len())
+        .map(|i| {
+            let pair = &classes[0].pairs()[i];
+            let delta: Vec<&[f64]> = classes.iter().map(|c| c.pairs()[i].delta.as_slice()).collect();
+            json!({ "between": [names[pair.first], names[pair.second]], "delta": delta })
+        })
+        .collect();
+    json!({ "alpha": parameters.alpha(), "delta": { "common": common, "pairs": pairs } })
+}
+
+fn invalid(error: impl std::fmt::Display) -> Error {
+    Error::InvalidModel(error.to_string())
+}
+
+fn method(name: &str, parameters: Value, schema: &Arc<Schema>) -> Result<Method> {
+    fn parse<T: serde::de::DeserializeOwned>(parameters: Value) -> Result<T> {
+        serde_json::from_value(parameters)
+            .map_err(|error| Error::InvalidModel(format!("`parameters`: {error}")))
+    }
+    let pool = |kind| -> Result<Method> {
+        let PoolParameters { weights } = parse(parameters.clone())?;
+        Ok(Method::Pool(Pool::new(Arc::clone(schema), kind, weights)?))
+    };
+    match name {
+        "opinion-pool" if parameters.is_null() => Ok(Method::Pool(Pool::opinion(Arc::clone(schema)))),
+        "opinion-pool" => Err(Error::InvalidModel("an opinion pool has no `parameters`".into())),
+        "linear-pool" => pool(PoolKind::Linear),
+        "log-pool" => pool(PoolKind::Logarithmic),
+        "correlated" => correlated(parse(parameters)?, schema).map(Method::Correlated),
+        "independent" => independent(parse(parameters)?, schema).map(Method::Independent),
+        meta if meta.strip_prefix("meta:") == Some(&schema.classifiers()[0]) => {
+            independent(parse(parameters)?, schema).map(Method::Meta)
+        }
+        meta if meta.starts_with("meta:") => {
+            Err(Error::InvalidModel(format!("`{meta}` must have that classifier first and alone")))
+        }
+        other => Err(Error::InvalidModel(format!("unknown method `{other}`"))),
+    }
+}
+
+fn independent(parameters: IndependentParameters, schema: &Arc<Schema>) -> Result<IndependentFusion> {
+    IndependentFusion::new(Arc::clone(schema), parameters.alpha)
+}
+
+fn correlated(file: CorrelatedFile, schema: &Arc<Schema>) -> Result<CorrelatedParameters> {
+    let index = |name: &String| {
+        schema.classifier_index(name).ok_or_else(|| {
+            Error::InvalidModel(format!("`delta.pairs` names `{name}`, which is no classifier"))
+        })
+    };
+    let pair = |pair: PairFile| -> Result<_> {
+        let [first, second] = &pair.between;
+        Ok((index(first)?, index(second)?, pair.delta))
+    };
+    let pairs = file.delta.pairs.into_iter().map(pair).collect::<Result<Vec<_>>>()?;
+    CorrelatedParameters::from_parts(
+        Arc::clone(schema),
+        &file.alpha,
+        file.delta.common.as_deref(),
+        &pairs,
+    )
+}
+
+fn check_training(schema: &Arc<Schema>, training: Option<&Training>, draws: &[Alpha]) -> Result<()> {
+    if let Some(training) = training {
+        // Merging refuses other shapes.
+        crate::fusion::independent::SufficientStatistics::empty(schema)
+            .merge(&training.statistics)
+            .map_err(invalid)?;
+    }
+    for (i, draw) in draws.iter().enumerate() {
+        IndependentFusion::new(Arc::clone(schema), draw.clone())
+            .map_err(|error| Error::InvalidModel(format!("`draws[{i}]`: {error}")))?;
+    }
+    Ok(())
+}
+
+/// Indented JSON that keeps a list of plain values on one line, so that matrices can be read.
+fn write_json(value: &Value, depth: usize, text: &mut String) {
+    let plain = |value: &Value| !value.is_array() && !value.is_object();
+    let indent = |depth: usize, text: &mut String| {
+        text.push('\n');
+        text.push_str(&"  ".repeat(depth));
+    };
+    match value {
+        Value::Array(list) if !list.is_empty() && !list.iter().all(plain) => {
+            text.push('[');
+            for (i, item) in list.iter().enumerate() {
+                text.push_str(if i > 0 { "," } else { "" });
+                indent(depth + 1, text);
+                write_json(item, depth + 1, text);
+            }
+            indent(depth, text);
+            text.push(']');
+        }
+        Value::Object(map) if !map.is_empty() => {
+            text.push('{');
+            for (i, (key, item)) in map.iter().enumerate() {
+                text.push_str(if i > 0 { "," } else { "" });
+                indent(depth + 1, text);
+                text.push_str(&Value::from(key.as_str()).to_string());
+                text.push_str(": ");
+                write_json(item, depth + 1, text);
+            }
+            indent(depth, text);
+            text.push('}');
+        }
+        Value::Array(list) => {
+            let cells: Vec<String> = list.iter().map(Value::to_string).collect();
+            text.push_str(&format!("[{}]", cells.join(", ")));
+        }
+        other => text.push_str(&other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXAMPLE: &str = r#"{"format": "consilience", "version": 1, "method": "correlated",
+        "classifiers": ["a", "b"], "classes": ["x", "y", "z"], "class_prior": [0.333, 0.333, 0.334],
+        "parameters": {
+          "alpha": [[[3,2,2],[2,3,2],[2,2,3]], [[3,2,2],[2,3,2],[2,2,3]]],
+          "delta": {"common": [[1.5,1,1],[1,1.5,1],[1,1,1.5]],
+                    "pairs": [{"between": ["a","b"], "delta": [[0,0,0],[0,0,0],[0,0,0]]}]}}}"#;
+
+    #[test]
+    fn the_documented_example_is_read_and_survives_a_round_trip() {
+        let model = Model::from_json(EXAMPLE).unwrap();
+        assert_eq!(model.method_name(), "correlated");
+        assert!((model.class_prior().probabilities().iter().sum::<f64>() - 1.0).abs() < 1e-15);
+        assert_eq!(Model::from_json(&model.to_json()).unwrap(), model);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (from, to, message) in [
+            ("\"version\": 1", "\"version\": 2", "version 2"),
+            ("consilience", "other", "`format`"),
+            ("\"method\"", "\"extra\": 1, \"method\"", "unknown field `extra`"),
+            ("\"common\"", "\"comon\"", "unknown field `comon`"),
+            ("\"correlated\"", "\"psychic\"", "unknown method `psychic`"),
+            ("[\"a\",\"b\"]", "[\"a\",\"c\"]", "`c`"),
+            ("[1.5,1,1]", "[3.5,1,1]", "alpha[0][0]"),
+            ("[1.5,1,1]", "[1.5,1]", "numbers of classes"),
+            ("[[3,2,2],", "[[3,2,0],", "alpha[0][0][2]"),
+            ("[0.333, 0.333, 0.334]", "[0.5, 0.5]", "class prior"),
+            ("\"classes\": [\"x\", \"y\", \"z\"]", "\"classes\": [\"x\", \"y\"]", "alpha"),
+            ("{\"format\"", "[\"format\"", "line 1"),
+        ] {
+            let broken = EXAMPLE.replacen(from, to, 1);
+            assert_ne!(broken, EXAMPLE);
+            let error = Model::from_json(&broken).unwrap_err().to_string();
+            assert!(error.contains(message), "`{error}` does not tell of `{message}`");
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! The independent model on data whose truth is known, and on data that say little.
+
+use std::sync::Arc;
+
+use consilience::distributions::CorrelatedDirichlet;
+use consilience::evaluation::{Predictions, Weighting, score};
+use consilience::fusion::independent::{
+    AlphaPrior, IndependentConfig, IndependentFusion, Inference, SufficientStatistics,
+};
+use consilience::fusion::fuse;
+use consilience::simulation::{Preset, Truth};
+use consilience::{
+    ClassPrior, FitConfig, Intake, MethodChoice, Model, Outputs, OutputsBuilder, PriorChoice, Schema,
+    Unwatched,
+};
+
+/// Two classifiers with margins (3,1,1), (1,3,1), (1,1,3), independent of each other.
+fn truth() -> Truth {
+    let schema = Arc::new(Schema::new(["a", "b"], ["x", "y", "z"]).unwrap());
+    let class = |j: usize| {
+        let row: Vec<f64> = (0..3).map(|l| if l == j { 3.0 } else { 1.0 }).collect();
+        CorrelatedDirichlet::new(vec![row; 2], None, vec![]).unwrap()
+    };
+    Truth::new(schema, (0..3).map(class).collect()).unwrap()
+}
+
+fn fit(outputs: &Outputs, config: &IndependentConfig) -> consilience::fusion::independent::FittedIndependent {
+    let statistics = SufficientStatistics::of(outputs).unwrap();
+    config.fit(outputs.schema(), &statistics, &Unwatched).unwrap()
+}
+
+/// At least 17 of 18 posterior means within two posterior standard deviations of the truth: for
+/// a calibrated posterior this fails for one data set in five, so the seed is fixed; the test
+/// would catch a bias of one standard deviation in most seeds.
+#[test]
+fn recovers_the_truth_with_good_diagnostics() {
+    let outputs = truth().simulate(500, 1).unwrap();
+    for alpha_prior in [AlphaPrior::default(), AlphaPrior::Paper] {
+        let config = IndependentConfig { alpha_prior, ..IndependentConfig::default() };
+        let fitted = fit(&outputs, &config);
+        let report = fitted.posterior.unwrap();
+        assert!(report.worst.r_hat < 1.01, "{report:?}");
+        assert!(report.worst.ess_bulk.min(report.worst.ess_tail) >= 1000.0, "{report:?}");
+        let mut near = 0;
+        for k in 0..2 {
+            for j in 0..3 {
+                for l in 0..3 {
+                    let want = if l == j { 3.0 } else { 1.0 };
+                    let off = fitted.fusion.alpha()[k][j][l] - want;
+                    near += usize::from(off.abs() < 2.0 * report.alpha_sd[k][j][l]);
+                }
+            }
+        }
+        assert!(near >= 17, "only {near} of 18 within two standard deviations");
+        assert!(fitted.warnings.is_empty(), "{:?}", fitted.warnings);
+    }
+}
+
+/// 90 % posterior intervals (mean ± 1.645 sd) over 40 data sets of 50 items a class: 720
+/// elements, expected coverage .9 with standard error about .012 (elements are correlated).
+#[test]
+fn intervals_cover_as_they_should() {
+    let truth = truth();
+    let config = IndependentConfig { alpha_prior: AlphaPrior::Pooled { items: 0.01 }, ..Default::default() };
+    let mut covered = 0;
+    for seed in 0..40 {
+        let fitted = fit(&truth.simulate(50, 1000 + seed).unwrap(), &config);
+        let sd = fitted.posterior.unwrap().alpha_sd;
+        for (k, (alpha, sd)) in fitted.fusion.alpha().iter().zip(&sd).enumerate() {
+            for j in 0..3 {
+                for l in 0..3 {
+                    let want = truth.classes()[j].alpha()[k][l];
+                    covered += usize::from((alpha[j][l] - want).abs() < 1.645 * sd[j][l]);
+                }
+            }
+        }
+    }
+    let share = covered as f64 / 720.0;
+    assert!((0.86..0.94).contains(&share), "coverage {share}");
+}
+
+#[test]
+fn the_mode_is_near_the_mean_where_there_are_many_items() {
+    let outputs = truth().simulate(500, 2).unwrap();
+    let mean = fit(&outputs, &IndependentConfig::default());
+    let mode = fit(&outputs, &IndependentConfig { inference: Inference::Map, ..Default::default() });
+    assert!(mode.posterior.is_none());
+    let sd = mean.posterior.unwrap().alpha_sd;
+    for k in 0..2 {
+        for j in 0..3 {
+            for l in 0..3 {
+                let off = mean.fusion.alpha()[k][j][l] - mode.fusion.alpha()[k][j][l];
+                assert!(off.abs() < 0.2 * sd[k][j][l]);
+            }
+        }
+    }
+}
+
+/// The margins of the paper's simulated sets without any correlation: the Bayes-optimal log-loss,
+/// from an independent simulation with 400 000 draws.
+#[test]
+fn fusing_with_the_true_parameters_is_bayes_optimal() {
+    for (preset, expected) in [(Preset::Sim1, 0.821), (Preset::Sim2, 0.413)] {
+        let schema = Arc::clone(preset.truth(0.0).unwrap().schema());
+        let alpha: Vec<Vec<f64>> = preset.alpha().iter().map(|row| row.to_vec()).collect();
+        let model = IndependentFusion::new(schema, vec![alpha; 2]).unwrap();
+        let prior = ClassPrior::uniform(3);
+        let whole = Model::new(consilience::model::Method::Independent(model.clone()), prior.clone());
+        let outputs = whole.unwrap().truth().unwrap().simulate(66_667, 4).unwrap();
+        let fused = fuse(&model, &outputs, &prior).unwrap();
+        let predictions = Predictions { name: "truth".into(), probabilities: fused.all().to_vec() };
+        let labels = outputs.require_labels().unwrap();
+        let got = score(&predictions, &labels, &prior, Weighting::ClassPrior).unwrap()[0].log_loss;
+        assert!((got - expected).abs() < 0.003, "{preset:?}: {got} instead of {expected}");
+    }
+}
+
+/// Fitting on all items and updating a fit with the rest give the same bits.
+#[test]
+fn updating_equals_fitting_on_all() {
+    let all = truth().simulate(40, 5).unwrap();
+    let (first, second): (Vec<usize>, Vec<usize>) = (0..120).partition(|i| i % 3 == 1);
+    for method in [MethodChoice::Independent, MethodChoice::Meta("b".into()), MethodChoice::OpinionPool] {
+        let config = FitConfig { method, class_prior: PriorChoice::Empirical, ..FitConfig::default() };
+        let whole = config.fit(&all, &Unwatched).unwrap();
+        let part = config.fit(&all.select_items(&first), &Unwatched).unwrap();
+        // Through the file, as the command line does it.
+        let part = Model::from_json(&part.to_json()).unwrap();
+        let updated = part.update(&all.select_items(&second), &Unwatched).unwrap();
+        assert_eq!(updated.to_json(), whole.to_json());
+    }
+    let fitted = FitConfig { method: MethodChoice::LogPool, ..FitConfig::default() };
+    let model = fitted.fit(&all, &Unwatched).unwrap();
+    assert!(model.update(&all, &Unwatched).unwrap_err().to_string().contains("fit again"));
+}
+
+#[test]
+fn merged_statistics_do_not_depend_on_the_partition() {
+    let all = truth().simulate(30, 6).unwrap();
+    let whole = SufficientStatistics::of(&all).unwrap();
+    let mut merged = SufficientStatistics::empty(all.schema());
+    for part in [40..90, 0..40] {
+        let part: Vec<usize> = part.collect();
+        merged.merge(&SufficientStatistics::of(&all.select_items(&part)).unwrap()).unwrap();
+    }
+    assert_eq!(whole, merged);
+}
+
+fn table(n_classes: usize, items: &[(Vec<f64>, usize)]) -> Outputs {
+    let classes: Vec<String> = (0..n_classes).map(|j| format!("j{j}")).collect();
+    let schema = Schema::new(["a"], classes).unwrap();
+    let mut builder = OutputsBuilder::new(schema, Intake::default()).unwrap();
+    for (x, class) in items {
+        builder.push_indexed(x, Some(*class)).unwrap();
+    }
+    builder.finish()
+}
+
+/// Right class with probability `p`, the rest shared.
+fn peaked(n_classes: usize, class: usize, p: f64) -> Vec<f64> {
+    let rest = (1.0 - p) / (n_classes - 1) as f64;
+    (0..n_classes).map(|j| if j == class { p } else { rest }).collect()
+}
+
+/// Finite parameters, fused results that are distributions and prefer the right class.
+fn check_sane(outputs: &Outputs, what: &str) {
+    for inference in [Inference::Posterior, Inference::Map] {
+        let fitted = fit(outputs, &IndependentConfig { inference, ..Default::default() });
+        let finite = |a: &f64| a.is_finite() && *a > 0.0 && *a < 1e8;
+        assert!(fitted.fusion.alpha().iter().flatten().flatten().all(finite), "{what}: {fitted:?}");
+        let prior = ClassPrior::uniform(outputs.schema().n_classes());
+        let fused = fuse(&fitted.fusion, outputs, &prior).unwrap();
+        let convergence: Vec<_> =
+            fitted.warnings.iter().filter(|w| w.kind == consilience::WarningKind::Convergence).collect();
+        assert!(convergence.is_empty(), "{what}, {inference:?}: {convergence:?}");
+        for item in 0..outputs.n_items() {
+            assert!((fused.probabilities(item).iter().sum::<f64>() - 1.0).abs() < 1e-9, "{what}");
+            assert_eq!(Some(fused.predicted(item)), outputs.label(item), "{what}: item {item}");
+        }
+    }
+}
+
+#[test]
+fn constant_outputs_few_items_and_many_classes_give_sane_fits() {
+    for n_classes in [2, 3, 10, 50] {
+        for per_class in [1, 3] {
+            for p in if n_classes < 50 { vec![0.9, 1.0] } else { vec![1.0] } {
+                let items: Vec<_> = (0..n_classes)
+                    .flat_map(|j| vec![(peaked(n_classes, j, p), j); per_class])
+                    .collect();
+                let outputs = table(n_classes, &items);
+                check_sane(&outputs, &format!("J={n_classes}, {per_class} a class, constant {p}"));
+                let map = IndependentConfig { inference: Inference::Map, ..Default::default() };
+                let fitted = fit(&outputs, &map);
+                let text: Vec<String> = fitted.warnings.iter().map(ToString::to_string).collect();
+                assert!(text[0].contains("only"), "{text:?}");
+                assert_eq!(text.iter().any(|w| w.contains("same output")), per_class > 1, "{text:?}");
+            }
+        }
+    }
+}
+
+/// kNN on iris: one class always right and certain, two confused now and then.
+#[test]
+fn a_class_with_constant_output_does_not_ruin_the_others() {
+    let mut items = vec![(vec![1.0, 0.0, 0.0], 0); 50];
+    for i in 0..50 {
+        let p = f64::from(i % 6) / 5.0;
+        items.push((vec![0.0, 1.0 - 0.4 * p, 0.4 * p], 1));
+        items.push((vec![0.0, 0.4 * p, 1.0 - 0.4 * p], 2));
+    }
+    check_sane(&table(3, &items), "kNN");
+}
+
+#[test]
+fn a_classifier_that_always_says_the_same_carries_no_evidence() {
+    let items: Vec<_> = (0..30).map(|i| (vec![0.2, 0.3, 0.5], i % 3)).collect();
+    let outputs = table(3, &items);
+    let fitted = fit(&outputs, &IndependentConfig::default());
+    let fused = fuse(&fitted.fusion, &outputs, &ClassPrior::uniform(3)).unwrap();
+    for p in fused.all() {
+        assert!((p - 1.0 / 3.0).abs() < 0.05, "{p}");
+    }
+    assert!(fitted.warnings.iter().any(|w| w.to_string().contains("same output")));
+}
+
+#[test]
+fn absent_classes_and_classifiers_are_named() {
+    let outputs = table(3, &[(peaked(3, 0, 0.8), 0), (peaked(3, 1, 0.8), 1)]);
+    let error = FitConfig::default().fit(&outputs, &Unwatched).unwrap_err();
+    assert_eq!(error.to_string(), "class `j2` has no training items");
+
+    let schema = Schema::new(["a", "b"], ["x", "y"]).unwrap();
+    let mut builder = OutputsBuilder::new(schema, Intake::default()).unwrap();
+    builder.push(&[0.7, 0.3, 0.6, 0.4], Some("x")).unwrap();
+    builder.push(&[0.7, 0.3, f64::NAN, f64::NAN], Some("y")).unwrap();
+    let error = FitConfig::default().fit(&builder.finish(), &Unwatched).unwrap_err();
+    let message = "classifier `b` is missing for every training item of class `y`";
+    assert_eq!(error.to_string(), message);
+}
+
+/// The predictive averages over the posterior: with few items it is less certain than the point
+/// estimate; with a single draw it is that draw.
+#[test]
+fn the_predictive_is_the_mean_over_draws() {
+    let train = truth().simulate(4, 8).unwrap();
+    let test = truth().simulate(100, 9).unwrap();
+    let config = FitConfig {
+        independent: IndependentConfig { keep_draws: 200, ..Default::default() },
+        ..FitConfig::default()
+    };
+    let model = config.fit(&train, &Unwatched).unwrap();
+    let prior = ClassPrior::uniform(3);
+    let predictive = fuse(&model.predictive().unwrap(), &test, &prior).unwrap();
+    let mut mean = vec![0.0; predictive.all().len()];
+    for draw in model.draws() {
+        let one = IndependentFusion::new(Arc::clone(model.schema()), draw.clone()).unwrap();
+        let fused = fuse(&one, &test, &prior).unwrap();
+        mean.iter_mut().zip(fused.all()).for_each(|(m, p)| *m += p / 200.0);
+    }
+    for (a, b) in predictive.all().iter().zip(&mean) {
+        assert!((a - b).abs() < 1e-12);
+    }
+    let plain = FitConfig::default().fit(&train, &Unwatched).unwrap();
+    assert!(plain.predictive().unwrap_err().to_string().contains("--keep-draws"));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_model_and_another_seed_another() {
+    let outputs = truth().simulate(20, 3).unwrap();
+    let model = |seed| {
+        let independent = IndependentConfig { seed, ..IndependentConfig::default() };
+        FitConfig { independent, ..FitConfig::default() }.fit(&outputs, &Unwatched).unwrap()
+    };
+    assert_eq!(model(1), model(1));
+    assert_ne!(model(1).method(), model(2).method());
+}

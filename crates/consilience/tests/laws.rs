@@ -1,0 +1,204 @@
+//! Laws that hold for every fusion method.
+
+use std::sync::Arc;
+
+use consilience::fusion::independent::{Alpha, IndependentFusion};
+use consilience::fusion::pools::{Pool, PoolKind};
+use consilience::fusion::{Fused, Fusion, fuse};
+use consilience::{ClassPrior, Intake, Outputs, OutputsBuilder, Schema};
+use proptest::prelude::*;
+
+/// K classifiers, J classes, raw positive numbers to be normalised, margins and a prior.
+#[derive(Debug, Clone)]
+struct Case {
+    n_classes: usize,
+    items: Vec<Vec<Vec<f64>>>,
+    alpha: Alpha,
+    prior: Vec<f64>,
+    weights: Vec<f64>,
+}
+
+impl Case {
+    fn n_classifiers(&self) -> usize {
+        self.alpha.len()
+    }
+
+    fn schema(&self) -> Arc<Schema> {
+        let names = |prefix: &str, n: usize| (0..n).map(|i| format!("{prefix}{i}")).collect::<Vec<_>>();
+        Arc::new(Schema::new(names("k", self.n_classifiers()), names("j", self.n_classes)).unwrap())
+    }
+
+    fn outputs(&self) -> Outputs {
+        let intake = Intake { floor: 0.0, ..Intake::default() };
+        let mut builder = OutputsBuilder::new(self.schema(), intake).unwrap();
+        for item in &self.items {
+            builder.push(&item.concat(), None).unwrap();
+        }
+        builder.finish()
+    }
+
+    /// Every method that needs no fit.
+    fn methods(&self) -> Vec<Box<dyn Fusion>> {
+        vec![
+            Box::new(Pool::opinion(self.schema())),
+            Box::new(Pool::new(self.schema(), PoolKind::Linear, self.weights.clone()).unwrap()),
+            Box::new(Pool::new(self.schema(), PoolKind::Logarithmic, self.weights.clone()).unwrap()),
+            Box::new(IndependentFusion::new(self.schema(), self.alpha.clone()).unwrap()),
+        ]
+    }
+
+    fn fuse_all(&self) -> Vec<Fused> {
+        let (outputs, prior) = (self.outputs(), ClassPrior::new(&self.prior).unwrap());
+        self.methods().iter().map(|method| fuse(&**method, &outputs, &prior).unwrap()).collect()
+    }
+
+    /// The same case with classifiers and classes in another order.
+    fn permuted(&self, classifiers: &[usize], classes: &[usize]) -> Self {
+        let pick = |row: &Vec<f64>| classes.iter().map(|&j| row[j]).collect::<Vec<f64>>();
+        Self {
+            n_classes: self.n_classes,
+            items: self
+                .items
+                .iter()
+                .map(|item| classifiers.iter().map(|&k| pick(&item[k])).collect())
+                .collect(),
+            alpha: classifiers
+                .iter()
+                .map(|&k| classes.iter().map(|&j| pick(&self.alpha[k][j])).collect())
+                .collect(),
+            prior: pick(&self.prior),
+            weights: classifiers.iter().map(|&k| self.weights[k]).collect(),
+        }
+    }
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    (1usize..5, 2usize..6, 1usize..40).prop_flat_map(|(k, j, n)| {
+        let positive = |low: f64, high: f64, size: usize| prop::collection::vec(low..high, size);
+        let output = positive(1e-6, 1.0, j).prop_map(|raw| {
+            let sum: f64 = raw.iter().sum();
+            raw.iter().map(|x| x / sum).collect::<Vec<f64>>()
+        });
+        // One output in six is missing.
+        let maybe = (output, 0..6u8).prop_map(|(output, die)| match die {
+            0 => vec![f64::NAN; output.len()],
+            _ => output,
+        });
+        (
+            prop::collection::vec(prop::collection::vec(maybe, k), n),
+            prop::collection::vec(prop::collection::vec(positive(0.05, 30.0, j), j), k),
+            positive(0.1, 1.0, j),
+            positive(0.1, 1.0, k),
+        )
+            .prop_map(move |(items, alpha, prior, weights)| Case { n_classes: j, items, alpha, prior, weights })
+    })
+}
+
+/// A permutation made from random keys.
+fn order(keys: &[u32], n: usize) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..n).collect();
+    places.sort_by_key(|&i| (keys[i], i));
+    places
+}
+
+proptest! {
+    #[test]
+    fn every_result_is_a_distribution_with_a_small_error(case in case()) {
+        for fused in case.fuse_all() {
+            for item in 0..fused.n_items() {
+                let p = fused.probabilities(item);
+                prop_assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+                prop_assert!(p.iter().all(|p| (0.0..=1.0).contains(p)));
+                prop_assert!(fused.error(item) > 0.0 && fused.error(item) < 1e-9);
+                prop_assert!(fused.entropy(item) >= 0.0);
+            }
+        }
+    }
+
+    #[test]
+    fn permutations_commute_with_fusion(case in case(), keys in prop::collection::vec(any::<u32>(), 8)) {
+        let (classifiers, classes) = (order(&keys, case.n_classifiers()), order(&keys, case.n_classes));
+        let before = case.fuse_all();
+        let after = case.permuted(&classifiers, &classes).fuse_all();
+        for (before, after) in before.iter().zip(&after) {
+            for item in 0..before.n_items() {
+                for (place, &class) in classes.iter().enumerate() {
+                    let (a, b) = (before.probabilities(item)[class], after.probabilities(item)[place]);
+                    prop_assert!((a - b).abs() < before.error(item) + after.error(item), "{} {}", a, b);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn without_any_output_the_answer_is_the_prior(case in case()) {
+        let mut empty = case.clone();
+        empty.items = vec![vec![vec![f64::NAN; case.n_classes]; case.n_classifiers()]];
+        let prior = ClassPrior::new(&case.prior).unwrap();
+        for fused in empty.fuse_all() {
+            for (p, q) in fused.probabilities(0).iter().zip(prior.probabilities()) {
+                prop_assert!((p - q).abs() < 1e-14);
+            }
+        }
+    }
+
+    /// α = 1 + eⱼ makes the independent model the independent opinion pool (uniform prior).
+    #[test]
+    fn unit_margins_reproduce_the_opinion_pool(case in case()) {
+        let unit = |j: usize| (0..case.n_classes).map(|l| if l == j { 2.0 } else { 1.0 }).collect();
+        let alpha = vec![(0..case.n_classes).map(unit).collect::<Vec<Vec<f64>>>(); case.n_classifiers()];
+        let model = IndependentFusion::new(case.schema(), alpha).unwrap();
+        let prior = ClassPrior::uniform(case.n_classes);
+        let ours = fuse(&model, &case.outputs(), &prior).unwrap();
+        let pool = fuse(&Pool::opinion(case.schema()), &case.outputs(), &prior).unwrap();
+        for (a, b) in ours.all().iter().zip(pool.all()) {
+            prop_assert!((a - b).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn one_classifier_is_its_meta_classifier(case in case()) {
+        let prior = ClassPrior::new(&case.prior).unwrap();
+        let model = IndependentFusion::new(case.schema(), case.alpha.clone()).unwrap();
+        let outputs = case.outputs();
+        for k in 0..case.n_classifiers() {
+            let meta = model.meta(k).unwrap();
+            let alone = fuse(&meta, &outputs.select(meta.schema()).unwrap(), &prior).unwrap();
+            // In the whole model with all others missing.
+            let mut others_missing = case.clone();
+            for item in &mut others_missing.items {
+                for (m, output) in item.iter_mut().enumerate() {
+                    if m != k {
+                        output.fill(f64::NAN);
+                    }
+                }
+            }
+            let whole = fuse(&model, &others_missing.outputs(), &prior).unwrap();
+            for (a, b) in alone.all().iter().zip(whole.all()) {
+                prop_assert!((a - b).abs() < 1e-12);
+            }
+        }
+    }
+
+    /// The vectorised evidence against the plain formula with the standard library's logarithm.
+    #[test]
+    fn the_reported_error_covers_the_plain_formula(case in case()) {
+        let model = IndependentFusion::new(case.schema(), case.alpha.clone()).unwrap();
+        let outputs = case.outputs();
+        let (got, errors) = consilience::fusion::ln_densities(&model, &outputs).unwrap();
+        for item in 0..outputs.n_items() {
+            for j in 0..case.n_classes {
+                let mut plain = 0.0;
+                for (k, x) in outputs.all().present(item) {
+                    let alpha = &case.alpha[k][j];
+                    plain += libm::lgamma(alpha.iter().sum());
+                    for (a, x) in alpha.iter().zip(x) {
+                        plain += (a - 1.0) * x.ln() - libm::lgamma(*a);
+                    }
+                }
+                let off = (got[item * case.n_classes + j] - plain).abs();
+                prop_assert!(off <= 2.0 * errors[item] + 1e-15, "{} > {}", off, errors[item]);
+            }
+        }
+    }
+}

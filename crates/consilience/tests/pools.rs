@@ -1,0 +1,90 @@
+//! Fitted pool weights against what they must be.
+
+use std::sync::Arc;
+
+use consilience::evaluation::{Predictions, Weighting, score};
+use consilience::fusion::pools::{Pool, PoolKind, Weights, fit_weights};
+use consilience::fusion::fuse;
+use consilience::simulation::Preset;
+use consilience::{ClassPrior, Intake, Outputs, OutputsBuilder};
+
+/// Simulated outputs of which every third item lacks one classifier.
+fn gappy() -> Outputs {
+    let full = Preset::Sim2.truth(0.5).unwrap().simulate(60, 1).unwrap();
+    let mut builder = OutputsBuilder::new(Arc::clone(full.schema()), Intake::default()).unwrap();
+    for item in 0..full.n_items() {
+        let mut raw: Vec<f64> = full.items(item..item + 1).values().to_vec();
+        match item % 6 {
+            0 => raw[..3].fill(f64::NAN),
+            3 => raw[3..].fill(f64::NAN),
+            _ => {}
+        }
+        builder.push_indexed(&raw, full.label(item)).unwrap();
+    }
+    builder.finish()
+}
+
+fn loss(kind: PoolKind, weights: Vec<f64>, outputs: &Outputs, prior: &ClassPrior) -> f64 {
+    let pool = Pool::new(Arc::clone(outputs.schema()), kind, weights).unwrap();
+    let probabilities = fuse(&pool, outputs, prior).unwrap().all().to_vec();
+    let predictions = Predictions { name: "pool".into(), probabilities };
+    let labels = outputs.require_labels().unwrap();
+    score(&predictions, &labels, prior, Weighting::ClassPrior).unwrap()[0].log_loss
+}
+
+/// No neighbour on a fine grid may have a smaller loss, with and without missing outputs, for a
+/// uniform and a skewed prior.
+#[test]
+fn fitted_weights_minimise_the_loss() {
+    let prior = ClassPrior::new(&[0.5, 0.3, 0.2]).unwrap();
+    for outputs in [gappy(), Preset::Sim1.truth(0.25).unwrap().simulate(80, 2).unwrap()] {
+        for (kind, weights) in [
+            (PoolKind::Linear, Weights::Simplex),
+            (PoolKind::Logarithmic, Weights::Simplex),
+            (PoolKind::Logarithmic, Weights::Free),
+        ] {
+            let fitted = fit_weights(kind, &weights, &outputs, &prior).unwrap();
+            assert!(fitted.converged, "{kind:?} {weights:?}");
+            let best = fitted.pool.weights();
+            let at_best = loss(kind, best.to_vec(), &outputs, &prior);
+            for step in [-0.05, -0.01, 0.01, 0.05] {
+                let moved = match weights {
+                    Weights::Free => vec![best[0] + step, best[1]],
+                    _ => vec![best[0] + step, best[1] - step],
+                };
+                if moved.iter().all(|w| *w >= 0.0) {
+                    let there = loss(kind, moved, &outputs, &prior);
+                    assert!(there > at_best - 1e-9, "{kind:?} {weights:?}: {there} < {at_best}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn free_weights_of_independent_sim2_classifiers_are_the_bayes_ones() {
+    // α = 8 + 4eⱼ: the posterior is ∝ ∏ (xᵏⱼ)⁴, so both weights are 4.
+    let truth = Preset::Sim2.truth(0.0).unwrap();
+    let outputs = truth.simulate(20_000, 3).unwrap();
+    let prior = ClassPrior::uniform(3);
+    let fitted = fit_weights(PoolKind::Logarithmic, &Weights::Free, &outputs, &prior).unwrap();
+    for weight in fitted.pool.weights() {
+        assert!((weight - 4.0).abs() < 0.15, "{:?}", fitted.pool.weights());
+    }
+}
+
+#[test]
+fn weights_that_make_no_sense_are_refused() {
+    let outputs = gappy();
+    let prior = ClassPrior::uniform(3);
+    for (kind, weights) in [
+        (PoolKind::Linear, Weights::Free),
+        (PoolKind::Linear, Weights::Given(vec![1.0, -1.0])),
+        (PoolKind::Linear, Weights::Given(vec![0.0, 0.0])),
+        (PoolKind::Logarithmic, Weights::Given(vec![1.0])),
+        (PoolKind::Logarithmic, Weights::Given(vec![1.0, f64::NAN])),
+    ] {
+        assert!(fit_weights(kind, &weights, &outputs, &prior).is_err(), "{kind:?} {weights:?}");
+    }
+    assert!("1,x".parse::<Weights>().is_err());
+}
