@@ -42,9 +42,23 @@ const ITEMS_PER_TASK: usize = 4096;
 ///
 /// A model fuses outputs whose schema is its own; see [`Outputs::select`] for reordering.
 pub fn fuse(fusion: &dyn Fusion, outputs: &Outputs, prior: &ClassPrior) -> Result<Fused> {
+    let mut fused = Fused::default();
+    fuse_into(fusion, outputs, prior, &mut fused)?;
+    Ok(fused)
+}
+
+/// The same into a result whose memory is used again, for those who fuse many tables.
+pub fn fuse_into(
+    fusion: &dyn Fusion,
+    outputs: &Outputs,
+    prior: &ClassPrior,
+    fused: &mut Fused,
+) -> Result<()> {
     check_schema(fusion, outputs)?;
     let (n, n_classes) = (outputs.n_items(), outputs.schema().n_classes());
-    let mut fused = Fused { n_classes, probabilities: vec![0.0; n * n_classes], errors: vec![0.0; n] };
+    fused.n_classes = n_classes;
+    fused.probabilities.resize(n * n_classes, 0.0);
+    fused.errors.resize(n, 0.0);
     parallel::for_each_piece(
         &mut fused.probabilities,
         &mut fused.errors,
@@ -55,7 +69,7 @@ pub fn fuse(fusion: &dyn Fusion, outputs: &Outputs, prior: &ClassPrior) -> Resul
             fuse_piece(fusion, &items, prior, probabilities, errors);
         },
     );
-    Ok(fused)
+    Ok(())
 }
 
 fn fuse_piece(
@@ -120,7 +134,7 @@ fn check_schema(fusion: &dyn Fusion, outputs: &Outputs) -> Result<()> {
 }
 
 /// Fused distributions, item by item.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Fused {
     n_classes: usize,
     probabilities: Vec<f64>,
