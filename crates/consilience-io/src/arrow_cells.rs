@@ -137,7 +137,7 @@ pub(crate) fn push_text(array: &dyn Array, row: usize, out: &mut Vec<u8>) {
 /// Appends a cell as JSON. The array must be [plain] and [writable](is_writable).
 pub(crate) fn push_json(array: &dyn Array, row: usize, out: &mut Vec<u8>) {
     let start = out.len();
-    if array.is_null(row) {
+    if array.is_null(row) || *array.data_type() == DataType::Null {
         out.extend_from_slice(b"null");
     } else if is_text(array.data_type()) {
         push_json_string(out, text_at(array, row));

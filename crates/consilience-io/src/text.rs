@@ -42,16 +42,12 @@ impl Cells {
         Ok(())
     }
 
-    /// Adds a whole row of CSV.
-    pub(crate) fn push_record(&mut self, record: &csv::ByteRecord) {
+    /// Adds a whole row: its cells end to end, where each ends, and its line in the file.
+    pub(crate) fn push_record(&mut self, bytes: &[u8], ends: &[usize], line: u64) {
         let start = self.bytes.len();
-        self.bytes.extend_from_slice(record.as_slice());
-        let ends = (0..record.len())
-            .filter_map(|i| record.range(i))
-            .map(|range| start + range.end);
-        self.ends.extend(ends);
-        self.lines
-            .push(record.position().map_or(0, csv::Position::line));
+        self.bytes.extend_from_slice(bytes);
+        self.ends.extend(ends.iter().map(|end| start + end));
+        self.lines.push(line);
     }
 
     /// One cell.

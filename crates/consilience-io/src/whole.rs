@@ -158,9 +158,10 @@ fn temporary_beside(target: &Path) -> io::Result<NamedTempFile> {
 
 /// The system's error without the temporary file's name, which means nothing to the user.
 fn without_path(error: io::Error) -> io::Error {
-    error
-        .raw_os_error()
-        .map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
+    let inner = error.get_ref().and_then(|wrapped| wrapped.source());
+    let code = inner.and_then(|inner| inner.downcast_ref::<io::Error>()?.raw_os_error());
+    code.or(error.raw_os_error())
+        .map_or(error, io::Error::from_raw_os_error)
 }
 
 /// Writes a small file, such as a model or report, whole or not at all.

@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 
-use super::{Input, Source, empty_columns, names_of};
+use super::{DAMAGED, Input, Source, empty_columns, guard, names_of};
 use crate::batch::Batch;
 use crate::error::{Error, Result};
 
@@ -63,7 +63,8 @@ fn check_not_empty(magic: &[u8], name: &str) -> Result<()> {
 }
 
 fn open_file(file: File, name: &str, total_bytes: u64) -> Result<Box<dyn Source>> {
-    let reader = FileReader::try_new_buffered(file, None).map_err(|error| refuse(name, &error))?;
+    let reader = guard(name, || FileReader::try_new_buffered(file, None))?
+        .map_err(|error| refuse(name, &error))?;
     let (schema, n_batches) = (reader.schema(), reader.num_batches() as u64);
     let progress = move |_: &FileReader<BufReader<File>>, batches: u64| {
         total_bytes * batches.min(n_batches) / n_batches.max(1)
@@ -81,8 +82,8 @@ fn open_stream<R: Read + Send + 'static>(stream: R, name: &str) -> Result<Box<dy
         inner: stream,
         bytes: 0,
     };
-    let reader =
-        StreamReader::try_new_buffered(counted, None).map_err(|error| refuse(name, &error))?;
+    let reader = guard(name, || StreamReader::try_new_buffered(counted, None))?
+        .map_err(|error| refuse(name, &error))?;
     let schema = reader.schema();
     let progress =
         |reader: &StreamReader<BufReader<Counted<R>>>, _: u64| reader.get_ref().get_ref().bytes;
@@ -138,7 +139,7 @@ where
                 Some(rest) if rest.num_rows() > 0 => break rest,
                 _ => {}
             }
-            match self.reader.next() {
+            match guard(&self.name, || self.reader.next())? {
                 None => return Ok(None),
                 Some(batch) => self.rest = Some(batch.map_err(|error| refuse(&self.name, &error))?),
             }
@@ -186,6 +187,6 @@ fn refuse(name: &str, error: &ArrowError) -> Error {
     Error::Malformed {
         name: name.to_owned(),
         problem: format!("cannot be read as Arrow IPC: {error}"),
-        hint: Some("the file may be cut off, damaged or of another format"),
+        hint: Some(DAMAGED),
     }
 }

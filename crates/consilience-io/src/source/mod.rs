@@ -7,6 +7,7 @@ mod parquet_file;
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 use arrow_schema::DataType;
@@ -132,3 +133,15 @@ fn names_of(schema: &arrow_schema::Schema) -> Arc<[String]> {
         .map(|field| field.name().clone())
         .collect()
 }
+
+/// Runs a step of Arrow's or Parquet's reader, which panics on some damaged files (lengths that
+/// reach beyond a buffer): to the user that is a damaged file like any other.
+fn guard<T>(name: &str, step: impl FnOnce() -> T) -> Result<T> {
+    panic::catch_unwind(AssertUnwindSafe(step)).map_err(|_| Error::Malformed {
+        name: name.to_owned(),
+        problem: "the file is damaged".into(),
+        hint: Some(DAMAGED),
+    })
+}
+
+const DAMAGED: &str = "the file may be cut off, damaged or of another format";

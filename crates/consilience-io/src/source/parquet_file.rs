@@ -10,7 +10,7 @@ use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 
-use super::{Source, empty_columns, names_of};
+use super::{DAMAGED, Source, empty_columns, guard, names_of};
 use crate::batch::Batch;
 use crate::error::{Error, Result};
 
@@ -35,8 +35,8 @@ impl ParquetSource {
         if size == 0 {
             return Err(Error::malformed(name, "the file is empty"));
         }
-        let builder =
-            ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| refuse(name, &error))?;
+        let builder = guard(name, || ParquetRecordBatchReaderBuilder::try_new(file))?
+            .map_err(|error| refuse(name, &error))?;
         check_codecs(builder.metadata(), name)?;
         let schema = Arc::clone(builder.schema());
         Ok(Self {
@@ -53,7 +53,7 @@ impl ParquetSource {
 
     fn start(&mut self, most: usize) -> Result<()> {
         if let Some(builder) = self.builder.take() {
-            let reader = builder.with_batch_size(most).build();
+            let reader = guard(&self.name, || builder.with_batch_size(most).build())?;
             self.reader = Some(reader.map_err(|error| refuse(&self.name, &error))?);
         }
         Ok(())
@@ -67,7 +67,7 @@ impl Source for ParquetSource {
 
     fn next_batch(&mut self, most: usize) -> Result<Option<Batch>> {
         self.start(most)?;
-        let columns = match self.reader.as_mut().and_then(Iterator::next) {
+        let columns = match guard(&self.name, || self.reader.as_mut().and_then(Iterator::next))? {
             None => return Ok(None),
             Some(Err(error)) => return Err(refuse(&self.name, &error.into())),
             Some(Ok(columns)) => columns,
@@ -139,7 +139,7 @@ fn refuse(name: &str, error: &ParquetError) -> Error {
     Error::Malformed {
         name: name.to_owned(),
         problem: format!("cannot be read as Parquet: {}", describe(error)),
-        hint: Some("the file may be cut off, damaged or of another format"),
+        hint: Some(DAMAGED),
     }
 }
 
