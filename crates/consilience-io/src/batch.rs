@@ -92,17 +92,17 @@ impl Batch {
     }
 
     /// The place of cells of one row.
-    pub(crate) fn place(&self, table: &str, row: usize, columns: Vec<String>) -> Box<Place> {
+    pub(crate) fn place(&self, table: &str, row: usize, columns: Vec<String>) -> Place {
         let line = match &self.body {
             Body::Text { cells, .. } => cells.lines.get(row).copied(),
             Body::Columns(_) => None,
         };
-        Box::new(Place {
+        Place {
             table: table.to_owned(),
             row: self.first_row + row as u64 + 1,
             line,
             columns,
-        })
+        }
     }
 
     /// Writes a column's numbers to `out[offset]`, `out[offset + stride]` and so on; the error
@@ -279,7 +279,7 @@ pub fn batch_of(outputs: &Outputs, range: Range<usize>) -> Batch {
                 .map(|class: usize| schema.classes()[class].as_str())
         };
         names.push(LABEL.to_owned());
-        columns.push(Arc::new(StringArray::from_iter(range.clone().map(label))));
+        columns.push(Arc::new(range.clone().map(label).collect::<StringArray>()));
     }
     let values = outputs.items(range.clone()).values();
     for (place, name) in column_names(schema).enumerate() {

@@ -11,7 +11,7 @@
 //! readings "these prefixes times those suffixes" the one that explains most columns, and among
 //! those the one with most classifiers; if that leaves two, the header is ambiguous.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use consilience::Schema;
 
@@ -263,61 +263,61 @@ fn suffix_after<'a>(column: &'a str, classifier: &str) -> Option<&'a str> {
 
 /// The classes of a header of which nothing else is known.
 fn shared_suffixes<'a>(columns: &[&'a str]) -> Result<Vec<&'a str>, Finding> {
-    let mut order: Vec<&str> = Vec::new();
-    let mut suffixes: HashMap<&str, BTreeSet<&'a str>> = HashMap::new();
-    for &column in columns {
-        for (at, _) in column.match_indices('_') {
-            let (prefix, suffix) = (&column[..at], &column[at + 1..]);
-            if !prefix.is_empty() && !suffix.is_empty() {
-                suffixes.entry(prefix).or_insert_with(|| {
-                    order.push(prefix);
-                    BTreeSet::new()
-                });
-                suffixes.entry(prefix).and_modify(|set| {
-                    set.insert(suffix);
-                });
-            }
-        }
-    }
-    let mut best: Vec<(usize, usize, &BTreeSet<&str>)> = Vec::new();
-    for seed in &order {
-        let classes = &suffixes[seed];
-        if classes.len() < 2 || best.iter().any(|(.., other)| *other == classes) {
-            continue;
-        }
-        let n = order
-            .iter()
-            .filter(|prefix| classes.is_subset(&suffixes[*prefix]))
-            .count();
-        let rank = (n * classes.len(), n, classes);
-        match best
-            .first()
-            .map(|top| (rank.0, rank.1).cmp(&(top.0, top.1)))
-        {
-            Some(std::cmp::Ordering::Less) => {}
-            Some(std::cmp::Ordering::Equal) => best.push(rank),
-            Some(std::cmp::Ordering::Greater) | None => best = vec![rank],
-        }
-    }
-    match best.as_slice() {
+    let columns_are = || format!("the columns are {}", quoted(columns));
+    match best_suffixes(&cuts(columns)).as_slice() {
         [] => Err((
             format!(
-                "no column is named `<classifier>_<class>`; the columns are {}",
-                quoted(columns)
+                "no column is named `<classifier>_<class>`; {}",
+                columns_are()
             ),
             format!("rename the columns, or {NAME_CLASSES}"),
         )),
-        [(.., classes)] => Ok(classes.iter().copied().collect()),
-        [(.., one), (.., other), ..] => Err((
+        [classes] => Ok(classes.iter().copied().collect()),
+        [one, other, ..] => Err((
             format!(
-                "the classes may be {} or {}; the columns are {}",
+                "the classes may be {} or {}; {}",
                 quoted(&one.iter().collect::<Vec<_>>()),
                 quoted(&other.iter().collect::<Vec<_>>()),
-                quoted(columns)
+                columns_are()
             ),
             NAME_CLASSES.into(),
         )),
     }
+}
+
+/// Every prefix that ends before a `_`, with all that follows it in some column.
+fn cuts<'a>(columns: &[&'a str]) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
+    let mut suffixes: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for &column in columns {
+        for (at, _) in column.match_indices('_') {
+            let (prefix, suffix) = (&column[..at], &column[at + 1..]);
+            if !prefix.is_empty() && !suffix.is_empty() {
+                suffixes.entry(prefix).or_default().insert(suffix);
+            }
+        }
+    }
+    suffixes
+}
+
+/// The sets of suffixes that explain most columns, and among these have most prefixes.
+fn best_suffixes<'a>(cuts: &BTreeMap<&str, BTreeSet<&'a str>>) -> Vec<BTreeSet<&'a str>> {
+    let mut best = Vec::new();
+    let mut best_rank = (0, 0);
+    for classes in cuts.values().filter(|classes| classes.len() >= 2) {
+        let n = cuts
+            .values()
+            .filter(|suffixes| classes.is_subset(suffixes))
+            .count();
+        let rank = (n * classes.len(), n);
+        if rank > best_rank {
+            best.clear();
+            best_rank = rank;
+        }
+        if rank == best_rank && !best.contains(classes) {
+            best.push(classes.clone());
+        }
+    }
+    best
 }
 
 #[cfg(test)]

@@ -89,13 +89,11 @@ impl Long {
                 .last()
                 .is_none_or(|batch| self.next_row == batch.n_rows())
             {
-                match source.next_batch(most.max(1024))? {
-                    Some(batch) => self.batches.push(Arc::new(batch)),
-                    None => {
-                        self.close(builder)?;
-                        break;
-                    }
-                }
+                let Some(batch) = source.next_batch(most.max(1024))? else {
+                    self.close(builder)?;
+                    break;
+                };
+                self.batches.push(Arc::new(batch));
                 self.next_row = 0;
             }
             self.take_rows(builder, before + most)?;
@@ -296,7 +294,9 @@ impl Long {
         );
         let hint = "give all classes of a classifier or none, and sort the table by item";
         Err(Error::Cell {
-            place: self.batches[last.0].place(&self.table, last.1, Vec::new()),
+            place: self.batches[last.0]
+                .place(&self.table, last.1, Vec::new())
+                .into(),
             problem,
             hint: Some(hint),
         })
@@ -322,7 +322,9 @@ impl Long {
         let show = |&(batch, row): &Spot| self.batches[batch].show(row, self.columns.probability);
         let values: Vec<String> = spots.iter().map(show).collect();
         Error::Cell {
-            place: self.batches[batch].place(&self.table, row, vec![PROBABILITY.into()]),
+            place: self.batches[batch]
+                .place(&self.table, row, vec![PROBABILITY.into()])
+                .into(),
             problem: format!(
                 "item `{}`, classifier `{classifier}`: {problem} (found {})",
                 String::from_utf8_lossy(&item.key),
@@ -342,7 +344,7 @@ impl Long {
     ) -> Error {
         let place = batch.place(&self.table, row, vec![batch.names[column].clone()]);
         Error::Cell {
-            place,
+            place: place.into(),
             problem: problem.into(),
             hint,
         }
@@ -425,7 +427,7 @@ impl Distinct {
             let place = batch.place(table, row, vec![batch.names[column].clone()]);
             let first = place.row;
             let name = String::from_utf8(text.to_vec()).map_err(|_| Error::Cell {
-                place,
+                place: place.into(),
                 problem: "the name is not UTF-8".into(),
                 hint: None,
             })?;

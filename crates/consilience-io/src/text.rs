@@ -122,10 +122,8 @@ pub(crate) fn is_json_number(text: &[u8]) -> bool {
         rest = &fraction[digits..];
     }
     if let [b'e' | b'E', exponent @ ..] = rest {
-        let exponent = match exponent {
-            [b'+' | b'-', digits @ ..] => digits,
-            digits => digits,
-        };
+        let exponent = exponent.strip_prefix(b"+").unwrap_or(exponent);
+        let exponent = exponent.strip_prefix(b"-").unwrap_or(exponent);
         return !exponent.is_empty() && after_digits(exponent) == exponent.len();
     }
     rest.is_empty()

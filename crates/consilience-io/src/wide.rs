@@ -40,7 +40,9 @@ impl Wide {
             check_type(table, source, label, Use::Name)?;
         }
         let mut numeric = vec![false; source.names().len()];
-        columns.iter().for_each(|&column| numeric[column] = true);
+        for &column in &columns {
+            numeric[column] = true;
+        }
         Ok(Self {
             table: table.to_owned(),
             schema: Arc::clone(schema),
@@ -116,7 +118,7 @@ impl Wide {
             .map(|&column| batch.names[column].clone())
             .collect();
         Error::Refused {
-            place: batch.place(&self.table, row, names),
+            place: batch.place(&self.table, row, names).into(),
             values: columns
                 .iter()
                 .map(|&column| batch.show(row, column))
@@ -195,7 +197,9 @@ fn check_distinct(table: &str, needed: &[String]) -> Result<()> {
 
 pub(crate) fn not_a_number(table: &str, batch: &Batch, row: usize, column: usize) -> Error {
     Error::Cell {
-        place: batch.place(table, row, vec![batch.names[column].clone()]),
+        place: batch
+            .place(table, row, vec![batch.names[column].clone()])
+            .into(),
         problem: format!("`{}` is not a number", batch.show(row, column)),
         hint: Some("numbers have a decimal point; a missing output is an empty cell"),
     }
@@ -210,7 +214,9 @@ pub(crate) fn unknown_label(
     schema: &Schema,
 ) -> Error {
     Error::Refused {
-        place: batch.place(table, row, vec![batch.names[column].clone()]),
+        place: batch
+            .place(table, row, vec![batch.names[column].clone()])
+            .into(),
         values: Vec::new(),
         cause: Box::new(consilience::Error::UnknownLabel {
             item: row,

@@ -88,7 +88,9 @@ impl ColumnarSink {
             } => {
                 let convert = |(column, &numeric): (usize, &bool)| {
                     to_array(cells, column, *notation, numeric).map_err(|row| Error::Cell {
-                        place: carried.place(&self.name, row, vec![names[column].clone()]),
+                        place: carried
+                            .place(&self.name, row, vec![names[column].clone()])
+                            .into(),
                         problem: "the cell cannot be written into this format".into(),
                         hint: Some("text must be UTF-8"),
                     })

@@ -68,11 +68,13 @@ impl JsonSink {
                     let cell = cells.get(row, column);
                     let pushed = push_text_cell(&mut self.buffer, cell, *notation, numeric[column]);
                     pushed.ok_or_else(|| Error::Cell {
-                        place: carried.place(
-                            self.output.name(),
-                            row,
-                            vec![carried.names()[column].clone()],
-                        ),
+                        place: carried
+                            .place(
+                                self.output.name(),
+                                row,
+                                vec![carried.names()[column].clone()],
+                            )
+                            .into(),
                         problem: "the cell is not UTF-8 and cannot be written as JSON".into(),
                         hint: None,
                     })?;

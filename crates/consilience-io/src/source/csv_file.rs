@@ -177,7 +177,11 @@ impl Records {
     /// The line in which the record began: of the line feeds so far, take off those inside
     /// quotes and the one at its end, which of a CR LF is not yet read.
     fn first_line(&self) -> u64 {
-        let inside = self.bytes().iter().filter(|&&byte| byte == b'\n').count() as u64;
+        let inside: u64 = self
+            .bytes()
+            .iter()
+            .map(|&byte| u64::from(byte == b'\n'))
+            .sum();
         self.parser.line() - inside - u64::from(self.last == b'\n')
     }
 }

@@ -8,7 +8,7 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::ParquetMetaData;
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
 use super::{DAMAGED, Source, empty_columns, guard, names_of};
 use crate::batch::Batch;
@@ -118,7 +118,7 @@ fn check_codecs(metadata: &ParquetMetaData, name: &str) -> Result<()> {
     for column in metadata
         .row_groups()
         .iter()
-        .flat_map(|group| group.columns())
+        .flat_map(RowGroupMetaData::columns)
     {
         let codec = match column.compression() {
             Compression::GZIP(_) => "gzip",

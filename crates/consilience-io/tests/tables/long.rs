@@ -1,5 +1,7 @@
 //! The long layout: rows collected into items, bad ones refused with their place.
 
+use std::fmt::Write;
+
 use consilience_io::{Layout, ReadOptions, read_outputs};
 
 use crate::{Files, copy, known_refusal, long_options, refusal};
@@ -55,7 +57,7 @@ fn items_may_span_batches_of_any_format() {
     let mut table = String::from("item,classifier,class,probability\n");
     for item in 0..3000 {
         for (classifier, class) in [("a", "x"), ("a", "y"), ("b", "x"), ("b", "y")] {
-            table += &format!("{item},{classifier},{class},0.5\n");
+            writeln!(table, "{item},{classifier},{class},0.5").unwrap();
         }
     }
     let csv = files.with("t.csv", &table);

@@ -1,5 +1,6 @@
 //! Tables through the public interface: every layout and format, good and bad.
 
+mod foreign;
 mod formats;
 mod long;
 mod streams;

@@ -34,18 +34,18 @@ fn every_format_is_read_from_a_pipe() {
         let Location::Path(path) = fixture(name) else {
             unreachable!()
         };
-        assert_read_from_pipe(name, std::fs::read(path).unwrap(), 7);
+        assert_read_from_pipe(name, &std::fs::read(path).unwrap(), 7);
     }
-    assert_read_from_pipe("t.csv", b"label,a_x,a_y\nx,1,0\ny,0,1\n".to_vec(), 2);
+    assert_read_from_pipe("t.csv", b"label,a_x,a_y\nx,1,0\ny,0,1\n", 2);
     let lines = b"{\"label\":\"x\",\"a_x\":1,\"a_y\":0}\n{\"label\":\"y\",\"a_x\":1,\"a_y\":0}\n";
-    assert_read_from_pipe("t.jsonl", lines.to_vec(), 2);
+    assert_read_from_pipe("t.jsonl", lines, 2);
 }
 
-fn assert_read_from_pipe(name: &str, bytes: Vec<u8>, n_items: usize) {
+fn assert_read_from_pipe(name: &str, bytes: &[u8], n_items: usize) {
     let files = Files::new();
     let path = pipe(&files, name);
     for classes in [None, Some(vec!["x".into(), "y".into()])] {
-        let (target, bytes) = (path.clone(), bytes.clone());
+        let (target, bytes) = (path.clone(), bytes.to_vec());
         let sender = thread::spawn(move || {
             std::fs::File::create(target)
                 .unwrap()
