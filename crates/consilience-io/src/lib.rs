@@ -1,1 +1,56 @@
-//! skeleton
+//! Reads and writes tables of classifier outputs: CSV, Parquet, Arrow and JSON lines.
+//!
+//! A table goes through four steps, each in its own place: a *source* turns a file into
+//! [batches](Batch) of cells; the *layout* (wide or long) finds the columns and turns cells into
+//! checked [`Outputs`](consilience::Outputs); the caller computes; a *sink* writes the carried
+//! cells and the added columns, whole or not at all. Every error names file, row, column and
+//! value.
+//!
+//! # Example
+//! ```
+//! use consilience_io::{Added, AddedValues, Location, ReadOptions, TableReader, TableWriter};
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let path = |name: &str| Location::from(folder.path().join(name));
+//! consilience_io::write_whole(
+//!     &path("data.csv"),
+//!     b"id,label,a_x,a_y\n1,x,0.75,0.25\n2,y,0.5,0.5\n",
+//! )?;
+//! let options = ReadOptions::default();
+//! let training = consilience_io::read_outputs(&path("data.csv"), &options)?;
+//! assert_eq!(training.schema().classes(), ["x", "y"]);
+//!
+//! let mut reader = TableReader::open(&path("data.csv"), training.schema(), &options)?;
+//! let mut writer = TableWriter::create(&path("out.jsonl"), None)?;
+//! while let Some(chunk) = reader.next_chunk()? {
+//!     let first: Vec<f64> = (0..chunk.outputs.n_items())
+//!         .map(|item| chunk.outputs.output(item, 0).map_or(f64::NAN, |output| output[0]))
+//!         .collect();
+//!     let added = Added { name: "first".into(), values: AddedValues::Numbers(&first) };
+//!     writer.write(&chunk.carried, &[added])?;
+//! }
+//! writer.finish()?;
+//! # let text = std::fs::read_to_string(folder.path().join("out.jsonl")).unwrap();
+//! # assert!(text.starts_with(r#"{"id":"1","label":"x","a_x":0.75,"a_y":0.25,"first":0.75}"#));
+//! # Ok::<(), consilience_io::Error>(())
+//! ```
+
+mod arrow_cells;
+mod batch;
+mod error;
+mod header;
+mod location;
+mod long;
+mod reader;
+mod sink;
+mod source;
+mod text;
+mod whole;
+mod wide;
+mod writer;
+
+pub use batch::{Batch, batch_of};
+pub use error::{Error, Place, Result};
+pub use location::{Format, Layout, Location};
+pub use reader::{Chunk, ReadOptions, TableReader, read_outputs};
+pub use whole::write_whole;
+pub use writer::{Added, AddedValues, TableWriter};

@@ -29,9 +29,14 @@ fn fitting(criterion: &mut Criterion) {
     let statistics = SufficientStatistics::of(&outputs).unwrap();
     for inference in [Inference::Posterior, Inference::Map] {
         let config = IndependentConfig { inference, ..IndependentConfig::default() };
-        criterion.bench_function(&format!("fit {inference:?}, K=2 J=3, 500 items a class"), |bencher| {
-            bencher.iter(|| config.fit(outputs.schema(), black_box(&statistics), &Unwatched).unwrap());
-        });
+        criterion.bench_function(
+            &format!("fit {inference:?}, K=2 J=3, 500 items a class"),
+            |bencher| {
+                bencher.iter(|| {
+                    config.fit(outputs.schema(), black_box(&statistics), &Unwatched).unwrap()
+                });
+            },
+        );
     }
 }
 

@@ -5,8 +5,8 @@ use std::io::BufRead;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use consilience::fusion::{Fused, fuse_into};
 use consilience::fusion::independent::IndependentFusion;
+use consilience::fusion::{Fused, fuse_into};
 use consilience::simulation::Preset;
 use consilience::{ClassPrior, Result};
 

@@ -18,7 +18,9 @@ mod watch;
 pub use class_prior::{ClassPrior, PriorChoice};
 pub use error::{Error, OutputProblem, Result};
 pub use model::{FitConfig, MethodChoice, Model};
-pub use outputs::{DEFAULT_FLOOR, Intake, Items, Outputs, OutputsBuilder, SUM_TOLERANCE, ValueKind};
+pub use outputs::{
+    DEFAULT_FLOOR, Intake, Items, Outputs, OutputsBuilder, SUM_TOLERANCE, ValueKind,
+};
 pub use schema::Schema;
 pub use warning::{Warning, WarningKind};
 pub use watch::{Unwatched, Watch};

@@ -63,7 +63,10 @@ impl Intake {
 
     /// Turns one classifier's raw values into probabilities in place; returns how many were
     /// raised to the floor, or `None` where the output is missing (all NaN).
-    pub fn admit(&self, values: &mut [f64]) -> Result<Option<usize>, (Option<usize>, OutputProblem)> {
+    pub fn admit(
+        &self,
+        values: &mut [f64],
+    ) -> Result<Option<usize>, (Option<usize>, OutputProblem)> {
         if let Some(first) = values.iter().position(|value| value.is_nan()) {
             return match values.iter().all(|value| value.is_nan()) {
                 true => Ok(None),
@@ -162,7 +165,9 @@ impl Outputs {
         if self.labels.is_empty() {
             return Err(Error::NoItems);
         }
-        (0..self.n_items()).map(|item| self.label(item).ok_or(Error::MissingLabel { item })).collect()
+        (0..self.n_items())
+            .map(|item| self.label(item).ok_or(Error::MissingLabel { item }))
+            .collect()
     }
 
     /// Number of items of each class among the labelled ones.
@@ -469,9 +474,15 @@ mod tests {
         assert_eq!(problem_of(p, [0.5, 0.5, -0.5, 1.5]), OutputProblem::Negative(-0.5));
         assert_eq!(problem_of(p, [1.5, 0.5, 0.5, 0.5]), OutputProblem::AboveOne(1.5));
         assert_eq!(problem_of(p, [0.5, f64::NAN, 0.5, 0.5]), OutputProblem::PartlyMissing);
-        assert_eq!(problem_of(p, [f64::INFINITY, 0.0, 0.5, 0.5]), OutputProblem::Infinite(f64::INFINITY));
+        assert_eq!(
+            problem_of(p, [f64::INFINITY, 0.0, 0.5, 0.5]),
+            OutputProblem::Infinite(f64::INFINITY)
+        );
         assert_eq!(problem_of(p, [0.5, 0.25, 0.5, 0.5]), OutputProblem::WrongSum(0.75));
-        assert_eq!(problem_of(ValueKind::Odds, [0.5, 2.0, 2.0, 2.0]), OutputProblem::OddsBelowOne(0.5));
+        assert_eq!(
+            problem_of(ValueKind::Odds, [0.5, 2.0, 2.0, 2.0]),
+            OutputProblem::OddsBelowOne(0.5)
+        );
         let infinite = OutputProblem::Infinite(f64::NEG_INFINITY);
         assert_eq!(problem_of(ValueKind::Logits, [f64::NEG_INFINITY, 0.0, 0.0, 0.0]), infinite);
     }

@@ -117,7 +117,11 @@ impl Truth {
             rng.set_stream(class as u64);
             rng
         };
-        Ok(Simulator { truth: self, builder, streams: (0..self.classes.len()).map(stream).collect() })
+        Ok(Simulator {
+            truth: self,
+            builder,
+            streams: (0..self.classes.len()).map(stream).collect(),
+        })
     }
 }
 

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use consilience::distributions::CorrelatedDirichlet;
 use consilience::evaluation::{Predictions, Weighting, score};
+use consilience::fusion::fuse;
 use consilience::fusion::independent::{
     AlphaPrior, IndependentConfig, IndependentFusion, Inference, SufficientStatistics,
 };
-use consilience::fusion::fuse;
 use consilience::simulation::{Preset, Truth};
 use consilience::{
-    ClassPrior, FitConfig, Intake, MethodChoice, Model, Outputs, OutputsBuilder, PriorChoice, Schema,
-    Unwatched,
+    ClassPrior, FitConfig, Intake, MethodChoice, Model, Outputs, OutputsBuilder, PriorChoice,
+    Schema, Unwatched,
 };
 
 /// Two classifiers with margins (3,1,1), (1,3,1), (1,1,3), independent of each other.
@@ -24,7 +24,10 @@ fn truth() -> Truth {
     Truth::new(schema, (0..3).map(class).collect()).unwrap()
 }
 
-fn fit(outputs: &Outputs, config: &IndependentConfig) -> consilience::fusion::independent::FittedIndependent {
+fn fit(
+    outputs: &Outputs,
+    config: &IndependentConfig,
+) -> consilience::fusion::independent::FittedIndependent {
     let statistics = SufficientStatistics::of(outputs).unwrap();
     config.fit(outputs.schema(), &statistics, &Unwatched).unwrap()
 }
@@ -61,7 +64,8 @@ fn recovers_the_truth_with_good_diagnostics() {
 #[test]
 fn intervals_cover_as_they_should() {
     let truth = truth();
-    let config = IndependentConfig { alpha_prior: AlphaPrior::Pooled { items: 0.01 }, ..Default::default() };
+    let config =
+        IndependentConfig { alpha_prior: AlphaPrior::Pooled { items: 0.01 }, ..Default::default() };
     let mut covered = 0;
     for seed in 0..40 {
         let fitted = fit(&truth.simulate(50, 1000 + seed).unwrap(), &config);
@@ -83,7 +87,8 @@ fn intervals_cover_as_they_should() {
 fn the_mode_is_near_the_mean_where_there_are_many_items() {
     let outputs = truth().simulate(500, 2).unwrap();
     let mean = fit(&outputs, &IndependentConfig::default());
-    let mode = fit(&outputs, &IndependentConfig { inference: Inference::Map, ..Default::default() });
+    let mode =
+        fit(&outputs, &IndependentConfig { inference: Inference::Map, ..Default::default() });
     assert!(mode.posterior.is_none());
     let sd = mean.posterior.unwrap().alpha_sd;
     for k in 0..2 {
@@ -105,7 +110,8 @@ fn fusing_with_the_true_parameters_is_bayes_optimal() {
         let alpha: Vec<Vec<f64>> = preset.alpha().iter().map(|row| row.to_vec()).collect();
         let model = IndependentFusion::new(schema, vec![alpha; 2]).unwrap();
         let prior = ClassPrior::uniform(3);
-        let whole = Model::new(consilience::model::Method::Independent(model.clone()), prior.clone());
+        let whole =
+            Model::new(consilience::model::Method::Independent(model.clone()), prior.clone());
         let outputs = whole.unwrap().truth().unwrap().simulate(66_667, 4).unwrap();
         let fused = fuse(&model, &outputs, &prior).unwrap();
         let predictions = Predictions { name: "truth".into(), probabilities: fused.all().to_vec() };
@@ -120,8 +126,11 @@ fn fusing_with_the_true_parameters_is_bayes_optimal() {
 fn updating_equals_fitting_on_all() {
     let all = truth().simulate(40, 5).unwrap();
     let (first, second): (Vec<usize>, Vec<usize>) = (0..120).partition(|i| i % 3 == 1);
-    for method in [MethodChoice::Independent, MethodChoice::Meta("b".into()), MethodChoice::OpinionPool] {
-        let config = FitConfig { method, class_prior: PriorChoice::Empirical, ..FitConfig::default() };
+    for method in
+        [MethodChoice::Independent, MethodChoice::Meta("b".into()), MethodChoice::OpinionPool]
+    {
+        let config =
+            FitConfig { method, class_prior: PriorChoice::Empirical, ..FitConfig::default() };
         let whole = config.fit(&all, &Unwatched).unwrap();
         let part = config.fit(&all.select_items(&first), &Unwatched).unwrap();
         // Through the file, as the command line does it.
@@ -170,8 +179,11 @@ fn check_sane(outputs: &Outputs, what: &str) {
         assert!(fitted.fusion.alpha().iter().flatten().flatten().all(finite), "{what}: {fitted:?}");
         let prior = ClassPrior::uniform(outputs.schema().n_classes());
         let fused = fuse(&fitted.fusion, outputs, &prior).unwrap();
-        let convergence: Vec<_> =
-            fitted.warnings.iter().filter(|w| w.kind == consilience::WarningKind::Convergence).collect();
+        let convergence: Vec<_> = fitted
+            .warnings
+            .iter()
+            .filter(|w| w.kind == consilience::WarningKind::Convergence)
+            .collect();
         assert!(convergence.is_empty(), "{what}, {inference:?}: {convergence:?}");
         for item in 0..outputs.n_items() {
             assert!((fused.probabilities(item).iter().sum::<f64>() - 1.0).abs() < 1e-9, "{what}");
@@ -194,7 +206,11 @@ fn constant_outputs_few_items_and_many_classes_give_sane_fits() {
                 let fitted = fit(&outputs, &map);
                 let text: Vec<String> = fitted.warnings.iter().map(ToString::to_string).collect();
                 assert!(text[0].contains("only"), "{text:?}");
-                assert_eq!(text.iter().any(|w| w.contains("same output")), per_class > 1, "{text:?}");
+                assert_eq!(
+                    text.iter().any(|w| w.contains("same output")),
+                    per_class > 1,
+                    "{text:?}"
+                );
             }
         }
     }

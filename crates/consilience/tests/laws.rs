@@ -24,7 +24,8 @@ impl Case {
     }
 
     fn schema(&self) -> Arc<Schema> {
-        let names = |prefix: &str, n: usize| (0..n).map(|i| format!("{prefix}{i}")).collect::<Vec<_>>();
+        let names =
+            |prefix: &str, n: usize| (0..n).map(|i| format!("{prefix}{i}")).collect::<Vec<_>>();
         Arc::new(Schema::new(names("k", self.n_classifiers()), names("j", self.n_classes)).unwrap())
     }
 
@@ -42,7 +43,9 @@ impl Case {
         vec![
             Box::new(Pool::opinion(self.schema())),
             Box::new(Pool::new(self.schema(), PoolKind::Linear, self.weights.clone()).unwrap()),
-            Box::new(Pool::new(self.schema(), PoolKind::Logarithmic, self.weights.clone()).unwrap()),
+            Box::new(
+                Pool::new(self.schema(), PoolKind::Logarithmic, self.weights.clone()).unwrap(),
+            ),
             Box::new(IndependentFusion::new(self.schema(), self.alpha.clone()).unwrap()),
         ]
     }
@@ -90,7 +93,13 @@ fn case() -> impl Strategy<Value = Case> {
             positive(0.1, 1.0, j),
             positive(0.1, 1.0, k),
         )
-            .prop_map(move |(items, alpha, prior, weights)| Case { n_classes: j, items, alpha, prior, weights })
+            .prop_map(move |(items, alpha, prior, weights)| Case {
+                n_classes: j,
+                items,
+                alpha,
+                prior,
+                weights,
+            })
     })
 }
 

@@ -68,8 +68,7 @@ impl Dirichlet {
 
     /// A draw, made in log space: entries may underflow to 0, never to NaN.
     pub fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> Vec<f64> {
-        let mut x: Vec<f64> =
-            self.concentration.iter().map(|&a| sample_ln_gamma(a, rng)).collect();
+        let mut x: Vec<f64> = self.concentration.iter().map(|&a| sample_ln_gamma(a, rng)).collect();
         simplex::softmax(&mut x);
         x
     }

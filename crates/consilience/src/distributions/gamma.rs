@@ -49,7 +49,10 @@ mod tests {
             let variance = draws.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / f64::from(n);
             let sd = trigamma(shape).sqrt();
             let standard_error = sd / f64::from(n).sqrt();
-            assert!((mean - digamma(shape)).abs() < 6.0 * standard_error, "shape {shape}: mean {mean}");
+            assert!(
+                (mean - digamma(shape)).abs() < 6.0 * standard_error,
+                "shape {shape}: mean {mean}"
+            );
             // The kurtosis of ln G is at most 9 (shape → 0).
             let tolerance = 6.0 * (8.0 / f64::from(n)).sqrt();
             assert!((variance / sd.powi(2) - 1.0).abs() < tolerance, "shape {shape}: {variance}");

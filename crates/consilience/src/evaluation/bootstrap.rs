@@ -51,8 +51,10 @@ pub(super) fn with_intervals(
     watch: &dyn Watch,
 ) -> Result<Vec<Vec<ScoreSet<Scored>>>> {
     let n_classes = prior.probabilities().len();
-    let tables =
-        methods.iter().map(|m| ItemScores::new(m, labels, n_classes)).collect::<Result<Vec<_>>>()?;
+    let tables = methods
+        .iter()
+        .map(|m| ItemScores::new(m, labels, n_classes))
+        .collect::<Result<Vec<_>>>()?;
     let weights = item_weights(labels, prior, weighting);
     let strata = strata(labels, n_classes, weighting);
     let every: Vec<u32> = strata.iter().flatten().copied().collect();
@@ -136,7 +138,8 @@ mod tests {
         let settings = BootstrapSettings { replicates: 20_000, seed: 3 };
         let prior = ClassPrior::uniform(2);
         let got =
-            with_intervals(&methods, &labels, &prior, Weighting::Items, &settings, &Unwatched).unwrap();
+            with_intervals(&methods, &labels, &prior, Weighting::Items, &settings, &Unwatched)
+                .unwrap();
         let accuracy = got[0][0].accuracy;
         let half = 1.96 * (0.75f64 * 0.25 / n as f64).sqrt();
         assert!((accuracy.value - 0.75).abs() < 1e-12);
@@ -146,10 +149,12 @@ mod tests {
     #[test]
     fn threads_do_not_change_the_result_and_seeds_do() {
         let labels: Vec<usize> = (0..30).map(|i| i % 2).collect();
-        let probabilities: Vec<f64> = (0..30).flat_map(|i| {
-            let p = 0.2 + 0.02 * f64::from(i);
-            [p, 1.0 - p]
-        }).collect();
+        let probabilities: Vec<f64> = (0..30)
+            .flat_map(|i| {
+                let p = 0.2 + 0.02 * f64::from(i);
+                [p, 1.0 - p]
+            })
+            .collect();
         let methods = [Predictions { name: "p".into(), probabilities }];
         let prior = ClassPrior::uniform(2);
         let run = |seed| {

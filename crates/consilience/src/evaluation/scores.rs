@@ -111,7 +111,11 @@ pub(super) struct ItemScores {
 }
 
 impl ItemScores {
-    pub(super) fn new(predictions: &Predictions, labels: &[usize], n_classes: usize) -> Result<Self> {
+    pub(super) fn new(
+        predictions: &Predictions,
+        labels: &[usize],
+        n_classes: usize,
+    ) -> Result<Self> {
         if predictions.probabilities.len() != labels.len() * n_classes {
             return Err(Error::Mismatch {
                 what: "predictions and labels",

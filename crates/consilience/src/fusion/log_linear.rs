@@ -24,7 +24,8 @@ pub(super) struct LogLinear {
 impl LogLinear {
     pub(super) fn new(n_classes: usize, constants: Vec<f64>, coefficients: Vec<f64>) -> Self {
         let n_classifiers = constants.len() / n_classes;
-        let largest = |values: &mut dyn Iterator<Item = f64>| values.fold(0.0, |a, b| b.abs().max(a));
+        let largest =
+            |values: &mut dyn Iterator<Item = f64>| values.fold(0.0, |a, b| b.abs().max(a));
         let bounds = (0..n_classifiers * n_classes)
             .map(|column| {
                 let (k, l) = (column / n_classes, column % n_classes);
@@ -68,7 +69,9 @@ impl WithSimd for AddEvidence<'_> {
                     None => values.iter_mut().for_each(|v| *v = simd.add_f64s(*v, constant)),
                     Some(presence) => add_product(simd, values, constant, presence),
                 }
-                for (l, &coefficient) in coefficients[row * n_classes..][..*n_classes].iter().enumerate() {
+                for (l, &coefficient) in
+                    coefficients[row * n_classes..][..*n_classes].iter().enumerate()
+                {
                     if coefficient != 0.0 {
                         // 0 · ln 0 would be no evidence, but NaN.
                         let logs = S::as_simd_f64s(self.logs.column(k * n_classes + l)).0;

@@ -85,7 +85,9 @@ mod tests {
         for mut point in [vec![0.2, 0.3, 0.5], vec![3.0, -1.0, 0.2], vec![-5.0, -5.0]] {
             let before = point.clone();
             project(&mut point);
-            assert!((point.iter().sum::<f64>() - 1.0).abs() < 1e-15 && point.iter().all(|p| *p >= 0.0));
+            assert!(
+                (point.iter().sum::<f64>() - 1.0).abs() < 1e-15 && point.iter().all(|p| *p >= 0.0)
+            );
             if before[0] == 0.2 {
                 assert!(point.iter().zip(&before).all(|(a, b)| (a - b).abs() < 1e-15));
             }

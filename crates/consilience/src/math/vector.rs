@@ -45,8 +45,7 @@ fn map_bits<S: Simd>(simd: S, x: S::f64s, f: impl Fn(u64) -> u64) -> S::f64s {
 #[inline(always)]
 pub(crate) fn exp<S: Simd>(simd: S, x: S::f64s) -> S::f64s {
     let x = simd.max_f64s(x, simd.splat_f64s(EXP_UNDERFLOW));
-    let shifted =
-        fma(simd, x, simd.splat_f64s(std::f64::consts::LOG2_E), simd.splat_f64s(ROUNDER));
+    let shifted = fma(simd, x, simd.splat_f64s(std::f64::consts::LOG2_E), simd.splat_f64s(ROUNDER));
     let k = simd.sub_f64s(shifted, simd.splat_f64s(ROUNDER));
     let r = fma(simd, k, simd.splat_f64s(-LN2_HIGH), x);
     let r = fma(simd, k, simd.splat_f64s(-LN2_LOW), r);
@@ -63,10 +62,8 @@ fn taylor<S: Simd>(simd: S, r: S::f64s) -> S::f64s {
     let quad = |low: S::f64s, high: S::f64s| fma(simd, high, r2, low);
     let first = quad(pair(1.0, 1.0), pair(1.0 / 2.0, 1.0 / 6.0));
     let second = quad(pair(1.0 / 24.0, 1.0 / 120.0), pair(1.0 / 720.0, 1.0 / 5_040.0));
-    let third = quad(
-        pair(1.0 / 40_320.0, 1.0 / 362_880.0),
-        pair(1.0 / 3_628_800.0, 1.0 / 39_916_800.0),
-    );
+    let third =
+        quad(pair(1.0 / 40_320.0, 1.0 / 362_880.0), pair(1.0 / 3_628_800.0, 1.0 / 39_916_800.0));
     let last = simd.splat_f64s(1.0 / 479_001_600.0);
     fma(simd, fma(simd, fma(simd, last, r4, third), r4, second), r4, first)
 }
@@ -138,7 +135,8 @@ mod tests {
         let mut points: Vec<f64> = (-7000..7000).map(|i| f64::from(i) * 0.100_37).collect();
         points.extend((1..400).map(|i| 1.0 + f64::from(i - 200) * 0.003));
         points.extend((1..60).map(|i| 1.0 + 0.5f64.powi(i)));
-        let (scalar, vector) = (Both(&points).with_simd(Scalar), Arch::new().dispatch(Both(&points)));
+        let (scalar, vector) =
+            (Both(&points).with_simd(Scalar), Arch::new().dispatch(Both(&points)));
         for ((&x, one), two) in points.iter().zip(scalar).zip(vector) {
             let (exp, ln) = (x.exp(), x.abs().max(1e-300).ln());
             for (got_exp, got_ln) in [one, two] {

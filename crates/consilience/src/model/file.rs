@@ -79,7 +79,10 @@ impl Model {
     pub fn from_json(text: &str) -> Result<Self> {
         let file: ModelFile = serde_json::from_str(text).map_err(invalid)?;
         if file.format != FORMAT {
-            return Err(Error::InvalidModel(format!("`format` is `{}`, not `{FORMAT}`", file.format)));
+            return Err(Error::InvalidModel(format!(
+                "`format` is `{}`, not `{FORMAT}`",
+                file.format
+            )));
         }
         if file.version != VERSION {
             return Err(Error::InvalidModel(format!(
@@ -114,7 +117,8 @@ impl Model {
             diagnostics: self.posterior.clone(),
             draws: self.draws.clone(),
         };
-        let value = serde_json::to_value(&file).expect("all parts of a model are plain JSON values");
+        let value =
+            serde_json::to_value(&file).expect("all parts of a model are plain JSON values");
         let mut text = String::new();
         write_json(&value, 0, &mut text);
         text.push('\n');
@@ -140,7 +144,8 @@ fn correlated_value(parameters: &CorrelatedParameters) -> Value {
     let pairs: Vec<Value> = (0..classes[0].pairs().len())
         .map(|i| {
             let pair = &classes[0].pairs()[i];
-            let delta: Vec<&[f64]> = classes.iter().map(|c| c.pairs()[i].delta.as_slice()).collect();
+            let delta: Vec<&[f64]> =
+                classes.iter().map(|c| c.pairs()[i].delta.as_slice()).collect();
             json!({ "between": [names[pair.first], names[pair.second]], "delta": delta })
         })
         .collect();
@@ -161,7 +166,9 @@ fn method(name: &str, parameters: Value, schema: &Arc<Schema>) -> Result<Method>
         Ok(Method::Pool(Pool::new(Arc::clone(schema), kind, weights)?))
     };
     match name {
-        "opinion-pool" if parameters.is_null() => Ok(Method::Pool(Pool::opinion(Arc::clone(schema)))),
+        "opinion-pool" if parameters.is_null() => {
+            Ok(Method::Pool(Pool::opinion(Arc::clone(schema))))
+        }
         "opinion-pool" => Err(Error::InvalidModel("an opinion pool has no `parameters`".into())),
         "linear-pool" => pool(PoolKind::Linear),
         "log-pool" => pool(PoolKind::Logarithmic),
@@ -177,7 +184,10 @@ fn method(name: &str, parameters: Value, schema: &Arc<Schema>) -> Result<Method>
     }
 }
 
-fn independent(parameters: IndependentParameters, schema: &Arc<Schema>) -> Result<IndependentFusion> {
+fn independent(
+    parameters: IndependentParameters,
+    schema: &Arc<Schema>,
+) -> Result<IndependentFusion> {
     IndependentFusion::new(Arc::clone(schema), parameters.alpha)
 }
 
@@ -200,7 +210,11 @@ fn correlated(file: CorrelatedFile, schema: &Arc<Schema>) -> Result<CorrelatedPa
     )
 }
 
-fn check_training(schema: &Arc<Schema>, training: Option<&Training>, draws: &[Alpha]) -> Result<()> {
+fn check_training(
+    schema: &Arc<Schema>,
+    training: Option<&Training>,
+    draws: &[Alpha],
+) -> Result<()> {
     if let Some(training) = training {
         // Merging refuses other shapes.
         crate::fusion::independent::SufficientStatistics::empty(schema)

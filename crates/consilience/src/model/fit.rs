@@ -33,7 +33,9 @@ impl FromStr for MethodChoice {
 
     fn from_str(text: &str) -> Result<Self> {
         match text.split_once(':') {
-            Some(("meta", classifier)) if !classifier.is_empty() => Ok(Self::Meta(classifier.into())),
+            Some(("meta", classifier)) if !classifier.is_empty() => {
+                Ok(Self::Meta(classifier.into()))
+            }
             None if text == "opinion-pool" => Ok(Self::OpinionPool),
             None if text == "linear-pool" => Ok(Self::LinearPool),
             None if text == "log-pool" => Ok(Self::LogPool),

@@ -54,7 +54,8 @@ impl<'a, T: Target> Hmc<'a, T> {
         let momentum = normals(self.z.len(), rng);
         let length = LENGTH * rng.random_range(0.8..1.2);
         let steps = (length / self.step).ceil().max(1.0);
-        let (z, state, new_momentum) = self.leapfrog(momentum.clone(), length / steps, steps as usize);
+        let (z, state, new_momentum) =
+            self.leapfrog(momentum.clone(), length / steps, steps as usize);
         let energy_drop = (state.ln_density - 0.5 * new_momentum.norm_squared())
             - (self.state.ln_density - 0.5 * momentum.norm_squared());
         self.tried += 1;

@@ -80,6 +80,9 @@ fn factorise(target: &impl Target, point: &[f64]) -> Cholesky<f64, Dyn> {
             return factor;
         }
         ridge = if ridge == 0.0 { 1e-12 } else { ridge * 100.0 };
-        assert!(ridge < 1e30, "curvature is finite and symmetric, so a large ridge makes it definite");
+        assert!(
+            ridge < 1e30,
+            "curvature is finite and symmetric, so a large ridge makes it definite"
+        );
     }
 }

@@ -168,7 +168,9 @@ mod tests {
         ] {
             assert!(CorrelatedDirichlet::new(alpha.clone(), Some(common), pairs).is_err());
         }
-        assert!(CorrelatedDirichlet::new(vec![vec![1.0, 2.0], vec![1.0; 3]], None, vec![]).is_err());
+        assert!(
+            CorrelatedDirichlet::new(vec![vec![1.0, 2.0], vec![1.0; 3]], None, vec![]).is_err()
+        );
     }
 
     #[test]

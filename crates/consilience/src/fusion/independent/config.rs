@@ -87,7 +87,11 @@ impl IndependentConfig {
         }
         let available = self.chains.saturating_mul(self.draws);
         if self.keep_draws > 0 && self.inference == Inference::Map {
-            return Err(Error::parameter("kept draws", "0 with `map`, which draws none", self.keep_draws));
+            return Err(Error::parameter(
+                "kept draws",
+                "0 with `map`, which draws none",
+                self.keep_draws,
+            ));
         }
         if self.keep_draws > available {
             return Err(Error::parameter("kept draws", "at most chains × draws", self.keep_draws));

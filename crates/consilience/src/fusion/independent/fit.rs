@@ -96,7 +96,13 @@ impl IndependentConfig {
                 let target = posterior(Measure::Alpha);
                 let mode = find_mode(&target, &target.start());
                 let alpha = mode.point.iter().map(|theta| theta.exp()).collect();
-                FittedBlock { alpha, sd: Vec::new(), draws: None, worst: None, converged: mode.converged }
+                FittedBlock {
+                    alpha,
+                    sd: Vec::new(),
+                    draws: None,
+                    worst: None,
+                    converged: mode.converged,
+                }
             }
             Inference::Posterior => {
                 let target = posterior(Measure::LnAlpha);
@@ -132,7 +138,10 @@ impl IndependentConfig {
         let mut warnings = data_warnings(schema, statistics);
         warnings.extend(self.convergence_warnings(schema, blocks));
         Ok(FittedIndependent {
-            fusion: IndependentFusion::new(Arc::clone(schema), nested(&|block| block.alpha.clone()))?,
+            fusion: IndependentFusion::new(
+                Arc::clone(schema),
+                nested(&|block| block.alpha.clone()),
+            )?,
             posterior,
             draws: draws.collect(),
             warnings,
@@ -190,7 +199,8 @@ impl FittedBlock {
 
     /// The i-th of `wanted` draws, spread evenly over all chains.
     fn kept(&self, i: usize, wanted: usize) -> Vec<f64> {
-        let draws = self.draws.as_ref().expect("draws are kept only where the posterior was sampled");
+        let draws =
+            self.draws.as_ref().expect("draws are kept only where the posterior was sampled");
         draws.draw(i * draws.len() / wanted).to_vec()
     }
 }

@@ -87,7 +87,8 @@ impl Target for DirichletPosterior {
         for ((theta, m), gradient) in point.iter().zip(&self.mean_ln).zip(gradient) {
             let alpha = theta.exp();
             sum += self.n * (alpha * m - ln_gamma(alpha)) - self.rate * alpha + exponent * theta;
-            *gradient = alpha * (self.n * (digamma_total - digamma(alpha) + m) - self.rate) + exponent;
+            *gradient =
+                alpha * (self.n * (digamma_total - digamma(alpha) + m) - self.rate) + exponent;
         }
         // Far out exp overflows or underflows: no density there.
         if sum.is_finite() { sum } else { f64::NEG_INFINITY }
@@ -189,8 +190,13 @@ mod tests {
             let alpha = [3.0 * scale, scale, 2.0 * scale];
             let total: f64 = alpha.iter().sum();
             let mean_ln = alpha.iter().map(|a| digamma(*a) - digamma(total)).collect();
-            let target =
-                DirichletPosterior { n: 10.0, mean_ln, shape: 1.0, rate: 0.0, measure: Measure::Alpha };
+            let target = DirichletPosterior {
+                n: 10.0,
+                mean_ln,
+                shape: 1.0,
+                rate: 0.0,
+                measure: Measure::Alpha,
+            };
             let mode = find_mode(&target, &target.start());
             for (theta, want) in mode.point.iter().zip(alpha) {
                 assert!((theta.exp() / want - 1.0).abs() < 1e-7, "{} {want}", theta.exp());

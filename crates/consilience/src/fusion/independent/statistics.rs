@@ -171,7 +171,8 @@ mod file {
                 rest = vec![0.0; high.len()];
             }
             let counts: Vec<u64> = file.outputs.into_iter().flatten().collect();
-            let shapes_fit = counts.len() == k * j && high.len() == k * j * j && rest.len() == high.len();
+            let shapes_fit =
+                counts.len() == k * j && high.len() == k * j * j && rest.len() == high.len();
             if !shapes_fit || high.iter().chain(&rest).any(|sum| !(sum.abs() < 1e15)) {
                 return Err(serde::de::Error::custom(
                     "`statistics` must hold items[class], outputs[classifier][class] and finite \

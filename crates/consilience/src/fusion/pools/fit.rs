@@ -149,7 +149,9 @@ fn log_term(
     simplex::softmax(&mut joint);
     // ∂/∂(linear predictor of class j) of the loss.
     let residual = |j: usize| joint[j] - f64::from(u8::from(j == label));
-    let along = |values: &dyn Fn(usize) -> f64| (0..joint.len()).map(|j| residual(j) * values(j)).sum::<f64>();
+    let along = |values: &dyn Fn(usize) -> f64| {
+        (0..joint.len()).map(|j| residual(j) * values(j)).sum::<f64>()
+    };
     // The predictor is scale · Σ w·evidence with scale = total/present, both moved by the weights.
     let by_scale = along(&|j| pooled[j]);
     for (k, gradient) in gradient.iter_mut().enumerate() {

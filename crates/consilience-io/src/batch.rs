@@ -1,0 +1,257 @@
+//! A run of rows of a table: the cells as they came, whatever the format.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, RecordBatchOptions, StringArray};
+use arrow_schema::{Field, Schema as ArrowSchema};
+use consilience::Outputs;
+
+use crate::arrow_cells;
+use crate::error::{Error, Place, Result};
+use crate::source::json_text;
+use crate::text::{Cells, parse_number};
+
+/// The name of the column of true classes.
+pub(crate) const LABEL: &str = "label";
+
+/// The input columns of some items, carried along to be written with what was computed.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    pub(crate) names: Arc<[String]>,
+    /// Rows of the table before this batch.
+    pub(crate) first_row: u64,
+    pub(crate) body: Body,
+}
+
+/// The cells of a batch in the form in which they were read.
+#[derive(Debug, Clone)]
+pub(crate) enum Body {
+    /// Cells of CSV, or values of JSON as they are spelt there (nothing where a key is absent).
+    Text { cells: Cells, notation: Notation, numeric: Arc<[bool]> },
+    /// Columns of Parquet and Arrow.
+    Columns(RecordBatch),
+}
+
+/// How the cells of a text file are spelt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Notation {
+    Plain,
+    Json,
+}
+
+impl Batch {
+    /// Number of rows.
+    pub fn n_rows(&self) -> usize {
+        match &self.body {
+            Body::Text { cells, .. } => cells.n_rows(),
+            Body::Columns(columns) => columns.num_rows(),
+        }
+    }
+
+    /// Names of the columns.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    pub(crate) fn text(
+        names: Arc<[String]>,
+        first_row: u64,
+        cells: Cells,
+        notation: Notation,
+    ) -> Self {
+        let numeric = vec![false; names.len()].into();
+        Self { names, first_row, body: Body::Text { cells, notation, numeric } }
+    }
+
+    pub(crate) fn columns(names: Arc<[String]>, first_row: u64, columns: RecordBatch) -> Self {
+        Self { names, first_row, body: Body::Columns(columns) }
+    }
+
+    /// Says which columns of text are probabilities, to be written as numbers.
+    pub(crate) fn mark_numeric(&mut self, marks: &Arc<[bool]>) {
+        if let Body::Text { numeric, .. } = &mut self.body {
+            *numeric = Arc::clone(marks);
+        }
+    }
+
+    /// The place of cells of one row.
+    pub(crate) fn place(&self, table: &str, row: usize, columns: Vec<String>) -> Place {
+        let line = match &self.body {
+            Body::Text { cells, .. } => cells.lines.get(row).copied(),
+            Body::Columns(_) => None,
+        };
+        Place { table: table.to_owned(), row: self.first_row + row as u64 + 1, line, columns }
+    }
+
+    /// Writes a column's numbers to `out[offset]`, `out[offset + stride]` and so on; the error
+    /// is the first row that holds no number.
+    pub(crate) fn fill_numbers(
+        &self,
+        column: usize,
+        out: &mut [f64],
+        offset: usize,
+        stride: usize,
+    ) -> Result<(), usize> {
+        let (cells, notation) = match &self.body {
+            Body::Columns(batch) => {
+                return arrow_cells::fill_numbers(batch.column(column), out, offset, stride);
+            }
+            Body::Text { cells, notation, .. } => (cells, *notation),
+        };
+        for (row, slot) in out.iter_mut().skip(offset).step_by(stride).enumerate() {
+            let cell = cells.get(row, column);
+            *slot = match notation {
+                Notation::Json if cell.first() == Some(&b'"') => parse_number(&json_text(cell)),
+                _ => parse_number(cell),
+            }
+            .ok_or(row)?;
+        }
+        Ok(())
+    }
+
+    /// A column as names, such as labels.
+    pub(crate) fn texts(&self, column: usize) -> Texts<'_> {
+        let mut decoded = Cells::new(1);
+        match &self.body {
+            Body::Text { cells, notation: Notation::Plain, .. } => {
+                return Texts::Borrowed { cells, column };
+            }
+            Body::Text { cells, notation: Notation::Json, .. } => {
+                for row in 0..cells.n_rows() {
+                    decoded.push(&json_text(cells.get(row, column)));
+                }
+            }
+            Body::Columns(batch) => {
+                let array = arrow_cells::plain(batch.column(column))
+                    .expect("dictionary codes were checked when the file was read");
+                for row in 0..batch.num_rows() {
+                    let push = |out: &mut Vec<u8>| {
+                        arrow_cells::push_name(&array, row, out);
+                        Ok::<(), std::convert::Infallible>(())
+                    };
+                    let Ok(()) = decoded.push_with(push);
+                }
+            }
+        }
+        Texts::Owned(decoded)
+    }
+
+    /// A cell as it stands in the file, for messages.
+    pub(crate) fn show(&self, row: usize, column: usize) -> String {
+        let mut text = Vec::new();
+        match &self.body {
+            Body::Text { cells, .. } => text.extend_from_slice(cells.get(row, column)),
+            Body::Columns(batch) => {
+                if let Ok(array) = arrow_cells::plain(batch.column(column)) {
+                    arrow_cells::push_text(&array, row, &mut text);
+                }
+            }
+        }
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    /// A table of some columns of several batches; each column picks its own (batch, row) pairs.
+    pub(crate) fn gather(
+        table: &str,
+        batches: &[Arc<Self>],
+        picks: &[(usize, &[(usize, usize)])],
+    ) -> Result<Self> {
+        let first = &batches[0];
+        let names: Arc<[String]> =
+            picks.iter().map(|&(column, _)| first.names[column].clone()).collect();
+        match &first.body {
+            Body::Text { notation, .. } => {
+                let mut gathered = Cells::new(picks.len());
+                for item in 0..picks.first().map_or(0, |(_, rows)| rows.len()) {
+                    for &(column, rows) in picks {
+                        let (batch, row) = rows[item];
+                        if let Body::Text { cells, .. } = &batches[batch].body {
+                            gathered.push(cells.get(row, column));
+                        }
+                    }
+                }
+                Ok(Self::text(names, 0, gathered, *notation))
+            }
+            Body::Columns(_) => {
+                let columns = picks.iter().map(|&(column, rows)| interleave(batches, column, rows));
+                let columns: Vec<ArrayRef> = columns
+                    .collect::<Result<_, _>>()
+                    .map_err(|error| Error::malformed(table, error.to_string()))?;
+                Ok(Self::columns(Arc::clone(&names), 0, record_batch(&names, columns)))
+            }
+        }
+    }
+}
+
+fn interleave(
+    batches: &[Arc<Batch>],
+    column: usize,
+    rows: &[(usize, usize)],
+) -> Result<ArrayRef, arrow_schema::ArrowError> {
+    let arrays = batches.iter().filter_map(|batch| match &batch.body {
+        Body::Columns(columns) => Some(columns.column(column).as_ref()),
+        Body::Text { .. } => None,
+    });
+    arrow_select::interleave::interleave(&arrays.collect::<Vec<_>>(), rows)
+}
+
+/// A record batch of named columns of one length.
+pub(crate) fn record_batch(names: &[String], columns: Vec<ArrayRef>) -> RecordBatch {
+    let fields = names.iter().zip(&columns);
+    let fields: Vec<Field> =
+        fields.map(|(name, column)| Field::new(name, column.data_type().clone(), true)).collect();
+    let options =
+        RecordBatchOptions::new().with_row_count(Some(columns.first().map_or(0, |c| c.len())));
+    RecordBatch::try_new_with_options(Arc::new(ArrowSchema::new(fields)), columns, &options)
+        .expect("the columns have the types of their own fields and one length")
+}
+
+/// A column read as names: empty cells and nulls are no name.
+pub(crate) enum Texts<'a> {
+    Borrowed { cells: &'a Cells, column: usize },
+    Owned(Cells),
+}
+
+impl Texts<'_> {
+    pub(crate) fn get(&self, row: usize) -> Option<&[u8]> {
+        let text = match self {
+            Self::Borrowed { cells, column } => cells.get(row, *column),
+            Self::Owned(cells) => cells.get(row, 0),
+        };
+        (!text.is_empty()).then_some(text)
+    }
+}
+
+/// Outputs as a table: a column `label` first if any label is known, then
+/// `<classifier>_<class>` for every classifier and class; missing outputs are empty.
+///
+/// # Panics
+/// If the range reaches beyond the items.
+pub fn batch_of(outputs: &Outputs, range: Range<usize>) -> Batch {
+    let schema = outputs.schema();
+    let mut names = Vec::with_capacity(schema.width() + 1);
+    let mut columns: Vec<ArrayRef> = Vec::with_capacity(schema.width() + 1);
+    if (0..outputs.n_items()).any(|item| outputs.label(item).is_some()) {
+        let label = |item| outputs.label(item).map(|class: usize| schema.classes()[class].as_str());
+        names.push(LABEL.to_owned());
+        columns.push(Arc::new(range.clone().map(label).collect::<StringArray>()));
+    }
+    let values = outputs.items(range.clone()).values();
+    for (place, name) in column_names(schema).enumerate() {
+        let column = values.iter().skip(place).step_by(schema.width());
+        let column: Float64Array =
+            column.map(|&value| (!value.is_nan()).then_some(value)).collect();
+        names.push(name);
+        columns.push(Arc::new(column));
+    }
+    let batch = record_batch(&names, columns);
+    Batch::columns(names.into(), range.start as u64, batch)
+}
+
+/// `<classifier>_<class>` for every classifier and class, in the order of an item's values.
+pub(crate) fn column_names(schema: &consilience::Schema) -> impl Iterator<Item = String> + '_ {
+    schema.classifiers().iter().flat_map(|classifier| {
+        schema.classes().iter().map(move |class| format!("{classifier}_{class}"))
+    })
+}

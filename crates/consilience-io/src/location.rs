@@ -1,0 +1,176 @@
+//! Where tables are and what they look like: locations, formats, layouts.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use crate::error::{Error, Result};
+
+/// A file format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// Comma-separated values with a header, `.csv`.
+    Csv,
+    /// Apache Parquet, `.parquet`.
+    Parquet,
+    /// Arrow IPC: written as a file, read as a file or a stream, `.arrow`.
+    Arrow,
+    /// One JSON object a line, `.jsonl`.
+    JsonLines,
+}
+
+impl Format {
+    /// The format that a path's extension tells; upper and lower case are alike.
+    pub fn from_path(path: &Path) -> Result<Self> {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        extension
+            .and_then(|extension| extension.to_ascii_lowercase().parse().ok())
+            .ok_or_else(|| Error::UnknownFormat { name: path.display().to_string() })
+    }
+
+    /// The given format, else that of the path, else CSV for the standard streams.
+    pub(crate) fn choose(given: Option<Self>, location: &Location) -> Result<Self> {
+        match (given, location) {
+            (Some(format), _) => Ok(format),
+            (None, Location::Standard) => Ok(Self::Csv),
+            (None, Location::Path(path)) => Self::from_path(path),
+        }
+    }
+}
+
+impl FromStr for Format {
+    type Err = Error;
+
+    fn from_str(word: &str) -> Result<Self> {
+        match word {
+            "csv" => Ok(Self::Csv),
+            "parquet" => Ok(Self::Parquet),
+            "arrow" => Ok(Self::Arrow),
+            "jsonl" => Ok(Self::JsonLines),
+            _ => Err(Error::UnknownWord {
+                what: "format",
+                found: word.to_owned(),
+                known: "csv, parquet, arrow and jsonl",
+            }),
+        }
+    }
+}
+
+/// How a table is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Layout {
+    /// One row an item, a column `<classifier>_<class>` for every classifier and class.
+    #[default]
+    Wide,
+    /// One row a probability: columns `item`, `classifier`, `class`, `probability`.
+    Long,
+}
+
+impl FromStr for Layout {
+    type Err = Error;
+
+    fn from_str(word: &str) -> Result<Self> {
+        match word {
+            "wide" => Ok(Self::Wide),
+            "long" => Ok(Self::Long),
+            _ => Err(Error::UnknownWord {
+                what: "layout",
+                found: word.to_owned(),
+                known: "wide and long",
+            }),
+        }
+    }
+}
+
+/// A file, or standard input or output.
+///
+/// It displays as its path, or as "standard input"; see [`Location::output_name`].
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Location {
+    /// Standard input when read, standard output when written.
+    Standard,
+    /// A path.
+    Path(PathBuf),
+}
+
+impl Location {
+    /// How messages name it when it is written: its path, or "standard output".
+    pub fn output_name(&self) -> String {
+        match self {
+            Self::Standard => "standard output".into(),
+            Self::Path(path) => path.display().to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Standard => f.write_str("standard input"),
+            Self::Path(path) => path.display().fmt(f),
+        }
+    }
+}
+
+impl From<PathBuf> for Location {
+    fn from(path: PathBuf) -> Self {
+        if path.as_os_str() == "-" { Self::Standard } else { Self::Path(path) }
+    }
+}
+
+impl From<&Path> for Location {
+    fn from(path: &Path) -> Self {
+        path.to_path_buf().into()
+    }
+}
+
+impl From<&str> for Location {
+    fn from(path: &str) -> Self {
+        PathBuf::from(path).into()
+    }
+}
+
+impl FromStr for Location {
+    type Err = std::convert::Infallible;
+
+    fn from_str(path: &str) -> Result<Self, Self::Err> {
+        Ok(path.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extensions_and_words_tell_the_format() {
+        for (path, format) in [
+            ("a/data.csv", Format::Csv),
+            ("data.PARQUET", Format::Parquet),
+            ("x.y.arrow", Format::Arrow),
+            ("data.jsonl", Format::JsonLines),
+        ] {
+            assert_eq!(Format::from_path(Path::new(path)).unwrap(), format);
+        }
+        let error = Format::from_path(Path::new("data.csv.gz")).unwrap_err();
+        assert_eq!(error.to_string(), "cannot tell the format of data.csv.gz by its extension");
+        assert!(error.hint().unwrap().contains(".csv, .parquet, .arrow and .jsonl"));
+        let error = "xlsx".parse::<Format>().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "unknown format `xlsx`; known are csv, parquet, arrow and jsonl"
+        );
+        assert_eq!("long".parse::<Layout>().unwrap(), Layout::Long);
+        assert!("tall".parse::<Layout>().is_err());
+    }
+
+    #[test]
+    fn a_dash_is_a_standard_stream_and_reads_as_csv() {
+        let standard = Location::from("-");
+        assert_eq!(standard, Location::Standard);
+        assert_eq!(standard.to_string(), "standard input");
+        assert_eq!(standard.output_name(), "standard output");
+        assert_eq!(Format::choose(None, &standard).unwrap(), Format::Csv);
+        assert_eq!(Format::choose(Some(Format::Arrow), &standard).unwrap(), Format::Arrow);
+    }
+}

@@ -1,0 +1,231 @@
+//! Reads tables: whole with unknown columns, or chunk by chunk with known ones.
+
+use std::fs::File;
+use std::io::{Seek, SeekFrom};
+use std::sync::Arc;
+
+use consilience::{Intake, Outputs, OutputsBuilder, Schema};
+
+use crate::batch::{Batch, LABEL};
+use crate::error::{Error, Result};
+use crate::header::{self, Known};
+use crate::location::{Format, Layout, Location};
+use crate::long::{self, Distinct, Long};
+use crate::source::{self, Input, Source};
+use crate::wide::{Use, Wide, check_type};
+
+/// How a table is read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReadOptions {
+    /// The format; by default that of the file's extension, CSV for standard input.
+    pub format: Option<Format>,
+    /// The layout; by default wide.
+    pub layout: Layout,
+    /// What the values are and how they become outputs.
+    pub intake: Intake,
+    /// The classes in order; by default they are found in the table.
+    pub classes: Option<Vec<String>>,
+    /// Items of a chunk, at least 1; by default 8192.
+    pub chunk_items: usize,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self {
+            format: None,
+            layout: Layout::Wide,
+            intake: Intake::default(),
+            classes: None,
+            chunk_items: 8192,
+        }
+    }
+}
+
+/// Items with the columns of the table that they came from.
+#[derive(Debug, Clone)]
+pub struct Chunk {
+    /// The checked outputs, and labels where known.
+    pub outputs: Outputs,
+    /// The input columns: all of a wide table, `item` and `label` of a long one.
+    pub carried: Batch,
+}
+
+/// Reads a whole table, labelled or not, and finds out its classifiers and classes.
+///
+/// The classes are those of `options.classes`, else (wide) those of the label column, else the
+/// suffixes shared by all classifiers, or (long) those of the `class` column. Finding labels or
+/// cells takes a pass of its own over the file, so that the memory needed is that of the result;
+/// a stream is first copied into a temporary file.
+pub fn read_outputs(location: &Location, options: &ReadOptions) -> Result<Outputs> {
+    let name = location.to_string();
+    let format = Format::choose(options.format, location)?;
+    let chunk = options.chunk_items.max(1);
+    let mut input = Input::open(location)?;
+    let mut again = None;
+    if options.layout == Layout::Long || options.classes.is_none() {
+        let file = input.into_file(&name)?;
+        input = Input::File(second_handle(&file, &name)?);
+        again = Some(file);
+    }
+    let mut source = source::open(input, format, &name, chunk)?;
+    if source.names().is_empty() {
+        return Err(Error::NoItems { name });
+    }
+    let schema = Arc::new(discover(&name, source.as_mut(), options)?);
+    if let Some(mut file) = again {
+        drop(source);
+        file.seek(SeekFrom::Start(0)).map_err(|reason| Error::io("read", &name, reason))?;
+        source = source::open(Input::File(file), format, &name, chunk)?;
+    }
+    let mut builder = OutputsBuilder::new(Arc::clone(&schema), options.intake)?;
+    match options.layout {
+        Layout::Wide => {
+            let needed = Wide::new(&name, source.as_ref(), &schema)?.needed();
+            source.select(&needed);
+            let mut wide = Wide::new(&name, source.as_ref(), &schema)?;
+            while let Some(batch) = source.next_batch(chunk)? {
+                wide.admit(&batch, &mut builder)?;
+            }
+        }
+        Layout::Long => {
+            let mut long = Long::new(&name, source.as_ref(), &schema)?;
+            while long.fill(source.as_mut(), &mut builder, chunk)? > 0 {}
+        }
+    }
+    match builder.n_items() {
+        0 => Err(Error::NoItems { name }),
+        _ => Ok(builder.finish()),
+    }
+}
+
+fn second_handle(file: &File, name: &str) -> Result<File> {
+    file.try_clone().map_err(|reason| Error::io("read", name, reason))
+}
+
+/// The classifiers and classes of a table; may use up the source.
+fn discover(table: &str, source: &mut dyn Source, options: &ReadOptions) -> Result<Schema> {
+    let chunk = options.chunk_items.max(1);
+    if options.layout == Layout::Long {
+        return long::discover(table, source, options.classes.as_deref(), chunk);
+    }
+    let columns = Arc::clone(source.names());
+    if let Some(classes) = &options.classes {
+        return header::resolve(table, &columns, &Known::Given(classes));
+    }
+    header::check_unique(table, &columns)?;
+    let labels = distinct_labels(table, source, chunk)?;
+    let known = if labels.is_empty() { Known::Nothing } else { Known::Labels(&labels) };
+    header::resolve(table, &columns, &known)
+}
+
+fn distinct_labels(
+    table: &str,
+    source: &mut dyn Source,
+    chunk: usize,
+) -> Result<Vec<(String, u64)>> {
+    let place = |source: &dyn Source| source.names().iter().position(|name| name == LABEL);
+    let Some(label) = place(source) else {
+        return Ok(Vec::new());
+    };
+    check_type(table, source, label, Use::Name)?;
+    source.select(&[label]);
+    let label = place(source).expect("the column was selected");
+    let mut labels = Distinct::default();
+    while let Some(batch) = source.next_batch(chunk)? {
+        labels.add(table, &batch, label)?;
+    }
+    Ok(labels.names)
+}
+
+/// Reads a table whose classifiers and classes are known, chunk by chunk in bounded memory.
+///
+/// Columns may come in any order; a wide table's other columns are carried along.
+pub struct TableReader {
+    source: Box<dyn Source>,
+    rows: Rows,
+    builder: OutputsBuilder,
+    chunk_items: usize,
+    total_bytes: Option<u64>,
+}
+
+/// How rows become items.
+enum Rows {
+    Wide(Wide),
+    Long(Box<Long>),
+    /// JSON lines without a line: no columns, and no items that need them.
+    Nothing,
+}
+
+impl TableReader {
+    /// Opens a table and finds the columns of `schema`; `options.classes` is not used.
+    pub fn open(location: &Location, schema: &Arc<Schema>, options: &ReadOptions) -> Result<Self> {
+        let name = location.to_string();
+        let format = Format::choose(options.format, location)?;
+        let chunk_items = options.chunk_items.max(1);
+        let input = Input::open(location)?;
+        let total_bytes = input.len();
+        let source = source::open(input, format, &name, chunk_items)?;
+        let rows = match options.layout {
+            _ if format == Format::JsonLines && source.names().is_empty() => Rows::Nothing,
+            Layout::Wide => Rows::Wide(Wide::new(&name, source.as_ref(), schema)?),
+            Layout::Long => Rows::Long(Box::new(Long::new(&name, source.as_ref(), schema)?)),
+        };
+        let builder = OutputsBuilder::new(Arc::clone(schema), options.intake)?;
+        Ok(Self { source, rows, builder, chunk_items, total_bytes })
+    }
+
+    /// The next items, `None` at the end; never an empty chunk.
+    pub fn next_chunk(&mut self) -> Result<Option<Chunk>> {
+        let carried = match &mut self.rows {
+            Rows::Nothing => return Ok(None),
+            Rows::Wide(wide) => {
+                let Some(mut batch) = self.source.next_batch(self.chunk_items)? else {
+                    return Ok(None);
+                };
+                wide.mark(&mut batch);
+                wide.admit(&batch, &mut self.builder)?;
+                batch
+            }
+            Rows::Long(long) => {
+                match long.fill(self.source.as_mut(), &mut self.builder, self.chunk_items)? {
+                    0 => return Ok(None),
+                    _ => long.carried()?,
+                }
+            }
+        };
+        Ok(Some(Chunk { outputs: self.builder.take(), carried }))
+    }
+
+    /// The carried columns without rows: written when a table has no items, it still makes a
+    /// header.
+    pub fn empty_batch(&self) -> Result<Batch> {
+        match &self.rows {
+            Rows::Nothing => Ok(self.source.empty_batch()),
+            Rows::Wide(wide) => {
+                let mut batch = self.source.empty_batch();
+                wide.mark(&mut batch);
+                Ok(batch)
+            }
+            Rows::Long(long) => long.carried_empty(self.source.as_ref()),
+        }
+    }
+
+    /// Bytes of the input read so far; for Parquet and Arrow files an estimate from the rows.
+    pub fn bytes_read(&self) -> u64 {
+        self.source.bytes_read()
+    }
+
+    /// Size of the input, where it is a regular file.
+    pub fn total_bytes(&self) -> Option<u64> {
+        self.total_bytes
+    }
+}
+
+impl std::fmt::Debug for TableReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TableReader")
+            .field("columns", self.source.names())
+            .field("bytes_read", &self.bytes_read())
+            .finish_non_exhaustive()
+    }
+}

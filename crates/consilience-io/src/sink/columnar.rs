@@ -1,0 +1,214 @@
+//! Parquet and Arrow IPC out: columns keep their types, text becomes text or numbers.
+
+use std::error::Error as StdError;
+use std::io;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+use arrow_ipc::writer::FileWriter;
+use arrow_schema::{Schema as ArrowSchema, SchemaRef};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+
+use crate::arrow_cells;
+use crate::batch::{Batch, Body, Notation, record_batch};
+use crate::error::{Error, Result};
+use crate::location::Format;
+use crate::source::json_text;
+use crate::text::{Cells, parse_number};
+use crate::whole::Output;
+use crate::writer::{Added, AddedValues};
+
+use super::Sink;
+
+/// Rows of a Parquet row group, which is held in memory until it is full.
+const ROW_GROUP: usize = 1 << 17;
+
+/// A Parquet or Arrow file under way.
+pub(super) struct ColumnarSink {
+    name: String,
+    state: State,
+}
+
+enum State {
+    /// Nothing was written, so the schema is not known.
+    Waiting {
+        output: Output,
+        format: Format,
+    },
+    Parquet(Box<ArrowWriter<Output>>),
+    Arrow(Box<FileWriter<Output>>),
+    /// An error took the output away.
+    Broken,
+}
+
+impl ColumnarSink {
+    pub(super) fn new(output: Output, format: Format) -> Self {
+        Self { name: output.name().to_owned(), state: State::Waiting { output, format } }
+    }
+
+    /// Starts the file, once.
+    fn start(&mut self, schema: &SchemaRef) -> Result<()> {
+        if !matches!(self.state, State::Waiting { .. }) {
+            return Ok(());
+        }
+        let state = std::mem::replace(&mut self.state, State::Broken);
+        let State::Waiting { output, format } = state else {
+            return Ok(());
+        };
+        self.state = if format == Format::Parquet {
+            let writer = ArrowWriter::try_new(output, Arc::clone(schema), Some(properties()));
+            State::Parquet(Box::new(writer.map_err(|error| refuse(&self.name, &error))?))
+        } else {
+            let writer = FileWriter::try_new(output, schema);
+            State::Arrow(Box::new(writer.map_err(|error| refuse(&self.name, &error))?))
+        };
+        Ok(())
+    }
+
+    fn to_batch(&self, carried: &Batch, added: &[Added]) -> Result<RecordBatch> {
+        let names = carried.names().iter().cloned();
+        let names: Vec<String> =
+            names.chain(added.iter().map(|column| column.name.clone().into_owned())).collect();
+        let mut columns = match &carried.body {
+            Body::Columns(batch) => self.typed_columns(batch)?,
+            Body::Text { cells, notation, numeric } => {
+                let convert = |(column, &numeric): (usize, &bool)| {
+                    to_array(cells, column, *notation, numeric).map_err(|row| Error::Cell {
+                        place: carried.place(&self.name, row, vec![names[column].clone()]).into(),
+                        problem: "the cell cannot be written into this format".into(),
+                        hint: Some("text must be UTF-8"),
+                    })
+                };
+                numeric.iter().enumerate().map(convert).collect::<Result<Vec<_>>>()?
+            }
+        };
+        columns.extend(added.iter().map(|column| added_array(&column.values)));
+        Ok(with_metadata(record_batch(&names, columns), carried))
+    }
+
+    /// Arrow files have one dictionary a column for all batches, which batches that were read
+    /// one by one do not share: there its values are written instead.
+    fn typed_columns(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+        let hydrate = match &self.state {
+            State::Waiting { format, .. } => *format == Format::Arrow,
+            State::Arrow(_) => true,
+            State::Parquet(_) | State::Broken => false,
+        };
+        if !hydrate {
+            return Ok(batch.columns().to_vec());
+        }
+        let columns = batch.columns().iter().map(arrow_cells::plain);
+        columns.collect::<Result<_, _>>().map_err(|error| refuse(&self.name, &error))
+    }
+}
+
+impl Sink for ColumnarSink {
+    fn write(&mut self, carried: &Batch, added: &[Added]) -> Result<()> {
+        let batch = self.to_batch(carried, added)?;
+        self.start(&batch.schema())?;
+        match &mut self.state {
+            State::Parquet(writer) => writer.write(&batch).map_err(|e| refuse(&self.name, &e)),
+            State::Arrow(writer) => writer.write(&batch).map_err(|e| refuse(&self.name, &e)),
+            State::Waiting { .. } | State::Broken => Ok(()),
+        }
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Output> {
+        self.start(&Arc::new(ArrowSchema::empty()))?;
+        match self.state {
+            State::Parquet(writer) => writer.into_inner().map_err(|e| refuse(&self.name, &e)),
+            State::Arrow(writer) => writer.into_inner().map_err(|e| refuse(&self.name, &e)),
+            State::Waiting { .. } | State::Broken => {
+                Err(Error::malformed(&self.name, "the file could not be started"))
+            }
+        }
+    }
+}
+
+fn properties() -> WriterProperties {
+    WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_max_row_group_row_count(Some(ROW_GROUP))
+        .build()
+}
+
+/// Keeps the fields' metadata of carried columns, such as a data frame's extension types.
+fn with_metadata(batch: RecordBatch, carried: &Batch) -> RecordBatch {
+    let Body::Columns(original) = &carried.body else {
+        return batch;
+    };
+    let schema = original.schema();
+    let fields: Vec<_> = batch
+        .schema()
+        .fields()
+        .iter()
+        .enumerate()
+        .map(|(place, field)| match schema.fields().get(place) {
+            Some(original) => {
+                Arc::new(field.as_ref().clone().with_metadata(original.metadata().clone()))
+            }
+            None => Arc::clone(field),
+        })
+        .collect();
+    let schema = Arc::new(ArrowSchema::new(fields));
+    batch.with_schema(schema).expect("only metadata differs")
+}
+
+/// A column of text as Float64 if it is numeric, else as Utf8; the error is the row of a cell
+/// that is neither.
+fn to_array(
+    cells: &Cells,
+    column: usize,
+    notation: Notation,
+    numeric: bool,
+) -> Result<ArrayRef, usize> {
+    let text = |row| match notation {
+        Notation::Plain => std::borrow::Cow::Borrowed(cells.get(row, column)),
+        Notation::Json => json_text(cells.get(row, column)),
+    };
+    let rows = 0..cells.n_rows();
+    if numeric {
+        let number = |row| {
+            let number = parse_number(&text(row)).ok_or(row)?;
+            Ok((!number.is_nan()).then_some(number))
+        };
+        return Ok(Arc::new(rows.map(number).collect::<Result<Float64Array, usize>>()?));
+    }
+    let mut builder = arrow_array::builder::StringBuilder::new();
+    for row in rows {
+        let text = text(row);
+        match std::str::from_utf8(&text).map_err(|_| row)? {
+            "" => builder.append_null(),
+            text => builder.append_value(text),
+        }
+    }
+    Ok(Arc::new(builder.finish()))
+}
+
+fn added_array(values: &AddedValues) -> ArrayRef {
+    match values {
+        AddedValues::Numbers(numbers) => {
+            let numbers = numbers.iter().map(|&number| (!number.is_nan()).then_some(number));
+            Arc::new(numbers.collect::<Float64Array>())
+        }
+        _ => Arc::new((0..values.len()).map(|row| values.text(row)).collect::<StringArray>()),
+    }
+}
+
+/// The system's own error where there is one underneath, so that a broken pipe stays one.
+fn refuse(name: &str, error: &(dyn StdError + 'static)) -> Error {
+    let mut cause = Some(error);
+    while let Some(layer) = cause {
+        if let Some(reason) = layer.downcast_ref::<io::Error>() {
+            let copy = reason.raw_os_error().map_or_else(
+                || io::Error::new(reason.kind(), reason.to_string()),
+                io::Error::from_raw_os_error,
+            );
+            return Error::io("write", name, copy);
+        }
+        cause = layer.source();
+    }
+    Error::malformed(name, format!("cannot be written: {error}"))
+}

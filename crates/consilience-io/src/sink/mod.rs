@@ -1,0 +1,48 @@
+//! Sinks: batches of cells and computed columns as files.
+
+mod columnar;
+mod csv_file;
+mod json_lines;
+
+use crate::arrow_cells;
+use crate::batch::{Batch, Body};
+use crate::error::{Error, Result};
+use crate::location::Format;
+use crate::whole::Output;
+use crate::writer::Added;
+
+/// A table being written. The first batch fixes the columns.
+pub(crate) trait Sink: Send {
+    /// Writes rows.
+    fn write(&mut self, carried: &Batch, added: &[Added]) -> Result<()>;
+
+    /// Writes what is left and gives the output back, to be put in its place.
+    fn finish(self: Box<Self>) -> Result<Output>;
+}
+
+pub(crate) fn create(output: Output, format: Format) -> Box<dyn Sink> {
+    match format {
+        Format::Csv => Box::new(csv_file::CsvSink::new(output)),
+        Format::JsonLines => Box::new(json_lines::JsonSink::new(output)),
+        Format::Parquet | Format::Arrow => Box::new(columnar::ColumnarSink::new(output, format)),
+    }
+}
+
+/// The columns of a batch as plain arrays whose cells can be written as text; empty for text.
+fn writable_columns(carried: &Batch, name: &str) -> Result<Vec<arrow_array::ArrayRef>> {
+    let Body::Columns(batch) = &carried.body else {
+        return Ok(Vec::new());
+    };
+    let columns = batch.columns().iter().zip(carried.names()).map(|(array, column)| {
+        if !arrow_cells::is_writable(array.data_type()) {
+            return Err(Error::ColumnType {
+                name: name.to_owned(),
+                column: column.clone(),
+                data_type: array.data_type().to_string(),
+                cannot: "cannot be written as text",
+            });
+        }
+        arrow_cells::plain(array).map_err(|error| Error::malformed(name, error.to_string()))
+    });
+    columns.collect()
+}

@@ -1,0 +1,180 @@
+//! Cells as text: how they are kept, and how numbers are read from them and written to them.
+
+use std::io::{self, Write};
+
+/// Rows of cells as they stood in a text file, end to end in one block.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Cells {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    width: usize,
+    /// Where each row began in the file, counted in lines from 1; empty where unknown.
+    pub(crate) lines: Vec<u64>,
+}
+
+impl Cells {
+    /// No rows of `width` cells yet.
+    pub(crate) fn new(width: usize) -> Self {
+        Self { width, ..Self::default() }
+    }
+
+    /// Number of whole rows.
+    pub(crate) fn n_rows(&self) -> usize {
+        self.ends.len().checked_div(self.width).unwrap_or(0)
+    }
+
+    /// Adds a cell to the row under way.
+    pub(crate) fn push(&mut self, cell: &[u8]) {
+        self.bytes.extend_from_slice(cell);
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Adds a cell that `write` appends to the block.
+    pub(crate) fn push_with<E>(
+        &mut self,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        write(&mut self.bytes)?;
+        self.ends.push(self.bytes.len());
+        Ok(())
+    }
+
+    /// Adds a whole row: its cells end to end, where each ends, and its line in the file.
+    pub(crate) fn push_record(&mut self, bytes: &[u8], ends: &[usize], line: u64) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        self.ends.extend(ends.iter().map(|end| start + end));
+        self.lines.push(line);
+    }
+
+    /// One cell.
+    pub(crate) fn get(&self, row: usize, column: usize) -> &[u8] {
+        let cell = row * self.width + column;
+        let start = if cell == 0 { 0 } else { self.ends[cell - 1] };
+        &self.bytes[start..self.ends[cell]]
+    }
+}
+
+/// Reads a number; an empty cell, `NaN`, `NA` and `null` are NaN. `None` if it is no number.
+pub(crate) fn parse_number(cell: &[u8]) -> Option<f64> {
+    if let Ok(number) = fast_float2::parse(cell) {
+        return Some(number);
+    }
+    let trimmed = cell.trim_ascii();
+    if trimmed.is_empty() || is_missing_word(trimmed) {
+        return Some(f64::NAN);
+    }
+    fast_float2::parse(trimmed).ok()
+}
+
+fn is_missing_word(word: &[u8]) -> bool {
+    [&b"nan"[..], b"na", b"null"].iter().any(|known| word.eq_ignore_ascii_case(known))
+}
+
+/// Writes a number in its shortest exact form: nothing for NaN, `inf` or `-inf`.
+pub(crate) fn push_number(out: &mut Vec<u8>, number: f64) {
+    if number.is_finite() {
+        out.extend_from_slice(ryu::Buffer::new().format_finite(number).as_bytes());
+    } else if !number.is_nan() {
+        out.extend_from_slice(if number > 0.0 { b"inf" } else { b"-inf" });
+    }
+}
+
+/// Writes a number as JSON, which has neither NaN nor infinity: both are `null`.
+pub(crate) fn push_json_number(out: &mut Vec<u8>, number: f64) {
+    if number.is_finite() {
+        push_number(out, number);
+    } else {
+        out.extend_from_slice(b"null");
+    }
+}
+
+/// Writes text as a JSON string.
+pub(crate) fn push_json_string(out: &mut Vec<u8>, text: &str) {
+    serde_json::to_writer(&mut *out, text).expect("text always serialises into memory");
+}
+
+/// Writes anything that displays, such as integers.
+pub(crate) fn push_display(out: &mut Vec<u8>, value: impl std::fmt::Display) {
+    let written: io::Result<()> = write!(out, "{value}");
+    written.expect("writing into memory cannot fail");
+}
+
+/// Whether the text is a number as JSON spells it, so that it can be copied as it stands.
+pub(crate) fn is_json_number(text: &[u8]) -> bool {
+    let after_digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let mut rest = text.strip_prefix(b"-").unwrap_or(text);
+    let whole = after_digits(rest);
+    if whole == 0 || (whole > 1 && rest[0] == b'0') {
+        return false;
+    }
+    rest = &rest[whole..];
+    if let Some(fraction) = rest.strip_prefix(b".") {
+        let digits = after_digits(fraction);
+        if digits == 0 {
+            return false;
+        }
+        rest = &fraction[digits..];
+    }
+    if let [b'e' | b'E', exponent @ ..] = rest {
+        let exponent = exponent.strip_prefix(b"+").unwrap_or(exponent);
+        let exponent = exponent.strip_prefix(b"-").unwrap_or(exponent);
+        return !exponent.is_empty() && after_digits(exponent) == exponent.len();
+    }
+    rest.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_with_spaces_and_missing_words() {
+        for (cell, number) in
+            [("0.25", 0.25), (" 1e-3\t", 1e-3), ("-0", -0.0), ("+.5", 0.5), ("inf", f64::INFINITY)]
+        {
+            assert_eq!(parse_number(cell.as_bytes()), Some(number), "{cell}");
+        }
+        for cell in ["", "  ", "NaN", "nan", "NA", " null ", "Null"] {
+            assert!(parse_number(cell.as_bytes()).unwrap().is_nan(), "{cell}");
+        }
+        for cell in ["x", "0,5", "1.2.3", "0.5 0.5", "--1", "true", "none"] {
+            assert_eq!(parse_number(cell.as_bytes()), None, "{cell}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_written_shortest_and_odd_ones_as_documented() {
+        let text = |number, push: fn(&mut Vec<u8>, f64)| {
+            let mut out = Vec::new();
+            push(&mut out, number);
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(text(0.1 + 0.2, push_number), "0.30000000000000004");
+        assert_eq!(text(f64::NAN, push_number), "");
+        assert_eq!(text(f64::NEG_INFINITY, push_number), "-inf");
+        assert_eq!(text(f64::INFINITY, push_json_number), "null");
+        assert_eq!(text(1e-300, push_json_number), "1e-300");
+    }
+
+    #[test]
+    fn json_numbers_are_told_from_other_spellings() {
+        for number in ["0", "-0", "0.5", "12", "1e5", "1.25E-07", "-3e+2"] {
+            assert!(is_json_number(number.as_bytes()), "{number}");
+        }
+        for other in ["", "-", ".5", "1.", "+1", "01", "1e", "1e+", " 1", "inf", "NaN", "0x1"] {
+            assert!(!is_json_number(other.as_bytes()), "{other}");
+        }
+    }
+
+    #[test]
+    fn cells_keep_their_bytes() {
+        let mut cells = Cells::new(2);
+        for cell in ["a", "", "", "bc"] {
+            cells.push(cell.as_bytes());
+        }
+        assert_eq!(cells.n_rows(), 2);
+        assert_eq!((cells.get(0, 0), cells.get(0, 1)), (&b"a"[..], &b""[..]));
+        assert_eq!((cells.get(1, 0), cells.get(1, 1)), (&b""[..], &b"bc"[..]));
+    }
+}

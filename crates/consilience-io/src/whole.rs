@@ -1,0 +1,163 @@
+//! Files written whole or not at all: into a temporary file beside the target, then renamed.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Stdout, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+use crate::error::{Error, Result};
+use crate::location::Location;
+
+/// Bytes collected before the system is asked to write.
+const BUFFER: usize = 1 << 17;
+
+/// Symbolic links followed at most, as the system does.
+const MOST_LINKS: usize = 40;
+
+/// An output that comes into being when finished.
+pub(crate) struct Output {
+    name: String,
+    kind: Kind,
+}
+
+enum Kind {
+    Standard(BufWriter<Stdout>),
+    /// Devices and pipes, which cannot be replaced.
+    Direct(BufWriter<File>),
+    Whole {
+        writer: BufWriter<NamedTempFile>,
+        target: PathBuf,
+    },
+}
+
+impl Output {
+    /// Opens an output; a regular target is not touched before [`finish`](Self::finish).
+    pub(crate) fn create(location: &Location) -> Result<Self> {
+        let name = location.output_name();
+        let kind = match location {
+            Location::Standard => {
+                Ok(Kind::Standard(BufWriter::with_capacity(BUFFER, io::stdout())))
+            }
+            Location::Path(path) => Kind::create(path),
+        };
+        let kind = kind.map_err(|reason| Error::io("write", &name, reason))?;
+        Ok(Self { name, kind })
+    }
+
+    /// How messages name it.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Puts the file in its place.
+    pub(crate) fn finish(self) -> Result<()> {
+        self.kind.finish().map_err(|reason| Error::io("write", &self.name, reason))
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.kind {
+            Kind::Standard(writer) => writer.write(bytes),
+            Kind::Direct(writer) => writer.write(bytes),
+            Kind::Whole { writer, .. } => writer.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.kind {
+            Kind::Standard(writer) => writer.flush(),
+            Kind::Direct(writer) => writer.flush(),
+            Kind::Whole { writer, .. } => writer.flush(),
+        }
+    }
+}
+
+impl Kind {
+    fn create(path: &Path) -> io::Result<Self> {
+        let existing = match fs::metadata(path) {
+            Ok(metadata) => Some(metadata),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        match &existing {
+            Some(metadata) if metadata.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+            Some(metadata) if !metadata.is_file() => {
+                let file = OpenOptions::new().write(true).open(path)?;
+                return Ok(Self::Direct(BufWriter::with_capacity(BUFFER, file)));
+            }
+            _ => {}
+        }
+        let target = behind_links(path)?;
+        let file = temporary_beside(&target)?;
+        if let Some(existing) = existing {
+            // A target that may not be written is not to be replaced either.
+            OpenOptions::new().write(true).open(&target)?;
+            file.as_file().set_permissions(existing.permissions())?;
+        }
+        Ok(Self::Whole { writer: BufWriter::with_capacity(BUFFER, file), target })
+    }
+
+    fn finish(self) -> io::Result<()> {
+        match self {
+            Self::Standard(mut writer) => writer.flush(),
+            Self::Direct(mut writer) => writer.flush(),
+            Self::Whole { writer, target } => {
+                let file = writer.into_inner().map_err(io::IntoInnerError::into_error)?;
+                file.as_file().sync_all()?;
+                file.persist(target).map_err(|error| error.error)?;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The file that a chain of symbolic links ends in, whether or not it exists.
+fn behind_links(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_path_buf();
+    for _ in 0..MOST_LINKS {
+        match fs::symlink_metadata(&path) {
+            Ok(metadata) if metadata.is_symlink() => {
+                let link = fs::read_link(&path)?;
+                path = folder_of(&path).join(link);
+            }
+            _ => return Ok(path),
+        }
+    }
+    Err(io::Error::other("too many symbolic links"))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// A new file in the target's own folder, since a rename is atomic only within a file system.
+/// The system takes the umask off its permissions, as for any new file.
+fn temporary_beside(target: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".consilience-").suffix(".tmp");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    builder.tempfile_in(folder_of(target)).map_err(without_path)
+}
+
+/// The system's error without the temporary file's name, which means nothing to the user.
+fn without_path(error: io::Error) -> io::Error {
+    let inner = error.get_ref().and_then(|wrapped| wrapped.source());
+    let code = inner.and_then(|inner| inner.downcast_ref::<io::Error>()?.raw_os_error());
+    code.or(error.raw_os_error()).map_or(error, io::Error::from_raw_os_error)
+}
+
+/// Writes a small file, such as a model or report, whole or not at all.
+pub fn write_whole(location: &Location, bytes: &[u8]) -> Result<()> {
+    let mut output = Output::create(location)?;
+    output.write_all(bytes).map_err(|reason| Error::io("write", output.name(), reason))?;
+    output.finish()
+}

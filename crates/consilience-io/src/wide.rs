@@ -1,0 +1,209 @@
+//! The wide layout: one row an item, one column a classifier and class.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use consilience::{OutputsBuilder, Schema};
+
+use crate::arrow_cells;
+use crate::batch::{Batch, LABEL, column_names};
+use crate::error::{Error, Result, quoted};
+use crate::header::check_unique;
+use crate::source::Source;
+
+/// Where the values of an item stand in the rows of a wide table.
+pub(crate) struct Wide {
+    table: String,
+    schema: Arc<Schema>,
+    /// The column of every value, classifier by classifier.
+    columns: Vec<usize>,
+    label: Option<usize>,
+    classes: Names,
+    numeric: Arc<[bool]>,
+    /// The values of a batch, row by row.
+    raw: Vec<f64>,
+}
+
+impl Wide {
+    /// Finds the columns of known classifiers and classes.
+    pub(crate) fn new(table: &str, source: &dyn Source, schema: &Arc<Schema>) -> Result<Self> {
+        check_unique(table, source.names())?;
+        let needed: Vec<String> = column_names(schema).collect();
+        check_distinct(table, &needed)?;
+        let columns = needed.iter().map(|name| find_column(table, source, name));
+        let columns: Vec<usize> = columns.collect::<Result<_>>()?;
+        for &column in &columns {
+            check_type(table, source, column, Use::Number)?;
+        }
+        let label = source.names().iter().position(|name| name == LABEL);
+        if let Some(label) = label {
+            check_type(table, source, label, Use::Name)?;
+        }
+        let mut numeric = vec![false; source.names().len()];
+        for &column in &columns {
+            numeric[column] = true;
+        }
+        Ok(Self {
+            table: table.to_owned(),
+            schema: Arc::clone(schema),
+            columns,
+            label,
+            classes: Names::new(schema.classes()),
+            numeric: numeric.into(),
+            raw: Vec::new(),
+        })
+    }
+
+    /// The columns that are read, for sources that can leave others out.
+    pub(crate) fn needed(&self) -> Vec<usize> {
+        self.columns.iter().copied().chain(self.label).collect()
+    }
+
+    /// Says which columns of a batch are probabilities.
+    pub(crate) fn mark(&self, batch: &mut Batch) {
+        batch.mark_numeric(&self.numeric);
+    }
+
+    /// Adds the items of a batch; the error is that of the first bad row.
+    pub(crate) fn admit(&mut self, batch: &Batch, builder: &mut OutputsBuilder) -> Result<()> {
+        let width = self.columns.len();
+        self.raw.resize(batch.n_rows() * width, 0.0);
+        let mut bad: Option<(usize, usize)> = None;
+        for (offset, &column) in self.columns.iter().enumerate() {
+            if let Err(row) = batch.fill_numbers(column, &mut self.raw, offset, width) {
+                bad = Some(bad.map_or((row, column), |first| first.min((row, column))));
+            }
+        }
+        let good = bad.map_or(batch.n_rows(), |(row, _)| row);
+        let labels = self.label.map(|column| (column, batch.texts(column)));
+        builder.reserve(good);
+        for (row, raw) in self.raw.chunks_exact(width).take(good).enumerate() {
+            let label = match &labels {
+                None => None,
+                Some((column, texts)) => {
+                    texts.get(row).map(|text| self.label(batch, row, *column, text)).transpose()?
+                }
+            };
+            builder.push_indexed(raw, label).map_err(|cause| self.refuse(batch, row, cause))?;
+        }
+        bad.map_or(Ok(()), |(row, column)| Err(not_a_number(&self.table, batch, row, column)))
+    }
+
+    fn label(&self, batch: &Batch, row: usize, column: usize, text: &[u8]) -> Result<usize> {
+        self.classes
+            .get(text)
+            .ok_or_else(|| unknown_label(&self.table, batch, row, column, text, &self.schema))
+    }
+
+    fn refuse(&self, batch: &Batch, row: usize, cause: consilience::Error) -> Error {
+        let consilience::Error::InvalidOutput { classifier, class, .. } = &cause else {
+            return cause.into();
+        };
+        let n_classes = self.schema.n_classes();
+        let first = self.schema.classifier_index(classifier).unwrap_or(0) * n_classes;
+        let columns = match class {
+            Some(class) => &self.columns[first + class..=first + class],
+            None => &self.columns[first..first + n_classes],
+        };
+        let names = columns.iter().map(|&column| batch.names[column].clone()).collect();
+        Error::Refused {
+            place: batch.place(&self.table, row, names).into(),
+            values: columns.iter().map(|&column| batch.show(row, column)).collect(),
+            cause: Box::new(cause),
+        }
+    }
+}
+
+/// What a column is needed for.
+#[derive(Clone, Copy)]
+pub(crate) enum Use {
+    Number,
+    Name,
+}
+
+/// Refuses a column whose type cannot serve its use.
+pub(crate) fn check_type(
+    table: &str,
+    source: &dyn Source,
+    column: usize,
+    needed_for: Use,
+) -> Result<()> {
+    let Some(data_type) = source.data_type(column) else {
+        return Ok(());
+    };
+    let (fits, cannot) = match needed_for {
+        Use::Number => (arrow_cells::is_numeric(data_type), "cannot be read as probabilities"),
+        Use::Name => (arrow_cells::is_writable(data_type), "cannot be read as names"),
+    };
+    if fits {
+        return Ok(());
+    }
+    Err(Error::ColumnType {
+        name: table.to_owned(),
+        column: source.names()[column].clone(),
+        data_type: data_type.to_string(),
+        cannot,
+    })
+}
+
+/// The place of a column that must be there.
+pub(crate) fn find_column(table: &str, source: &dyn Source, name: &str) -> Result<usize> {
+    source.names().iter().position(|column| column == name).ok_or_else(|| {
+        Error::header(
+            table,
+            format!("there is no column `{name}`; the columns are {}", quoted(source.names())),
+            "the table needs every column that the layout asks for; other columns are carried \
+             along",
+        )
+    })
+}
+
+fn check_distinct(table: &str, needed: &[String]) -> Result<()> {
+    check_unique(table, needed).map_err(|_| {
+        Error::header(
+            table,
+            format!("classifiers and classes share a column: {}", quoted(needed)),
+            "rename classifiers or classes so that every column can be read in one way only",
+        )
+    })
+}
+
+pub(crate) fn not_a_number(table: &str, batch: &Batch, row: usize, column: usize) -> Error {
+    Error::Cell {
+        place: batch.place(table, row, vec![batch.names[column].clone()]).into(),
+        problem: format!("`{}` is not a number", batch.show(row, column)),
+        hint: Some("numbers have a decimal point; a missing output is an empty cell"),
+    }
+}
+
+pub(crate) fn unknown_label(
+    table: &str,
+    batch: &Batch,
+    row: usize,
+    column: usize,
+    text: &[u8],
+    schema: &Schema,
+) -> Error {
+    Error::Refused {
+        place: batch.place(table, row, vec![batch.names[column].clone()]).into(),
+        values: Vec::new(),
+        cause: Box::new(consilience::Error::UnknownLabel {
+            item: row,
+            label: String::from_utf8_lossy(text).into_owned(),
+            classes: schema.classes().to_vec(),
+        }),
+    }
+}
+
+/// Names and their places.
+pub(crate) struct Names(HashMap<Box<[u8]>, usize>);
+
+impl Names {
+    pub(crate) fn new(names: &[String]) -> Self {
+        Self(names.iter().zip(0..).map(|(name, place)| (name.as_bytes().into(), place)).collect())
+    }
+
+    pub(crate) fn get(&self, name: &[u8]) -> Option<usize> {
+        self.0.get(name).copied()
+    }
+}

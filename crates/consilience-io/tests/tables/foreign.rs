@@ -1,0 +1,126 @@
+//! Files of other programs, and files that are damaged.
+
+use consilience_io::{Location, ReadOptions, TableReader, read_outputs};
+
+use crate::formats::{EXTENSIONS, recopy};
+use crate::{Files, copy, fixture, options};
+
+#[test]
+fn files_of_other_programs_are_read() {
+    for name in [
+        "polars_zstd.parquet",
+        "polars.arrow",
+        "pyarrow_dictionary.parquet",
+        "pyarrow_float32.parquet",
+        "pyarrow_dates.parquet",
+        "pyarrow_lz4.arrow",
+        "pyarrow_stream.arrow",
+    ] {
+        for chunk_items in [1, 2, 8192] {
+            let options = ReadOptions { chunk_items, ..options() };
+            let outputs = read_outputs(&fixture(name), &options).unwrap();
+            let first: Vec<_> =
+                (0..7).map(|item| outputs.output(item, 0).map(|output| output[1])).collect();
+            let floor = 1e-6 / (1.0 + 1e-6);
+            for (got, want) in first.iter().zip([0.25, 0.5, 0.75, 0.875, 0.125, 0.9375, floor]) {
+                assert!((got.unwrap() - want).abs() < 1e-15, "{name}: {got:?}");
+            }
+            assert!(outputs.output(2, 1).is_none(), "{name}");
+            let labels: Vec<_> = (0..7).map(|item| outputs.label(item)).collect();
+            let (x, y) = (Some(0), Some(1));
+            assert_eq!(labels, [x, y, y, x, None, y, x], "{name}");
+        }
+    }
+}
+
+#[test]
+fn files_of_other_programs_are_carried_into_every_format() {
+    for name in ["polars_zstd.parquet", "pyarrow_lz4.arrow", "pyarrow_stream.arrow"] {
+        for extension in EXTENSIONS {
+            let files = Files::new();
+            let middle = files.at(&format!("o.{extension}"));
+            let options = ReadOptions { chunk_items: 2, ..options() };
+            copy(&fixture(name), &middle, &options).unwrap();
+            recopy(&middle, &files.at("end.csv"));
+            let text = files.text("end.csv");
+            assert_eq!(text.lines().next(), Some("id,label,a_x,a_y,b_x,b_y,fresh,half,part"));
+            assert_eq!(text.lines().nth(1), Some("101,x,0.75,0.25,0.5,0.5,true,0.5,early"));
+            assert_eq!(text.lines().nth(3), Some("103,y,0.25,0.75,,,,1.5,late"), "{name}");
+            assert_eq!(text.lines().nth(5), Some("105,,0.875,0.125,0.375,0.625,true,2.5,late"));
+        }
+    }
+}
+
+#[test]
+fn parquet_to_parquet_keeps_types() {
+    let files = Files::new();
+    for name in ["pyarrow_dictionary.parquet", "pyarrow_dates.parquet"] {
+        let copied = files.at("o.parquet");
+        copy(&fixture(name), &copied, &options()).unwrap();
+        let types = |location: &Location| {
+            let Location::Path(path) = location else { unreachable!() };
+            let file = std::fs::File::open(path).unwrap();
+            let builder =
+                parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file);
+            let schema = builder.unwrap().schema().clone();
+            schema.fields().iter().map(|field| field.data_type().clone()).collect::<Vec<_>>()
+        };
+        let (before, after) = (types(&fixture(name)), types(&copied));
+        assert_eq!(before[..], after[..before.len()], "{name}");
+    }
+}
+
+#[test]
+fn types_that_cannot_be_used_or_written_are_named() {
+    let files = Files::new();
+    let error =
+        copy(&fixture("pyarrow_dates.parquet"), &files.at("o.csv"), &options()).unwrap_err();
+    assert_eq!(
+        files.message(&error),
+        "o.csv, column `day`: the type Date32 cannot be written as text"
+    );
+    assert!(files.names().is_empty());
+    let schema = consilience::Schema::new(["fre"], ["sh", "y"]).unwrap();
+    assert!(
+        TableReader::open(&fixture("pyarrow_dates.parquet"), &schema.into(), &options()).is_err()
+    );
+}
+
+#[test]
+fn a_codec_that_is_left_out_is_named() {
+    let error = read_outputs(&fixture("pyarrow_gzip.parquet"), &options()).unwrap_err();
+    assert!(error.to_string().ends_with("the Parquet codec gzip is not supported"), "{error}");
+    assert!(error.hint().unwrap().contains("zstd"));
+}
+
+#[test]
+fn cut_off_files_are_refused_at_every_length() {
+    let files = Files::new();
+    for name in ["polars_zstd.parquet", "pyarrow_lz4.arrow", "polars.arrow"] {
+        let Location::Path(path) = fixture(name) else { unreachable!() };
+        let bytes = std::fs::read(path).unwrap();
+        for length in (0..bytes.len()).step_by(37).chain([bytes.len() - 1]) {
+            let cut = files.with(name, &bytes[..length]);
+            let error = read_outputs(&cut, &options()).unwrap_err();
+            let message = files.message(&error);
+            assert!(message.starts_with(&format!("{name}: ")), "{length}: {message}");
+        }
+    }
+}
+
+#[test]
+fn damaged_files_never_panic() {
+    let files = Files::new();
+    for name in ["polars_zstd.parquet", "polars.arrow", "pyarrow_stream.arrow"] {
+        let Location::Path(path) = fixture(name) else { unreachable!() };
+        let bytes = std::fs::read(path).unwrap();
+        for place in (0..bytes.len()).step_by(23) {
+            let mut damaged = bytes.clone();
+            damaged[place] ^= 0x55;
+            // Some damage goes unnoticed, such as another probability; none may panic.
+            if let Err(error) = read_outputs(&files.with(name, &damaged), &options()) {
+                assert!(files.message(&error).starts_with(name), "{place}: {error}");
+            }
+        }
+    }
+}
