@@ -205,6 +205,22 @@ impl Outputs {
         self.items(0..self.n_items())
     }
 
+    /// Adds the items of another table with the same classifiers and classes.
+    pub fn append(&mut self, other: Self) -> Result<()> {
+        if self.schema != other.schema {
+            return Err(Error::Mismatch {
+                what: "classifiers and classes of two tables",
+                expected: format!("{:?}", self.schema),
+                found: format!("{:?}", other.schema),
+            });
+        }
+        self.values.extend(other.values);
+        self.labels.extend(other.labels);
+        self.n_raised += other.n_raised;
+        self.any_missing |= other.any_missing;
+        Ok(())
+    }
+
     /// The items at the given places, in that order.
     pub fn select_items(&self, items: &[usize]) -> Self {
         let width = self.schema.width();

@@ -5,7 +5,7 @@ use rand::Rng;
 use super::gamma::sample_ln_gamma;
 use crate::error::{Error, Result};
 use crate::math::simplex;
-use crate::math::special::ln_multivariate_beta;
+use crate::math::special::{digamma, ln_multivariate_beta};
 
 /// The Dirichlet distribution on the probability simplex.
 ///
@@ -64,6 +64,15 @@ impl Dirichlet {
     pub fn variance(&self) -> Vec<f64> {
         let total: f64 = self.concentration.iter().sum();
         self.mean().iter().map(|m| m * (1.0 - m) / (total + 1.0)).collect()
+    }
+
+    /// The Kullback-Leibler divergence to another Dirichlet: the evidence in nats that a draw of
+    /// this one is expected to give for it and against the other.
+    pub fn divergence(&self, other: &Self) -> f64 {
+        let total: f64 = self.concentration.iter().sum();
+        let pairs = self.concentration.iter().zip(&other.concentration);
+        let expected = pairs.map(|(a, b)| (a - b) * (digamma(*a) - digamma(total))).sum::<f64>();
+        expected + other.ln_normaliser - self.ln_normaliser
     }
 
     /// A draw, made in log space: entries may underflow to 0, never to NaN.
@@ -135,6 +144,22 @@ mod tests {
             let sum: f64 = tiny.sample(&mut rng).iter().sum();
             assert!((sum - 1.0).abs() < 1e-12);
         }
+    }
+
+    /// By its definition, as a mean over draws; six standard errors.
+    #[test]
+    fn the_divergence_is_the_mean_log_ratio() {
+        let (a, b) = (Dirichlet::new(&[3.0, 1.0, 0.7]), Dirichlet::new(&[1.0, 2.0, 1.5]));
+        let (a, b) = (a.unwrap(), b.unwrap());
+        let mut rng = ChaCha8Rng::seed_from_u64(8);
+        let n = 40_000;
+        let ratio = |x: Vec<f64>| a.ln_pdf(&x) - b.ln_pdf(&x);
+        let ratios: Vec<f64> = (0..n).map(|_| ratio(a.sample(&mut rng))).collect();
+        let mean = ratios.iter().sum::<f64>() / f64::from(n);
+        let variance = ratios.iter().map(|r| (r - mean).powi(2)).sum::<f64>() / f64::from(n);
+        let bound = 6.0 * (variance / f64::from(n)).sqrt();
+        assert!((mean - a.divergence(&b)).abs() < bound, "{mean} {}", a.divergence(&b));
+        assert!(a.divergence(&a).abs() < 1e-14);
     }
 
     #[test]

@@ -5,5 +5,8 @@ mod report;
 mod scores;
 
 pub use bootstrap::{BootstrapSettings, Scored};
-pub use report::{Evaluation, EvaluationSettings, evaluate};
+pub use report::{
+    EvaluatedMethod, Evaluation, EvaluationSettings, evaluate, evaluate_all, meta_classifiers,
+    single_classifiers,
+};
 pub use scores::{CALIBRATION_BINS, Predictions, ScoreSet, Weighting, score};

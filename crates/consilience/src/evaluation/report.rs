@@ -1,13 +1,12 @@
 //! A model's scores beside those of its single classifiers.
 
-use std::sync::Arc;
-
 use serde::Serialize;
 
 use super::bootstrap::{BootstrapSettings, Scored, with_intervals};
 use super::scores::{Predictions, ScoreSet, Weighting};
 use crate::class_prior::ClassPrior;
 use crate::error::Result;
+use crate::fusion::independent::IndependentFusion;
 use crate::fusion::{Fusion, fuse};
 use crate::model::Model;
 use crate::outputs::Outputs;
@@ -59,24 +58,29 @@ pub fn evaluate(
     settings: &EvaluationSettings,
     watch: &dyn Watch,
 ) -> Result<Evaluation> {
-    let labels = outputs.require_labels()?;
     let mut methods = vec![Predictions {
         name: model.method_name(),
         probabilities: fuse(fusion, outputs, prior)?.all().to_vec(),
     }];
-    for (k, name) in outputs.schema().classifiers().iter().enumerate() {
-        let probabilities = single(outputs, k, prior);
-        methods.push(Predictions { name: format!("classifier:{name}"), probabilities });
-    }
-    for meta in model.meta_classifiers()? {
-        let name = format!("meta:{}", meta.schema().classifiers()[0]);
-        if methods.iter().any(|method| method.name == name) {
-            continue; // the model is this meta classifier
+    methods.extend(single_classifiers(outputs, prior));
+    for meta in meta_classifiers(model, outputs, prior)? {
+        // A meta classifier's own model has been scored already.
+        if methods.iter().all(|method| method.name != meta.name) {
+            methods.push(meta);
         }
-        let own = outputs.select(&Arc::clone(meta.schema()))?;
-        let probabilities = fuse(&meta, &own, prior)?.all().to_vec();
-        methods.push(Predictions { name, probabilities });
     }
+    evaluate_all(methods, outputs, prior, settings, watch)
+}
+
+/// Scores any predictions for the same labelled items.
+pub fn evaluate_all(
+    methods: Vec<Predictions>,
+    outputs: &Outputs,
+    prior: &ClassPrior,
+    settings: &EvaluationSettings,
+    watch: &dyn Watch,
+) -> Result<Evaluation> {
+    let labels = outputs.require_labels()?;
     let EvaluationSettings { weighting, bootstrap } = settings;
     let scores = with_intervals(&methods, &labels, prior, *weighting, bootstrap, watch)?;
     let rows = methods.into_iter().zip(scores).map(|(method, mut scores)| EvaluatedMethod {
@@ -92,6 +96,33 @@ pub fn evaluate(
         class_prior: prior.probabilities().to_vec(),
         methods: rows.collect(),
     })
+}
+
+/// Every classifier as it is, named `classifier:<name>`.
+pub fn single_classifiers(outputs: &Outputs, prior: &ClassPrior) -> Vec<Predictions> {
+    let names = outputs.schema().classifiers().iter().enumerate();
+    names
+        .map(|(k, name)| Predictions {
+            name: format!("classifier:{name}"),
+            probabilities: single(outputs, k, prior),
+        })
+        .collect()
+}
+
+/// Every classifier's meta classifier, named `meta:<name>`.
+pub fn meta_classifiers(
+    model: &Model,
+    outputs: &Outputs,
+    prior: &ClassPrior,
+) -> Result<Vec<Predictions>> {
+    let predict = |meta: IndependentFusion| {
+        let own = outputs.select(meta.schema())?;
+        Ok(Predictions {
+            name: format!("meta:{}", meta.schema().classifiers()[0]),
+            probabilities: fuse(&meta, &own, prior)?.all().to_vec(),
+        })
+    };
+    model.meta_classifiers()?.into_iter().map(predict).collect()
 }
 
 /// One classifier's outputs as predictions; the class prior where it is missing.

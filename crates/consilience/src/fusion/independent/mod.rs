@@ -89,6 +89,23 @@ impl IndependentFusion {
         Self::new(schema, vec![self.alpha[classifier].clone()])
     }
 
+    /// The strength of every classifier: the evidence in nats that its output for one item is
+    /// expected to give for the true class against another one, both drawn from the prior.
+    pub fn strengths(&self, prior: &ClassPrior) -> Result<Vec<f64>> {
+        let p = prior.probabilities();
+        let strength = |rows: &Vec<Vec<f64>>| -> Result<f64> {
+            let classes = rows.iter().map(|row| Dirichlet::new(row)).collect::<Result<Vec<_>>>()?;
+            let mut sum = 0.0;
+            for (j, own) in classes.iter().enumerate() {
+                for (m, other) in classes.iter().enumerate().filter(|(m, _)| *m != j) {
+                    sum += p[j] * p[m] / (1.0 - p[j]) * own.divergence(other);
+                }
+            }
+            Ok(sum)
+        };
+        self.alpha.iter().map(strength).collect()
+    }
+
     fn add_evidence(&self, block: &mut Block) {
         self.evidence.add_to(block);
     }

@@ -1,0 +1,341 @@
+//! The command line: one definition for parsing, help, completions and the man page.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use consilience::fusion::pools::Weights;
+use consilience::simulation::Preset;
+use consilience::{MethodChoice, PriorChoice, ValueKind};
+use consilience_io::{Format, Layout, Location};
+
+/// Combine the probability outputs of several classifiers into one calibrated probability.
+#[derive(Debug, Parser)]
+#[command(
+    name = "consilience",
+    version,
+    propagate_version = true,
+    max_term_width = 100,
+    after_help = "Examples:\n  \
+        consilience demo\n  \
+        consilience fit train.csv -o model.json\n  \
+        consilience fuse model.json new.csv -o fused.csv\n  \
+        consilience evaluate model.json test.csv"
+)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) common: CommonOptions,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+pub(crate) struct CommonOptions {
+    /// Seed of all random numbers; the same seed gives the same result at any number of threads.
+    #[arg(long, global = true, default_value_t = 0, value_name = "N")]
+    pub(crate) seed: u64,
+    /// Threads to use [default: all].
+    #[arg(long, global = true, value_name = "N", value_parser = at_least_one)]
+    pub(crate) threads: Option<usize>,
+    /// Form of reports on standard output.
+    #[arg(long, global = true, value_enum, default_value_t = ReportFormat::Table)]
+    pub(crate) format: ReportFormat,
+    /// Say nothing but warnings and errors on standard error.
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// For reading.
+    Table,
+    /// For programs; fields are only ever added.
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the whole job on embedded data: fit, fuse, compare, report.
+    Demo(DemoOptions),
+    /// Learn a model from labelled outputs.
+    Fit(Box<FitOptions>),
+    /// Fuse the outputs of new items.
+    Fuse(FuseOptions),
+    /// Say how well each class explains the outputs of each item.
+    Density(DensityOptions),
+    /// Score a model on labelled outputs, beside every single classifier.
+    Evaluate(EvaluateOptions),
+    /// Show a model's parameters and what they mean.
+    Inspect(InspectOptions),
+    /// Draw outputs from a model with known truth.
+    Simulate(SimulateOptions),
+    /// Write a completion script for a shell to standard output.
+    Completions {
+        /// Which shell.
+        shell: Shell,
+    },
+    /// Write a manual page to standard output.
+    Man {
+        /// The command it is about; the whole program if none is named.
+        command: Option<String>,
+    },
+}
+
+/// How a table is read.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Reading")]
+pub(crate) struct DataOptions {
+    /// Layout of the table: `wide` (a column `<classifier>_<class>` each) or `long` (columns
+    /// item, classifier, class, probability).
+    #[arg(long, default_value = "wide", value_name = "LAYOUT")]
+    pub(crate) layout: Layout,
+    /// Format of the table: csv, parquet, arrow or jsonl [default: by extension; csv for `-`].
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) input_format: Option<Format>,
+    /// What the numbers are.
+    #[arg(long, value_enum, default_value_t = Values::Probabilities)]
+    pub(crate) values: Values,
+    /// Raise smaller probabilities to this [default: 1e-6, or what the model was fitted with].
+    #[arg(long, value_name = "P")]
+    pub(crate) floor: Option<f64>,
+    /// Names of the classes, in order [default: those of the label column, else the suffixes
+    /// that all classifiers share].
+    #[arg(long, value_delimiter = ',', value_name = "A,B,...")]
+    pub(crate) classes: Option<Vec<String>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Values {
+    /// Probabilities that add up to 1.
+    Probabilities,
+    /// Their natural logarithms.
+    LogProbabilities,
+    /// Scores that softmax turns into probabilities.
+    Logits,
+    /// Decimal odds: reciprocals, normalised.
+    Odds,
+}
+
+impl From<Values> for ValueKind {
+    fn from(values: Values) -> Self {
+        match values {
+            Values::Probabilities => Self::Probabilities,
+            Values::LogProbabilities => Self::LogProbabilities,
+            Values::Logits => Self::Logits,
+            Values::Odds => Self::Odds,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "The folder gets the data, the model, the fused table and a report.")]
+pub(crate) struct DemoOptions {
+    /// Folder of the report.
+    #[arg(long, short, default_value = "consilience-demo", value_name = "DIR")]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    consilience fit train.csv -o model.json\n  \
+    consilience fit odds.csv --values odds --method log-pool --weights simplex -o model.json\n  \
+    consilience fit more.csv --update model.json -o model.json\n\n\
+Methods:\n  \
+    independent        a Dirichlet for every classifier and class (the independent fusion model)\n  \
+    opinion-pool       product of all opinions (independent opinion pool)\n  \
+    linear-pool        weighted average of probabilities\n  \
+    log-pool           weighted average of logarithms\n  \
+    meta:<classifier>  the independent model of one classifier alone")]
+pub(crate) struct FitOptions {
+    /// Labelled outputs; `-` is standard input.
+    pub(crate) data: Location,
+    /// Where the model goes; `-` is standard output.
+    #[arg(long, short, default_value = "-", value_name = "FILE")]
+    pub(crate) output: Location,
+    /// Method to fit.
+    #[arg(long, default_value = "independent", value_name = "METHOD", conflicts_with = "update")]
+    pub(crate) method: MethodChoice,
+    /// Probabilities of the classes before any output: uniform, empirical or p1,p2,...
+    #[arg(long, default_value = "uniform", value_name = "PRIOR", conflicts_with = "update")]
+    pub(crate) class_prior: PriorChoice,
+    /// Weights of a linear or logarithmic pool: equal, simplex (fitted), free (fitted, log-pool
+    /// only) or w1,w2,...
+    #[arg(long, default_value = "simplex", value_name = "WEIGHTS", conflicts_with = "update")]
+    pub(crate) weights: Weights,
+    /// Prior of the Dirichlets.
+    #[arg(long, value_enum, default_value_t = AlphaPriorName::Pooled, conflicts_with = "update")]
+    pub(crate) alpha_prior: AlphaPriorName,
+    /// What the pooled prior is worth in items.
+    #[arg(long, default_value_t = 2.0, value_name = "N", conflicts_with = "update")]
+    pub(crate) prior_items: f64,
+    /// Full posterior with its mean as the estimate, or only its mode.
+    #[arg(long, value_enum, default_value_t = InferenceName::Posterior, conflicts_with = "update")]
+    pub(crate) inference: InferenceName,
+    /// Markov chains.
+    #[arg(long, default_value_t = 4, value_name = "N", conflicts_with = "update")]
+    pub(crate) chains: usize,
+    /// Draws of each chain.
+    #[arg(long, default_value_t = 1000, value_name = "N", conflicts_with = "update")]
+    pub(crate) draws: usize,
+    /// Draws discarded at the start of each chain.
+    #[arg(long, default_value_t = 100, value_name = "N", conflicts_with = "update")]
+    pub(crate) warmup: usize,
+    /// Keep this many posterior draws in the model, for `fuse --predictive`.
+    #[arg(long, default_value_t = 0, value_name = "N", conflicts_with = "update")]
+    pub(crate) keep_draws: usize,
+    /// Add the items to this model, with its settings: the same result as fitting on all items.
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) update: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) reading: DataOptions,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AlphaPriorName {
+    /// Conjugate: some items that look like the classifier's average over classes.
+    Pooled,
+    /// Gamma(0.001, 0.001) on every element, as in the paper.
+    Paper,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InferenceName {
+    /// Draws from the posterior; the estimate is its mean.
+    Posterior,
+    /// The posterior's mode; fast, without uncertainty.
+    Map,
+}
+
+/// What fusing, scoring and density share.
+#[derive(Debug, Args)]
+pub(crate) struct ModelOptions {
+    /// Model file.
+    pub(crate) model: PathBuf,
+    /// Outputs of the items; `-` is standard input.
+    pub(crate) data: Location,
+    /// Probabilities of the classes before any output: uniform, empirical or p1,p2,...
+    /// [default: the model's].
+    #[arg(long, value_name = "PRIOR")]
+    pub(crate) class_prior: Option<PriorChoice>,
+    /// Average over the posterior draws kept in the model instead of using their mean.
+    #[arg(long)]
+    pub(crate) predictive: bool,
+    #[command(flatten)]
+    pub(crate) reading: DataOptions,
+}
+
+/// Where a table goes.
+#[derive(Debug, Args)]
+pub(crate) struct TableOutput {
+    /// Where the table goes; `-` is standard output.
+    #[arg(long, short, default_value = "-", value_name = "FILE")]
+    pub(crate) output: Location,
+    /// Format of the output: csv, parquet, arrow or jsonl [default: by extension; csv for `-`].
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) output_format: Option<Format>,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Adds to every row: fused_<class> for every class, predicted, entropy (in nats) and error\n\
+(estimated largest numerical error of the fused probabilities). Any number of rows in constant\n\
+memory.\n\nExamples:\n  \
+    consilience fuse model.json new.csv -o fused.csv\n  \
+    consilience fuse model.json new.parquet -o fused.parquet --class-prior 0.2,0.3,0.5\n  \
+    cat new.jsonl | consilience fuse model.json - --input-format jsonl --output-format csv"
+)]
+pub(crate) struct FuseOptions {
+    #[command(flatten)]
+    pub(crate) model: ModelOptions,
+    #[command(flatten)]
+    pub(crate) table: TableOutput,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Adds to every row: log_density_<class>, log_evidence (of all classes under the class prior)\n\
+and error (estimated largest error of a log density).\n\nExample:\n  \
+    consilience density model.json new.csv -o density.csv"
+)]
+pub(crate) struct DensityOptions {
+    #[command(flatten)]
+    pub(crate) model: ModelOptions,
+    #[command(flatten)]
+    pub(crate) table: TableOutput,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  consilience evaluate model.json test.csv --class-prior empirical"
+)]
+pub(crate) struct EvaluateOptions {
+    #[command(flatten)]
+    pub(crate) model: ModelOptions,
+    /// Count every item alike instead of every class as the class prior says.
+    #[arg(long)]
+    pub(crate) score_items: bool,
+    /// Bootstrap replicates for the 95 % intervals.
+    #[arg(long, default_value_t = 1000, value_name = "N")]
+    pub(crate) bootstrap: usize,
+    /// Show the scores of every class, too.
+    #[arg(long)]
+    pub(crate) per_class: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  consilience inspect model.json --format json")]
+pub(crate) struct InspectOptions {
+    /// Model file.
+    pub(crate) model: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Presets (the paper's simulated sets: two classifiers with equal margins, three classes):\n  \
+    sim1  alpha 3 for the true class, 2 for the others\n  \
+    sim2  alpha 12 and 8\n  \
+    sim3  rows (7,5,5), (5,5,7), (5,7,5)\n\nExamples:\n  \
+    consilience simulate --preset sim2 --correlation 0.5 --items-per-class 500 -o data.csv\n  \
+    consilience simulate --model model.json --items-per-class 1000 -o data.parquet"
+)]
+#[command(group = clap::ArgGroup::new("source").required(true))]
+pub(crate) struct SimulateOptions {
+    /// One of the paper's simulated sets.
+    #[arg(long, group = "source", value_name = "NAME")]
+    pub(crate) preset: Option<Preset>,
+    /// Draw from this model.
+    #[arg(long, group = "source", value_name = "MODEL")]
+    pub(crate) model: Option<PathBuf>,
+    /// Correlation level of a preset, 0 to 1: delta is R times alpha (0.1 at R = 0, alpha - 0.1
+    /// at R = 1).
+    #[arg(long, value_name = "R", default_value_t = 0.5, conflicts_with = "model")]
+    pub(crate) correlation: f64,
+    /// Items of every class.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) items_per_class: usize,
+    /// Also write the model that the items are drawn from.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) truth: Option<Location>,
+    #[command(flatten)]
+    pub(crate) table: TableOutput,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("must be at least 1".into()),
+        Ok(n) => Ok(n),
+        Err(_) => Err("must be a whole number".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+}

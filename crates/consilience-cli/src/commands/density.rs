@@ -1,0 +1,56 @@
+//! `consilience density`: how well each class explains an item's outputs.
+
+use consilience::fusion::ln_densities;
+use consilience::math::log_space::log_sum_exp;
+use consilience_io::Added;
+
+use super::stream::{self, number_column};
+use crate::args::{CommonOptions, DensityOptions};
+use crate::data::raised_sentence;
+use crate::error::Failure;
+use crate::output::Talk;
+
+pub(crate) fn run(options: &DensityOptions, _: &CommonOptions, talk: &Talk) -> Result<(), Failure> {
+    let DensityOptions { model: input, table } = options;
+    let loaded = input.load()?;
+    let (model, fusion, prior) = (&loaded.model, loaded.fusion()?, &loaded.prior);
+    let n_classes = model.schema().n_classes();
+    let names: Vec<String> =
+        model.schema().classes().iter().map(|class| format!("log_density_{class}")).collect();
+    let streamed = stream::add_columns(
+        &input.data,
+        model.schema(),
+        &loaded.reading,
+        table,
+        talk.is_quiet(),
+        |outputs, write| {
+            let (densities, errors) = ln_densities(fusion, outputs)?;
+            let column = |class: usize| -> Vec<f64> {
+                densities.iter().skip(class).step_by(n_classes).copied().collect()
+            };
+            let columns: Vec<Vec<f64>> = (0..n_classes).map(column).collect();
+            let evidence: Vec<f64> = densities
+                .chunks_exact(n_classes)
+                .map(|row| {
+                    let joint = row.iter().zip(prior.ln()).map(|(density, p)| density + p);
+                    log_sum_exp(&joint.collect::<Vec<f64>>())
+                })
+                .collect();
+            let mut added: Vec<Added<'_>> = names
+                .iter()
+                .zip(&columns)
+                .map(|(name, values)| number_column(name, values))
+                .collect();
+            added.push(number_column("log_evidence", &evidence));
+            added.push(number_column("error", &errors));
+            write(&added)
+        },
+    )?;
+    talk.note(format_args!(
+        "densities of {} items{} -> {}",
+        streamed.n_items,
+        raised_sentence(streamed.n_raised, loaded.reading.intake.floor),
+        table.output.output_name()
+    ));
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! `consilience evaluate`: scores on labelled outputs.
+
+use consilience::evaluation::{
+    BootstrapSettings, Evaluation, EvaluationSettings, Weighting, evaluate,
+};
+
+use crate::args::{CommonOptions, EvaluateOptions, ReportFormat};
+use crate::data::read_all;
+use crate::error::Failure;
+use crate::output::{self, SCORE_HEADER, Talk, score_row, score_rows, weighting_sentence};
+use crate::progress::{Progress, Unit};
+
+pub(crate) fn run(
+    options: &EvaluateOptions,
+    common: &CommonOptions,
+    talk: &Talk,
+) -> Result<(), Failure> {
+    let input = &options.model;
+    let loaded = input.load()?;
+    let outputs = read_all(&input.data, loaded.model.schema(), &loaded.reading, talk.is_quiet())?;
+    let settings = EvaluationSettings {
+        weighting: if options.score_items { Weighting::Items } else { Weighting::ClassPrior },
+        bootstrap: BootstrapSettings { replicates: options.bootstrap, seed: common.seed },
+    };
+    let progress = Progress::new(talk.is_quiet(), Unit::Steps);
+    let fusion = loaded.fusion()?;
+    let evaluation = evaluate(&loaded.model, fusion, &outputs, &loaded.prior, &settings, &progress)
+        .map_err(Failure::in_file(&input.data))?;
+    drop(progress);
+    match common.format {
+        ReportFormat::Json => {
+            let value = serde_json::to_value(&evaluation).expect("scores are plain JSON values");
+            output::print(&format!("{value:#}"))
+        }
+        ReportFormat::Table => output::print(&text(&evaluation, options.per_class)),
+    }
+}
+
+fn text(evaluation: &Evaluation, per_class: bool) -> String {
+    let mut text = output::table(&SCORE_HEADER, &score_rows(evaluation));
+    if per_class {
+        for (j, class) in evaluation.classes.iter().enumerate() {
+            let rows: Vec<Vec<String>> = evaluation
+                .methods
+                .iter()
+                .map(|method| score_row(&method.method, &method.per_class[j]))
+                .collect();
+            text += &format!("\nclass {class} ({} items)\n", evaluation.class_counts[j]);
+            text += &output::table(&SCORE_HEADER, &rows);
+        }
+    }
+    text + &format!("\n{} items. {}\n", evaluation.n_items, weighting_sentence(evaluation))
+}

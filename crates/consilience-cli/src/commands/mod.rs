@@ -1,0 +1,11 @@
+//! One file a command.
+
+pub(crate) mod demo;
+pub(crate) mod density;
+pub(crate) mod evaluate;
+pub(crate) mod fit;
+pub(crate) mod fuse;
+pub(crate) mod generate;
+pub(crate) mod inspect;
+pub(crate) mod simulate;
+mod stream;

@@ -1,0 +1,65 @@
+//! `consilience simulate`: data whose truth is known.
+
+use consilience::model::{CorrelatedParameters, Method};
+use consilience::simulation::Truth;
+use consilience::{ClassPrior, Model, Watch};
+use consilience_io::{TableWriter, batch_of, write_whole};
+
+use crate::args::{CommonOptions, SimulateOptions};
+use crate::data::read_model;
+use crate::error::Failure;
+use crate::output::Talk;
+use crate::progress::{Progress, Unit};
+
+/// Items drawn and written at a time.
+const CHUNK: usize = 8192;
+
+pub(crate) fn run(
+    options: &SimulateOptions,
+    common: &CommonOptions,
+    talk: &Talk,
+) -> Result<(), Failure> {
+    let truth = options.truth()?;
+    if let Some(location) = &options.truth {
+        let n_classes = truth.schema().n_classes();
+        let method = Method::Correlated(CorrelatedParameters::new(&truth));
+        let model = Model::new(method, ClassPrior::uniform(n_classes))?;
+        write_whole(location, model.to_json().as_bytes())?;
+    }
+    let mut writer = TableWriter::create(&options.table.output, options.table.output_format)?;
+    let mut simulator = truth.simulator(common.seed)?;
+    let n_classes = truth.schema().n_classes();
+    let total = options.items_per_class * n_classes;
+    let progress = Progress::new(talk.is_quiet(), Unit::Steps);
+    progress.begin("simulating", total as u64);
+    let mut nothing_written = true;
+    for class in 0..n_classes {
+        let mut left = options.items_per_class;
+        while left > 0 || nothing_written {
+            progress.check()?;
+            let n = left.min(CHUNK);
+            simulator.draw(class, n)?;
+            writer.write(&batch_of(&simulator.take(), 0..n), &[])?;
+            nothing_written = false;
+            progress.advance(n as u64);
+            left -= n;
+        }
+    }
+    progress.check()?;
+    writer.finish()?;
+    drop(progress);
+    talk.note(format_args!("drew {total} items -> {}", options.table.output.output_name()));
+    Ok(())
+}
+
+impl SimulateOptions {
+    fn truth(&self) -> Result<Truth, Failure> {
+        match (&self.preset, &self.model) {
+            (Some(preset), _) => Ok(preset.truth(self.correlation)?),
+            (None, Some(path)) => {
+                read_model(path)?.truth().map_err(Failure::in_file(path.display()))
+            }
+            (None, None) => unreachable!("the argument parser demands one of them"),
+        }
+    }
+}

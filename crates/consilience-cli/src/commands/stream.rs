@@ -1,0 +1,73 @@
+//! The pipeline of commands that add columns to a table of any length.
+
+use std::sync::mpsc::sync_channel;
+
+use consilience::{Outputs, Watch};
+use consilience_io::{Added, AddedValues, Chunk, Location, ReadOptions, TableReader, TableWriter};
+
+use crate::args::TableOutput;
+use crate::error::Failure;
+use crate::progress::{Progress, Unit};
+
+/// What went through.
+#[derive(Debug, Default)]
+pub(super) struct Streamed {
+    pub(super) n_items: u64,
+    pub(super) n_raised: u64,
+}
+
+/// Writes a chunk with the columns added to it.
+pub(super) type Write<'a> = &'a mut dyn FnMut(&[Added<'_>]) -> Result<(), Failure>;
+
+/// Chunks read ahead of the one in work.
+const READ_AHEAD: usize = 2;
+
+/// Reads `data` chunk by chunk, lets `compute` add columns to each, and writes the result, whole
+/// or not at all. Reading runs beside computing and writing; memory holds a few chunks.
+pub(super) fn add_columns(
+    data: &Location,
+    schema: &std::sync::Arc<consilience::Schema>,
+    options: &ReadOptions,
+    table: &TableOutput,
+    quiet: bool,
+    mut compute: impl FnMut(&Outputs, Write<'_>) -> Result<(), Failure>,
+) -> Result<Streamed, Failure> {
+    let mut reader = TableReader::open(data, schema, options)?;
+    let mut writer = TableWriter::create(&table.output, table.output_format)?;
+    let progress = Progress::new(quiet, Unit::Bytes);
+    progress.begin("fusing", reader.total_bytes().unwrap_or(0));
+    let empty = reader.empty_batch()?;
+    let mut streamed = Streamed::default();
+    std::thread::scope(|scope| {
+        let (sender, receiver) = sync_channel::<(Chunk, u64)>(READ_AHEAD);
+        let reading = scope.spawn(move || -> Result<(), Failure> {
+            while let Some(chunk) = reader.next_chunk()? {
+                if sender.send((chunk, reader.bytes_read())).is_err() {
+                    break; // the other side has failed and tells why
+                }
+            }
+            Ok(())
+        });
+        for (chunk, bytes) in receiver {
+            progress.check()?;
+            compute(&chunk.outputs, &mut |added| Ok(writer.write(&chunk.carried, added)?))?;
+            streamed.n_items += chunk.outputs.n_items() as u64;
+            streamed.n_raised += chunk.outputs.n_raised() as u64;
+            progress.set(bytes);
+        }
+        reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })?;
+    if streamed.n_items == 0 {
+        let nothing =
+            consilience::OutputsBuilder::new(std::sync::Arc::clone(schema), options.intake)?;
+        compute(&nothing.finish(), &mut |added| Ok(writer.write(&empty, added)?))?;
+    }
+    progress.check()?;
+    writer.finish()?;
+    Ok(streamed)
+}
+
+/// A column of numbers.
+pub(super) fn number_column<'a>(name: &'a str, values: &'a [f64]) -> Added<'a> {
+    Added { name: name.into(), values: AddedValues::Numbers(values) }
+}

@@ -1,0 +1,115 @@
+//! Reading models and tables as the common options say.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use consilience::fusion::Fusion;
+use consilience::fusion::independent::PosteriorPredictive;
+use consilience::{ClassPrior, DEFAULT_FLOOR, Intake, Model, Outputs, Schema, Watch};
+use consilience_io::{Location, ReadOptions, TableReader};
+
+use crate::args::{DataOptions, ModelOptions};
+use crate::error::Failure;
+use crate::progress::{Progress, Unit};
+
+/// Reads a model file.
+pub(crate) fn read_model(path: &Path) -> Result<Model, Failure> {
+    let name = path.display().to_string();
+    let text = std::fs::read(path).map_err(|reason| Failure::io("read", &name, reason))?;
+    let text = String::from_utf8(text).map_err(|_| {
+        Failure::in_file(&name)(consilience::Error::InvalidModel("it is not UTF-8 text".into()))
+    })?;
+    Model::from_json(&text).map_err(Failure::in_file(name))
+}
+
+impl DataOptions {
+    /// How to read tables; values below `floor` are raised to it unless `--floor` says otherwise.
+    pub(crate) fn read_options(&self, floor: f64) -> ReadOptions {
+        ReadOptions {
+            format: self.input_format,
+            layout: self.layout,
+            intake: Intake { kind: self.values.into(), floor: self.floor.unwrap_or(floor) },
+            classes: self.classes.clone(),
+            ..ReadOptions::default()
+        }
+    }
+
+    /// How to read tables for a model: with the floor that it was fitted with.
+    pub(crate) fn read_options_for(&self, model: &Model) -> Result<ReadOptions, Failure> {
+        if let Some(classes) = &self.classes
+            && classes != model.schema().classes()
+        {
+            return Err(consilience::Error::Mismatch {
+                what: "`--classes` and the model's classes",
+                expected: model.schema().classes().join(","),
+                found: classes.join(","),
+            }
+            .into());
+        }
+        Ok(self.read_options(model.settings().map_or(DEFAULT_FLOOR, |settings| settings.floor)))
+    }
+}
+
+/// A model ready to fuse, with the class prior and the reading options in force.
+pub(crate) struct Loaded {
+    pub(crate) model: Model,
+    pub(crate) prior: ClassPrior,
+    pub(crate) reading: ReadOptions,
+    predictive: Option<PosteriorPredictive>,
+}
+
+impl ModelOptions {
+    pub(crate) fn load(&self) -> Result<Loaded, Failure> {
+        let model = read_model(&self.model)?;
+        let in_file = || Failure::in_file(self.model.display());
+        let predictive = match self.predictive {
+            true => Some(model.predictive().map_err(in_file())?),
+            false => None,
+        };
+        model.fusion().map_err(in_file())?;
+        let prior = model.prior(self.class_prior.as_ref())?;
+        let reading = self.reading.read_options_for(&model)?;
+        Ok(Loaded { model, prior, reading, predictive })
+    }
+}
+
+impl Loaded {
+    /// The model's own rule, or its posterior predictive if asked for.
+    pub(crate) fn fusion(&self) -> Result<&dyn Fusion, Failure> {
+        match &self.predictive {
+            Some(predictive) => Ok(predictive),
+            None => Ok(self.model.fusion()?),
+        }
+    }
+}
+
+/// Reads a whole table with known classifiers and classes.
+pub(crate) fn read_all(
+    location: &Location,
+    schema: &Arc<Schema>,
+    options: &ReadOptions,
+    quiet: bool,
+) -> Result<Outputs, Failure> {
+    let mut reader = TableReader::open(location, schema, options)?;
+    let progress = Progress::new(quiet, Unit::Bytes);
+    progress.begin("reading", reader.total_bytes().unwrap_or(0));
+    let mut all: Option<Outputs> = None;
+    while let Some(chunk) = reader.next_chunk()? {
+        progress.check()?;
+        progress.set(reader.bytes_read());
+        match &mut all {
+            None => all = Some(chunk.outputs),
+            Some(outputs) => outputs.append(chunk.outputs)?,
+        }
+    }
+    all.ok_or_else(|| consilience_io::Error::NoItems { name: location.to_string() }.into())
+}
+
+/// "3 values raised to the floor", or nothing.
+pub(crate) fn raised_sentence(raised: u64, floor: f64) -> String {
+    match raised {
+        0 => String::new(),
+        1 => format!("; 1 value below {floor} raised to it"),
+        n => format!("; {n} values below {floor} raised to it"),
+    }
+}

@@ -1,0 +1,134 @@
+//! The only place that prints: reports on standard output, talk on standard error.
+
+use std::io::Write;
+
+use anstyle::{AnsiColor, Style};
+use comfy_table::{CellAlignment, Table, presets};
+use consilience::evaluation::{Evaluation, ScoreSet, Scored, Weighting};
+
+use crate::error::Failure;
+
+/// Talk to the user: notes, warnings, errors. All on standard error.
+pub(crate) struct Talk {
+    quiet: bool,
+}
+
+const RED: Style = AnsiColor::Red.on_default().bold();
+const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
+const CYAN: Style = AnsiColor::Cyan.on_default().bold();
+
+impl Talk {
+    pub(crate) fn new(quiet: bool) -> Self {
+        Self { quiet }
+    }
+
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// Something worth knowing; not with `--quiet`.
+    pub(crate) fn note(&self, text: impl std::fmt::Display) {
+        if !self.quiet {
+            say(format_args!("{text}"));
+        }
+    }
+
+    /// Something to be careful about, even with `--quiet`.
+    pub(crate) fn warning(&self, text: impl std::fmt::Display) {
+        say(format_args!("{YELLOW}warning:{YELLOW:#} {text}"));
+    }
+
+    /// Why the program ends.
+    pub(crate) fn failure(&self, failure: &Failure) {
+        say(format_args!("{RED}error:{RED:#} {failure}"));
+        if let Some(hint) = failure.hint() {
+            say(format_args!("{CYAN}hint:{CYAN:#} {hint}"));
+        }
+    }
+}
+
+/// Standard error may be closed; then there is nobody to tell.
+fn say(line: std::fmt::Arguments<'_>) {
+    let _ = writeln!(anstream::stderr(), "{line}");
+}
+
+/// Prints a report.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = std::io::stdout().lock();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| match text.ends_with('\n') {
+        true => Ok(()),
+        false => stdout.write_all(b"\n"),
+    });
+    written
+        .and_then(|()| stdout.flush())
+        .map_err(|reason| Failure::io("write", "standard output", reason))
+}
+
+/// A plain table: first column to the left, numbers to the right.
+pub(crate) fn table<H: ToString>(header: &[H], rows: &[Vec<String>]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(header.iter().map(ToString::to_string));
+    for row in rows {
+        table.add_row(row);
+    }
+    for (i, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 2));
+        if i > 0 {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+/// The same as Markdown.
+pub(crate) fn markdown(header: &[&str], rows: &[Vec<String>]) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let names: Vec<String> = header.iter().map(ToString::to_string).collect();
+    let rule: Vec<String> =
+        (0..header.len()).map(|i| if i == 0 { "---".into() } else { "---:".into() }).collect();
+    let mut text = line(&names) + &line(&rule);
+    rows.iter().for_each(|row| text += &line(row));
+    text
+}
+
+/// The columns of a table of scores.
+pub(crate) const SCORE_HEADER: [&str; 7] =
+    ["method", "log-loss", "95 % interval", "Brier", "accuracy", "entropy", "calib. error"];
+
+/// Scores of all methods as table rows.
+pub(crate) fn score_rows(evaluation: &Evaluation) -> Vec<Vec<String>> {
+    evaluation.methods.iter().map(|row| score_row(&row.method, &row.overall)).collect()
+}
+
+/// Scores of one method as a table row.
+pub(crate) fn score_row(name: &str, scores: &ScoreSet<Scored>) -> Vec<String> {
+    let number = |score: Scored| format!("{:.4}", score.value);
+    vec![
+        name.to_owned(),
+        number(scores.log_loss),
+        format!("{:.3} to {:.3}", scores.log_loss.low, scores.log_loss.high),
+        number(scores.brier),
+        number(scores.accuracy),
+        number(scores.entropy),
+        number(scores.ece),
+    ]
+}
+
+/// How items count, as a sentence.
+pub(crate) fn weighting_sentence(evaluation: &Evaluation) -> String {
+    let uniform =
+        evaluation.class_prior.iter().all(|p| (p - evaluation.class_prior[0]).abs() < 1e-12);
+    match evaluation.weighting {
+        Weighting::Items => "Every item counts alike.".into(),
+        Weighting::ClassPrior if uniform => {
+            "Every class counts the same (uniform class prior; `--score-items` counts items alike)."
+                .into()
+        }
+        Weighting::ClassPrior => {
+            let parts = evaluation.classes.iter().zip(&evaluation.class_prior);
+            let parts: Vec<String> = parts.map(|(class, p)| format!("{class} {p:.3}")).collect();
+            format!("Classes count as the class prior says: {}.", parts.join(", "))
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Progress on a terminal, and stopping when asked to.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use consilience::Watch;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::error::Failure;
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// On the first Ctrl-C or termination signal, long work stops at its next step and unfinished
+/// files are removed; a second one ends the program at once.
+pub(crate) fn catch_interrupts() -> Result<(), Failure> {
+    ctrlc::set_handler(|| {
+        if INTERRUPTED.swap(true, Ordering::SeqCst) {
+            std::process::exit(130);
+        }
+    })
+    .map_err(|error| Failure::message(format!("cannot watch for interruptions: {error}")))
+}
+
+/// A progress bar on standard error, drawn only on a terminal.
+pub(crate) struct Progress {
+    quiet: bool,
+    unit: Unit,
+    bar: Mutex<ProgressBar>,
+}
+
+/// What a bar counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Steps of a computation.
+    Steps,
+    /// Bytes of a file.
+    Bytes,
+}
+
+impl Progress {
+    pub(crate) fn new(quiet: bool, unit: Unit) -> Self {
+        Self { quiet, unit, bar: Mutex::new(ProgressBar::hidden()) }
+    }
+
+    fn bar(&self) -> std::sync::MutexGuard<'_, ProgressBar> {
+        self.bar.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Moves a bar of bytes to a position.
+    pub(crate) fn set(&self, position: u64) {
+        self.bar().set_position(position);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar().finish_and_clear();
+    }
+}
+
+impl Watch for Progress {
+    fn begin(&self, task: &str, total: u64) {
+        let template = match self.unit {
+            Unit::Steps => "{msg} {wide_bar} {pos}/{len} {eta}",
+            Unit::Bytes => "{msg} {wide_bar} {bytes}/{total_bytes} {eta}",
+        };
+        let style = ProgressStyle::with_template(template).expect("the template is well-formed");
+        let target =
+            if self.quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let bar = ProgressBar::with_draw_target(Some(total), target).with_style(style);
+        bar.set_message(task.to_owned());
+        let mut current = self.bar();
+        current.finish_and_clear();
+        *current = bar;
+    }
+
+    fn advance(&self, steps: u64) {
+        self.bar().inc(steps);
+    }
+
+    fn is_interrupted(&self) -> bool {
+        INTERRUPTED.load(Ordering::SeqCst)
+    }
+}
