@@ -64,7 +64,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
         .map_err(|reason| Failure::io("write", "standard output", reason))
 }
 
-/// A plain table: first column to the left, numbers to the right.
+/// A plain table: columns of text to the left, columns of numbers to the right.
 pub(crate) fn table<H: ToString>(header: &[H], rows: &[Vec<String>]) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -72,9 +72,10 @@ pub(crate) fn table<H: ToString>(header: &[H], rows: &[Vec<String>]) -> String {
     for row in rows {
         table.add_row(row);
     }
+    let is_number = |cell: &String| cell.starts_with(|c: char| c.is_ascii_digit() || c == '-');
     for (i, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));
-        if i > 0 {
+        if i > 0 && rows.iter().all(|row| row.get(i).is_none_or(is_number)) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }

@@ -1,4 +1,33 @@
 //! Combines the probability outputs of several classifiers into one calibrated probability.
+//!
+//! Data flows one way: a table of outputs is checked once when it becomes [`Outputs`]; a
+//! [`FitConfig`] learns a [`Model`] from labelled ones; [`fusion::fuse`] turns new ones into
+//! probabilities with their numerical error; [`evaluation`] scores them.
+//!
+//! ```
+//! use consilience::{FitConfig, Intake, OutputsBuilder, Schema, Unwatched, fusion::fuse};
+//!
+//! let schema = Schema::new(["resnet", "vit"], ["cat", "dog"])?;
+//! let mut train = OutputsBuilder::new(schema, Intake::default())?;
+//! for (x, label) in [
+//!     ([0.8, 0.2, 0.7, 0.3], "cat"),
+//!     ([0.6, 0.4, 0.9, 0.1], "cat"),
+//!     ([0.3, 0.7, 0.4, 0.6], "dog"),
+//!     ([0.1, 0.9, 0.3, 0.7], "dog"),
+//! ] {
+//!     train.push(&x, Some(label))?;
+//! }
+//! let train = train.finish();
+//! let model = FitConfig::default().fit(&train, &Unwatched)?;
+//! let fused = fuse(model.fusion()?, &train, model.class_prior())?;
+//! assert_eq!(fused.predicted(0), 0);
+//! # Ok::<(), consilience::Error>(())
+//! ```
+//!
+//! The modules, from the ground up: [`math`] (pure numerics), [`distributions`] and [`sampling`]
+//! (Dirichlets, posteriors), [`fusion`] (the methods), [`model`] (a fitted method as a whole, and
+//! its file), [`evaluation`] and [`simulation`]. The crate computes; it never prints and never
+//! opens a file.
 
 mod class_prior;
 pub mod distributions;
@@ -24,3 +53,8 @@ pub use outputs::{
 pub use schema::Schema;
 pub use warning::{Warning, WarningKind};
 pub use watch::{Unwatched, Watch};
+
+/// The README's Rust example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

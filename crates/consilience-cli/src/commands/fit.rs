@@ -92,7 +92,7 @@ pub(super) fn summary(model: &Model, target: &str) -> String {
     let training = model.training().expect("a fitted model has training facts");
     let counts = training.statistics.class_counts();
     let classes = schema.classes().iter().zip(counts);
-    let classes: Vec<String> = classes.map(|(class, n)| format!("{n} {class}")).collect();
+    let classes: Vec<String> = classes.map(|(class, n)| format!("{class}: {n}")).collect();
     let floor = model.settings().map_or(DEFAULT_FLOOR, |settings| settings.floor);
     let mut text = format!(
         "method       {}\nclassifiers  {}\nitems        {} ({}){}\n",
