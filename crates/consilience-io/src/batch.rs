@@ -44,6 +44,16 @@ pub(crate) enum Notation {
     Json,
 }
 
+impl Notation {
+    /// The number in a cell, which JSON may have in quotes.
+    fn number(self, cell: &[u8]) -> Option<f64> {
+        match self {
+            Self::Json if cell.first() == Some(&b'"') => parse_number(&json_text(cell)),
+            _ => parse_number(cell),
+        }
+    }
+}
+
 impl Batch {
     /// Number of rows.
     pub fn n_rows(&self) -> usize {
@@ -105,32 +115,37 @@ impl Batch {
         }
     }
 
-    /// Writes a column's numbers to `out[offset]`, `out[offset + stride]` and so on; the error
-    /// is the first row that holds no number.
+    /// Writes the numbers of some columns to `out`, row by row; the error is the row and column
+    /// of the first cell that holds no number, before which all rows are filled.
     pub(crate) fn fill_numbers(
         &self,
-        column: usize,
+        columns: &[usize],
         out: &mut [f64],
-        offset: usize,
-        stride: usize,
-    ) -> Result<(), usize> {
-        let (cells, notation) = match &self.body {
+    ) -> Result<(), (usize, usize)> {
+        match &self.body {
             Body::Columns(batch) => {
-                return arrow_cells::fill_numbers(batch.column(column), out, offset, stride);
+                let mut bad = Ok(());
+                for (offset, &column) in columns.iter().enumerate() {
+                    let array = batch.column(column);
+                    if let Err(row) = arrow_cells::fill_numbers(array, out, offset, columns.len()) {
+                        bad = bad.map_err(|first: (usize, usize)| first.min((row, column)));
+                        bad = bad.and(Err((row, column)));
+                    }
+                }
+                bad
             }
             Body::Text {
                 cells, notation, ..
-            } => (cells, *notation),
-        };
-        for (row, slot) in out.iter_mut().skip(offset).step_by(stride).enumerate() {
-            let cell = cells.get(row, column);
-            *slot = match notation {
-                Notation::Json if cell.first() == Some(&b'"') => parse_number(&json_text(cell)),
-                _ => parse_number(cell),
+            } => {
+                for (row, slots) in out.chunks_exact_mut(columns.len()).enumerate() {
+                    for (slot, &column) in slots.iter_mut().zip(columns) {
+                        let number = notation.number(cells.get(row, column));
+                        *slot = number.ok_or((row, column))?;
+                    }
+                }
+                Ok(())
             }
-            .ok_or(row)?;
         }
-        Ok(())
     }
 
     /// A column as names, such as labels.
@@ -157,11 +172,7 @@ impl Batch {
                 let array = arrow_cells::plain(batch.column(column))
                     .expect("dictionary codes were checked when the file was read");
                 for row in 0..batch.num_rows() {
-                    let push = |out: &mut Vec<u8>| {
-                        arrow_cells::push_name(&array, row, out);
-                        Ok::<(), std::convert::Infallible>(())
-                    };
-                    let Ok(()) = decoded.push_with(push);
+                    decoded.push_with(|out| arrow_cells::push_name(&array, row, out));
                 }
             }
         }
