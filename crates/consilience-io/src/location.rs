@@ -30,14 +30,23 @@ impl Format {
             })
     }
 
-    /// The given format, else that of the path, else CSV for the standard streams.
+    /// The given format, else that of the path, else CSV for standard streams, pipes and
+    /// devices.
     pub(crate) fn choose(given: Option<Self>, location: &Location) -> Result<Self> {
         match (given, location) {
             (Some(format), _) => Ok(format),
             (None, Location::Standard) => Ok(Self::Csv),
-            (None, Location::Path(path)) => Self::from_path(path),
+            (None, Location::Path(path)) => match Self::from_path(path) {
+                Err(_) if is_stream(path) => Ok(Self::Csv),
+                known => known,
+            },
         }
     }
+}
+
+fn is_stream(path: &Path) -> bool {
+    path.metadata()
+        .is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
 
 impl FromStr for Format {
