@@ -198,5 +198,8 @@ mod tests {
             Format::choose(Some(Format::Arrow), &standard).unwrap(),
             Format::Arrow
         );
+        let null = Location::from("/dev/null");
+        assert_eq!(Format::choose(None, &null).unwrap(), Format::Csv);
+        assert!(Format::choose(None, &Location::from("/dev")).is_err());
     }
 }
