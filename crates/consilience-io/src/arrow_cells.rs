@@ -2,12 +2,14 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
-    UInt16Type, UInt32Type, UInt64Type,
+    Date32Type, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray};
-use arrow_schema::{ArrowError, DataType};
+use arrow_schema::{ArrowError, DataType, TimeUnit};
 
+use crate::dates::{push_date, push_time};
 use crate::text::{parse_number, push_display, push_json_number, push_json_string, push_number};
 
 /// Calls `$body` with `$array` downcast to its integer type, or gives `$other`.
@@ -36,7 +38,7 @@ pub(crate) fn is_numeric(data_type: &DataType) -> bool {
 pub(crate) fn is_writable(data_type: &DataType) -> bool {
     match data_type {
         DataType::Dictionary(_, values) => is_writable(values),
-        DataType::Boolean => true,
+        DataType::Boolean | DataType::Date32 | DataType::Timestamp(..) => true,
         other => is_numeric(other),
     }
 }
@@ -120,6 +122,10 @@ pub(crate) fn push_text(array: &dyn Array, row: usize, out: &mut Vec<u8>) {
             push_number(out, array.as_primitive::<Float16Type>().value(row).to_f64());
         }
         DataType::Boolean => push_display(out, array.as_boolean().value(row)),
+        DataType::Date32 => push_date(out, array.as_primitive::<Date32Type>().value(row).into()),
+        DataType::Timestamp(unit, zone) => {
+            push_time(out, ticks(array, *unit, row), *unit, zone.is_some());
+        }
         data_type if data_type.is_integer() => push_integer(array, row, out),
         _ => out.extend_from_slice(text_at(array, row).as_bytes()),
     }
@@ -132,12 +138,25 @@ pub(crate) fn push_json(array: &dyn Array, row: usize, out: &mut Vec<u8>) {
         out.extend_from_slice(b"null");
     } else if is_text(array.data_type()) {
         push_json_string(out, text_at(array, row));
+    } else if array.data_type().is_temporal() {
+        out.push(b'"');
+        push_text(array, row, out);
+        out.push(b'"');
     } else {
         push_text(array, row, out);
         if matches!(&out[start..], b"" | b"inf" | b"-inf") {
             out.truncate(start);
             push_json_number(out, f64::NAN);
         }
+    }
+}
+
+fn ticks(array: &dyn Array, unit: TimeUnit, row: usize) -> i64 {
+    match unit {
+        TimeUnit::Second => array.as_primitive::<TimestampSecondType>().value(row),
+        TimeUnit::Millisecond => array.as_primitive::<TimestampMillisecondType>().value(row),
+        TimeUnit::Microsecond => array.as_primitive::<TimestampMicrosecondType>().value(row),
+        TimeUnit::Nanosecond => array.as_primitive::<TimestampNanosecondType>().value(row),
     }
 }
 

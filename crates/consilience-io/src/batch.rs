@@ -40,6 +40,16 @@ pub(crate) enum Notation {
     Json,
 }
 
+impl Notation {
+    /// The number in a cell, which JSON may have in quotes.
+    fn number(self, cell: &[u8]) -> Option<f64> {
+        match self {
+            Self::Json if cell.first() == Some(&b'"') => parse_number(&json_text(cell)),
+            _ => parse_number(cell),
+        }
+    }
+}
+
 impl Batch {
     /// Number of rows.
     pub fn n_rows(&self) -> usize {
@@ -84,19 +94,26 @@ impl Batch {
         Place { table: table.to_owned(), row: self.first_row + row as u64 + 1, line, columns }
     }
 
-    /// Writes a column's numbers to `out[offset]`, `out[offset + stride]` and so on; the error
-    /// is the first row that holds no number.
+    /// Writes the numbers of some columns to `out`, row by row; the error is the row and column
+    /// of the first cell that holds no number, before which all rows are filled.
     pub(crate) fn fill_numbers(
         &self,
-        column: usize,
+        columns: &[usize],
         out: &mut [f64],
-        offset: usize,
-        stride: usize,
-    ) -> Result<(), usize> {
-        let (cells, notation) = match &self.body {
+    ) -> Result<(), (usize, usize)> {
+        match &self.body {
             Body::Columns(batch) => {
-                return arrow_cells::fill_numbers(batch.column(column), out, offset, stride);
+                let mut bad = Ok(());
+                for (offset, &column) in columns.iter().enumerate() {
+                    let array = batch.column(column);
+                    if let Err(row) = arrow_cells::fill_numbers(array, out, offset, columns.len()) {
+                        bad = bad.map_err(|first: (usize, usize)| first.min((row, column)));
+                        bad = bad.and(Err((row, column)));
+                    }
+                }
+                bad
             }
+<<<<<<< HEAD
             Body::Text { cells, notation, .. } => (cells, *notation),
         };
         for (row, slot) in out.iter_mut().skip(offset).step_by(stride).enumerate() {
@@ -104,10 +121,20 @@ impl Batch {
             *slot = match notation {
                 Notation::Json if cell.first() == Some(&b'"') => parse_number(&json_text(cell)),
                 _ => parse_number(cell),
+=======
+            Body::Text {
+                cells, notation, ..
+            } => {
+                for (row, slots) in out.chunks_exact_mut(columns.len()).enumerate() {
+                    for (slot, &column) in slots.iter_mut().zip(columns) {
+                        let number = notation.number(cells.get(row, column));
+                        *slot = number.ok_or((row, column))?;
+                    }
+                }
+                Ok(())
+>>>>>>> io
             }
-            .ok_or(row)?;
         }
-        Ok(())
     }
 
     /// A column as names, such as labels.
@@ -126,11 +153,7 @@ impl Batch {
                 let array = arrow_cells::plain(batch.column(column))
                     .expect("dictionary codes were checked when the file was read");
                 for row in 0..batch.num_rows() {
-                    let push = |out: &mut Vec<u8>| {
-                        arrow_cells::push_name(&array, row, out);
-                        Ok::<(), std::convert::Infallible>(())
-                    };
-                    let Ok(()) = decoded.push_with(push);
+                    decoded.push_with(|out| arrow_cells::push_name(&array, row, out));
                 }
             }
         }

@@ -36,6 +36,7 @@
 
 mod arrow_cells;
 mod batch;
+mod dates;
 mod error;
 mod header;
 mod location;

@@ -28,14 +28,23 @@ impl Format {
             .ok_or_else(|| Error::UnknownFormat { name: path.display().to_string() })
     }
 
-    /// The given format, else that of the path, else CSV for the standard streams.
+    /// The given format, else that of the path, else CSV for standard streams, pipes and
+    /// devices.
     pub(crate) fn choose(given: Option<Self>, location: &Location) -> Result<Self> {
         match (given, location) {
             (Some(format), _) => Ok(format),
             (None, Location::Standard) => Ok(Self::Csv),
-            (None, Location::Path(path)) => Self::from_path(path),
+            (None, Location::Path(path)) => match Self::from_path(path) {
+                Err(_) if is_stream(path) => Ok(Self::Csv),
+                known => known,
+            },
         }
     }
+}
+
+fn is_stream(path: &Path) -> bool {
+    path.metadata()
+        .is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
 
 impl FromStr for Format {
@@ -171,6 +180,16 @@ mod tests {
         assert_eq!(standard.to_string(), "standard input");
         assert_eq!(standard.output_name(), "standard output");
         assert_eq!(Format::choose(None, &standard).unwrap(), Format::Csv);
+<<<<<<< HEAD
         assert_eq!(Format::choose(Some(Format::Arrow), &standard).unwrap(), Format::Arrow);
+=======
+        assert_eq!(
+            Format::choose(Some(Format::Arrow), &standard).unwrap(),
+            Format::Arrow
+        );
+        let null = Location::from("/dev/null");
+        assert_eq!(Format::choose(None, &null).unwrap(), Format::Csv);
+        assert!(Format::choose(None, &Location::from("/dev")).is_err());
+>>>>>>> io
     }
 }

@@ -125,7 +125,13 @@ impl Long {
         let batch = Arc::clone(self.batches.last().expect("a batch was just read"));
         let columns = self.columns;
         let mut values = vec![f64::NAN; batch.n_rows()];
+<<<<<<< HEAD
         let bad = batch.fill_numbers(columns.probability, &mut values, 0, 1).err();
+=======
+        let bad = batch
+            .fill_numbers(&[columns.probability], &mut values)
+            .err();
+>>>>>>> io
         let items = batch.texts(columns.item);
         let (classifiers, classes) = (batch.texts(columns.classifier), batch.texts(columns.class));
         let labels = columns.label.map(|label| batch.texts(label));
@@ -141,7 +147,7 @@ impl Long {
             if self.item.is_none() {
                 self.start(&batch, row, key)?;
             }
-            if bad == Some(row) {
+            if bad.is_some_and(|(bad, _)| bad == row) {
                 return Err(not_a_number(&self.table, &batch, row, columns.probability));
             }
             let cell = self.cell(&batch, row, classifiers.get(row), classes.get(row))?;

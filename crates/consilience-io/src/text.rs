@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-/// Rows of cells as they stood in a text file, end to end in one block.
+/// Rows of cells as they stood in a text file, in one block; a byte follows every cell.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cells {
     bytes: Vec<u8>,
@@ -10,6 +10,8 @@ pub(crate) struct Cells {
     width: usize,
     /// Where each row began in the file, counted in lines from 1; empty where unknown.
     pub(crate) lines: Vec<u64>,
+    /// Whether each row lies in the block just as in a CSV file; empty where none does.
+    verbatim: Vec<bool>,
 }
 
 impl Cells {
@@ -25,33 +27,58 @@ impl Cells {
 
     /// Adds a cell to the row under way.
     pub(crate) fn push(&mut self, cell: &[u8]) {
-        self.bytes.extend_from_slice(cell);
-        self.ends.push(self.bytes.len());
+        self.push_with(|bytes| bytes.extend_from_slice(cell));
     }
 
     /// Adds a cell that `write` appends to the block.
-    pub(crate) fn push_with<E>(
-        &mut self,
-        write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
-    ) -> Result<(), E> {
-        write(&mut self.bytes)?;
+    pub(crate) fn push_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        write(&mut self.bytes);
         self.ends.push(self.bytes.len());
-        Ok(())
+        self.bytes.push(b',');
     }
 
-    /// Adds a whole row: its cells end to end, where each ends, and its line in the file.
+    /// Adds a row of CSV: its cells end to end, where each ends, and its line in the file.
     pub(crate) fn push_record(&mut self, bytes: &[u8], ends: &[usize], line: u64) {
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(bytes);
-        self.ends.extend(ends.iter().map(|end| start + end));
+        let mut start = 0;
+        for &end in ends {
+            self.push(&bytes[start..end]);
+            start = end;
+        }
         self.lines.push(line);
+        self.verbatim.push(false);
+    }
+
+    /// Adds a row of CSV that has no quotes, as it stands; returns its number of cells.
+    pub(crate) fn push_line(&mut self, text: &[u8], line: u64) -> usize {
+        let (start, before) = (self.bytes.len(), self.ends.len());
+        self.bytes.extend_from_slice(text);
+        self.bytes.push(b',');
+        self.ends
+            .extend(memchr::memchr_iter(b',', &self.bytes[start..]).map(|at| start + at));
+        self.lines.push(line);
+        self.verbatim.push(true);
+        self.ends.len() - before
     }
 
     /// One cell.
     pub(crate) fn get(&self, row: usize, column: usize) -> &[u8] {
         let cell = row * self.width + column;
-        let start = if cell == 0 { 0 } else { self.ends[cell - 1] };
-        &self.bytes[start..self.ends[cell]]
+        &self.bytes[self.start(cell)..self.ends[cell]]
+    }
+
+    /// A whole row as CSV without its line end, where it is kept so.
+    pub(crate) fn verbatim_row(&self, row: usize) -> Option<&[u8]> {
+        let last = (row + 1) * self.width - 1;
+        let verbatim = self.verbatim.get(row).copied().unwrap_or(false);
+        verbatim.then(|| &self.bytes[self.start(row * self.width)..self.ends[last]])
+    }
+
+    fn start(&self, cell: usize) -> usize {
+        if cell == 0 {
+            0
+        } else {
+            self.ends[cell - 1] + 1
+        }
     }
 }
 

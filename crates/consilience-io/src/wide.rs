@@ -68,12 +68,7 @@ impl Wide {
     pub(crate) fn admit(&mut self, batch: &Batch, builder: &mut OutputsBuilder) -> Result<()> {
         let width = self.columns.len();
         self.raw.resize(batch.n_rows() * width, 0.0);
-        let mut bad: Option<(usize, usize)> = None;
-        for (offset, &column) in self.columns.iter().enumerate() {
-            if let Err(row) = batch.fill_numbers(column, &mut self.raw, offset, width) {
-                bad = Some(bad.map_or((row, column), |first| first.min((row, column))));
-            }
-        }
+        let bad = batch.fill_numbers(&self.columns, &mut self.raw).err();
         let good = bad.map_or(batch.n_rows(), |(row, _)| row);
         let labels = self.label.map(|column| (column, batch.texts(column)));
         builder.reserve(good);
@@ -196,14 +191,37 @@ pub(crate) fn unknown_label(
 }
 
 /// Names and their places.
-pub(crate) struct Names(HashMap<Box<[u8]>, usize>);
+pub(crate) struct Names {
+    few: Vec<Box<[u8]>>,
+    many: HashMap<Box<[u8]>, usize>,
+}
+
+/// Up to this many names are looked through one by one, which beats hashing.
+const FEW: usize = 8;
 
 impl Names {
     pub(crate) fn new(names: &[String]) -> Self {
+<<<<<<< HEAD
         Self(names.iter().zip(0..).map(|(name, place)| (name.as_bytes().into(), place)).collect())
+=======
+        let bytes = || names.iter().map(|name| name.as_bytes().into());
+        if names.len() <= FEW {
+            return Self {
+                few: bytes().collect(),
+                many: HashMap::new(),
+            };
+        }
+        Self {
+            few: Vec::new(),
+            many: bytes().zip(0..).collect(),
+        }
+>>>>>>> io
     }
 
     pub(crate) fn get(&self, name: &[u8]) -> Option<usize> {
-        self.0.get(name).copied()
+        match self.few.as_slice() {
+            [] => self.many.get(name).copied(),
+            few => few.iter().position(|known| **known == *name),
+        }
     }
 }

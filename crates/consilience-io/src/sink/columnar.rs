@@ -108,6 +108,9 @@ impl Sink for ColumnarSink {
     fn write(&mut self, carried: &Batch, added: &[Added]) -> Result<()> {
         let batch = self.to_batch(carried, added)?;
         self.start(&batch.schema())?;
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
         match &mut self.state {
             State::Parquet(writer) => writer.write(&batch).map_err(|e| refuse(&self.name, &e)),
             State::Arrow(writer) => writer.write(&batch).map_err(|e| refuse(&self.name, &e)),

@@ -1,5 +1,7 @@
 //! CSV out: cells that came from CSV go back as they were.
 
+use std::io::Write;
+
 use crate::arrow_cells;
 use crate::batch::{Batch, Body, Notation};
 use crate::error::{Error, Result};
@@ -10,16 +12,20 @@ use crate::writer::{Added, AddedValues};
 
 use super::{Sink, writable_columns};
 
+/// Bytes collected before they are handed on.
+const BUFFER: usize = 1 << 16;
+
 /// A CSV file under way.
 pub(super) struct CsvSink {
-    name: String,
-    writer: csv::Writer<Output>,
+    output: Output,
+    buffer: Vec<u8>,
     started: bool,
     cell: Vec<u8>,
 }
 
 impl CsvSink {
     pub(super) fn new(output: Output) -> Self {
+<<<<<<< HEAD
         let name = output.name().to_owned();
         Self { name, writer: csv::Writer::from_writer(output), started: false, cell: Vec::new() }
     }
@@ -27,6 +33,26 @@ impl CsvSink {
     fn header(&mut self, carried: &Batch, added: &[Added]) -> csv::Result<()> {
         let names = carried.names().iter().map(String::as_str);
         self.writer.write_record(names.chain(added.iter().map(|column| &*column.name)))
+=======
+        let buffer = Vec::with_capacity(2 * BUFFER);
+        Self {
+            output,
+            buffer,
+            started: false,
+            cell: Vec::new(),
+        }
+    }
+
+    fn header(&mut self, carried: &Batch, added: &[Added]) {
+        let start = self.buffer.len();
+        for name in carried.names() {
+            push_cell(&mut self.buffer, name.as_bytes());
+        }
+        for column in added {
+            push_cell(&mut self.buffer, column.name.as_bytes());
+        }
+        end_row(&mut self.buffer, start);
+>>>>>>> io
     }
 
     fn row(
@@ -35,6 +61,7 @@ impl CsvSink {
         columns: &[arrow_array::ArrayRef],
         added: &[Added],
         row: usize,
+<<<<<<< HEAD
     ) -> csv::Result<()> {
         match &carried.body {
             Body::Text { cells, notation, .. } => {
@@ -46,14 +73,49 @@ impl CsvSink {
                     }
                 }
             }
+=======
+    ) {
+        let start = self.buffer.len();
+        self.carried_cells(carried, columns, row);
+        for column in added {
+            if let AddedValues::Numbers(numbers) = column.values {
+                push_number(&mut self.buffer, numbers[row]);
+                self.buffer.push(b',');
+            } else {
+                let text = column.values.text(row).unwrap_or_default();
+                push_cell(&mut self.buffer, text.as_bytes());
+            }
+        }
+        end_row(&mut self.buffer, start);
+    }
+
+    fn carried_cells(&mut self, carried: &Batch, columns: &[arrow_array::ArrayRef], row: usize) {
+        let (cells, notation) = match &carried.body {
+            Body::Text {
+                cells, notation, ..
+            } => (cells, *notation),
+>>>>>>> io
             Body::Columns(_) => {
                 for array in columns {
                     self.cell.clear();
                     arrow_cells::push_text(array, row, &mut self.cell);
-                    self.writer.write_field(&self.cell)?;
+                    push_cell(&mut self.buffer, &self.cell);
                 }
+                return;
+            }
+        };
+        if let Some(text) = cells.verbatim_row(row) {
+            self.buffer.extend_from_slice(text);
+            self.buffer.push(b',');
+            return;
+        }
+        for column in 0..carried.names().len() {
+            match notation {
+                Notation::Plain => push_cell(&mut self.buffer, cells.get(row, column)),
+                Notation::Json => push_cell(&mut self.buffer, &json_text(cells.get(row, column))),
             }
         }
+<<<<<<< HEAD
         for column in added {
             self.cell.clear();
             match column.values {
@@ -63,30 +125,112 @@ impl CsvSink {
             self.writer.write_field(&self.cell)?;
         }
         self.writer.write_record(None::<&[u8]>)
+=======
+>>>>>>> io
     }
 
-    fn refuse(&self, error: csv::Error) -> Error {
-        match error.into_kind() {
-            csv::ErrorKind::Io(reason) => Error::io("write", &self.name, reason),
-            other => Error::malformed(&self.name, format!("cannot be written as CSV: {other:?}")),
-        }
+    fn hand_on(&mut self) -> Result<()> {
+        let written = self.output.write_all(&self.buffer);
+        self.buffer.clear();
+        written.map_err(|reason| Error::io("write", self.output.name(), reason))
     }
+}
+
+/// Writes a cell and a comma, with quotes where the cell would otherwise be read differently.
+fn push_cell(out: &mut Vec<u8>, cell: &[u8]) {
+    let special = |byte: &u8| matches!(byte, b',' | b'"' | b'\n' | b'\r');
+    if cell.iter().any(special) {
+        out.push(b'"');
+        for &byte in cell {
+            if byte == b'"' {
+                out.push(b'"');
+            }
+            out.push(byte);
+        }
+        out.push(b'"');
+    } else {
+        out.extend_from_slice(cell);
+    }
+    out.push(b',');
+}
+
+/// Turns the last comma of a row into a line end; a lone empty cell gets quotes, since blank
+/// lines are skipped when read.
+fn end_row(out: &mut Vec<u8>, start: usize) {
+    out.pop();
+    if out.len() == start {
+        out.extend_from_slice(b"\"\"");
+    }
+    out.push(b'\n');
 }
 
 impl Sink for CsvSink {
     fn write(&mut self, carried: &Batch, added: &[Added]) -> Result<()> {
-        let columns = writable_columns(carried, &self.name)?;
+        if carried.names().is_empty() && added.is_empty() {
+            return Ok(());
+        }
+        let columns = writable_columns(carried, self.output.name())?;
         if !std::mem::replace(&mut self.started, true) {
+<<<<<<< HEAD
             self.header(carried, added).map_err(|error| self.refuse(error))?;
         }
         for row in 0..carried.n_rows() {
             self.row(carried, &columns, added, row).map_err(|error| self.refuse(error))?;
+=======
+            self.header(carried, added);
+        }
+        for row in 0..carried.n_rows() {
+            self.row(carried, &columns, added, row);
+            if self.buffer.len() >= BUFFER {
+                self.hand_on()?;
+            }
+>>>>>>> io
         }
         Ok(())
     }
 
+<<<<<<< HEAD
     fn finish(self: Box<Self>) -> Result<Output> {
         let name = self.name;
         self.writer.into_inner().map_err(|error| Error::io("write", name, error.into_error()))
+=======
+    fn finish(mut self: Box<Self>) -> Result<Output> {
+        self.hand_on()?;
+        Ok(self.output)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_get_quotes_only_where_needed_and_read_back_the_same() {
+        let cells = [
+            "plain",
+            " spaced ",
+            "",
+            "a,b",
+            "say \"x\"",
+            "two\nlines",
+            "cr\r",
+            "é",
+        ];
+        let mut out = Vec::new();
+        for cell in cells {
+            push_cell(&mut out, cell.as_bytes());
+        }
+        end_row(&mut out, 0);
+        assert!(out.starts_with(b"plain, spaced ,,\"a,b\",\"say \"\"x\"\"\","));
+        let mut reader = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .from_reader(&out[..]);
+        let record = reader.records().next().unwrap().unwrap();
+        assert_eq!(record.iter().collect::<Vec<_>>(), cells);
+        let mut lone = Vec::new();
+        push_cell(&mut lone, b"");
+        end_row(&mut lone, 0);
+        assert_eq!(lone, b"\"\"\n");
+>>>>>>> io
     }
 }

@@ -1,6 +1,10 @@
 //! Files of other programs, and files that are damaged.
 
-use consilience_io::{Location, ReadOptions, TableReader, read_outputs};
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
+use arrow_ipc::writer::FileWriter;
+use consilience_io::{Layout, Location, ReadOptions, TableReader, read_outputs};
 
 use crate::formats::{EXTENSIONS, recopy};
 use crate::{Files, copy, fixture, options};
@@ -71,8 +75,30 @@ fn parquet_to_parquet_keeps_types() {
 }
 
 #[test]
+fn dates_and_times_are_written_as_text() {
+    let files = Files::new();
+    for (name, end) in [
+        ("o.csv", "1970-01-02,1970-01-01T00:00:01.500000Z,1.0,early"),
+        (
+            "o.jsonl",
+            r#""time":"1970-01-01T00:00:01.500000Z","half":1.0,"part":"early"}"#,
+        ),
+    ] {
+        copy(
+            &fixture("pyarrow_dates.parquet"),
+            &files.at(name),
+            &options(),
+        )
+        .unwrap();
+        let text = files.text(name);
+        assert!(text.lines().any(|line| line.ends_with(end)), "{text}");
+    }
+}
+
+#[test]
 fn types_that_cannot_be_used_or_written_are_named() {
     let files = Files::new();
+<<<<<<< HEAD
     let error =
         copy(&fixture("pyarrow_dates.parquet"), &files.at("o.csv"), &options()).unwrap_err();
     assert_eq!(
@@ -83,7 +109,24 @@ fn types_that_cannot_be_used_or_written_are_named() {
     let schema = consilience::Schema::new(["fre"], ["sh", "y"]).unwrap();
     assert!(
         TableReader::open(&fixture("pyarrow_dates.parquet"), &schema.into(), &options()).is_err()
+=======
+    let list = fixture("pyarrow_list.parquet");
+    let error = copy(&list, &files.at("o.csv"), &options()).unwrap_err();
+    let message = files.message(&error);
+    assert!(
+        message.starts_with("o.csv, column `list`: the type List("),
+        "{message}"
+>>>>>>> io
     );
+    assert!(message.ends_with("cannot be written as text"), "{message}");
+    assert!(files.names().is_empty());
+    copy(&list, &files.at("o.parquet"), &options()).unwrap();
+    let schema = consilience::Schema::new(["a"], ["x", "y"]).unwrap();
+    let long = ReadOptions {
+        layout: Layout::Long,
+        ..options()
+    };
+    assert!(TableReader::open(&list, &schema.into(), &long).is_err());
 }
 
 #[test]
@@ -123,4 +166,21 @@ fn damaged_files_never_panic() {
             }
         }
     }
+}
+
+#[test]
+fn a_probability_of_an_unusable_type_is_named() {
+    let files = Files::new();
+    let flag = Arc::new(BooleanArray::from(vec![true])) as ArrayRef;
+    let batch =
+        RecordBatch::try_from_iter(["a_x", "a_y"].map(|name| (name, flag.clone()))).unwrap();
+    let file = std::fs::File::create(files.path("t.arrow")).unwrap();
+    let mut writer = FileWriter::try_new(file, &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    let error = read_outputs(&files.at("t.arrow"), &options()).unwrap_err();
+    assert_eq!(
+        files.message(&error),
+        "t.arrow, column `a_x`: the type Boolean cannot be read as probabilities"
+    );
 }
