@@ -113,18 +113,7 @@ impl Batch {
                 }
                 bad
             }
-<<<<<<< HEAD
-            Body::Text { cells, notation, .. } => (cells, *notation),
-        };
-        for (row, slot) in out.iter_mut().skip(offset).step_by(stride).enumerate() {
-            let cell = cells.get(row, column);
-            *slot = match notation {
-                Notation::Json if cell.first() == Some(&b'"') => parse_number(&json_text(cell)),
-                _ => parse_number(cell),
-=======
-            Body::Text {
-                cells, notation, ..
-            } => {
+            Body::Text { cells, notation, .. } => {
                 for (row, slots) in out.chunks_exact_mut(columns.len()).enumerate() {
                     for (slot, &column) in slots.iter_mut().zip(columns) {
                         let number = notation.number(cells.get(row, column));
@@ -132,7 +121,6 @@ impl Batch {
                     }
                 }
                 Ok(())
->>>>>>> io
             }
         }
     }

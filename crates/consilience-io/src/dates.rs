@@ -43,11 +43,7 @@ fn civil(days: i64) -> (i64, i64, i64) {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let march_month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 {
-        march_month + 3
-    } else {
-        march_month - 9
-    };
+    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
     (era * 400 + year_of_era + i64::from(month <= 2), month, day)
 }
 
@@ -82,17 +78,11 @@ mod tests {
     fn times_have_a_fraction_only_where_it_says_something() {
         let time = |value, unit, zoned| text(|out| push_time(out, value, unit, zoned));
         assert_eq!(time(0, TimeUnit::Second, false), "1970-01-01T00:00:00");
-        assert_eq!(
-            time(-1, TimeUnit::Millisecond, false),
-            "1969-12-31T23:59:59.999"
-        );
+        assert_eq!(time(-1, TimeUnit::Millisecond, false), "1969-12-31T23:59:59.999");
         assert_eq!(
             time(86_399_000_050, TimeUnit::Microsecond, true),
             "1970-01-01T23:59:59.000050Z"
         );
-        assert_eq!(
-            time(i64::MIN, TimeUnit::Nanosecond, false),
-            "1677-09-21T00:12:43.145224192"
-        );
+        assert_eq!(time(i64::MIN, TimeUnit::Nanosecond, false), "1677-09-21T00:12:43.145224192");
     }
 }

@@ -43,8 +43,7 @@ impl Format {
 }
 
 fn is_stream(path: &Path) -> bool {
-    path.metadata()
-        .is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+    path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
 
 impl FromStr for Format {
@@ -180,16 +179,9 @@ mod tests {
         assert_eq!(standard.to_string(), "standard input");
         assert_eq!(standard.output_name(), "standard output");
         assert_eq!(Format::choose(None, &standard).unwrap(), Format::Csv);
-<<<<<<< HEAD
         assert_eq!(Format::choose(Some(Format::Arrow), &standard).unwrap(), Format::Arrow);
-=======
-        assert_eq!(
-            Format::choose(Some(Format::Arrow), &standard).unwrap(),
-            Format::Arrow
-        );
         let null = Location::from("/dev/null");
         assert_eq!(Format::choose(None, &null).unwrap(), Format::Csv);
         assert!(Format::choose(None, &Location::from("/dev")).is_err());
->>>>>>> io
     }
 }

@@ -125,13 +125,7 @@ impl Long {
         let batch = Arc::clone(self.batches.last().expect("a batch was just read"));
         let columns = self.columns;
         let mut values = vec![f64::NAN; batch.n_rows()];
-<<<<<<< HEAD
-        let bad = batch.fill_numbers(columns.probability, &mut values, 0, 1).err();
-=======
-        let bad = batch
-            .fill_numbers(&[columns.probability], &mut values)
-            .err();
->>>>>>> io
+        let bad = batch.fill_numbers(&[columns.probability], &mut values).err();
         let items = batch.texts(columns.item);
         let (classifiers, classes) = (batch.texts(columns.classifier), batch.texts(columns.class));
         let labels = columns.label.map(|label| batch.texts(label));

@@ -53,8 +53,7 @@ impl Cells {
         let (start, before) = (self.bytes.len(), self.ends.len());
         self.bytes.extend_from_slice(text);
         self.bytes.push(b',');
-        self.ends
-            .extend(memchr::memchr_iter(b',', &self.bytes[start..]).map(|at| start + at));
+        self.ends.extend(memchr::memchr_iter(b',', &self.bytes[start..]).map(|at| start + at));
         self.lines.push(line);
         self.verbatim.push(true);
         self.ends.len() - before
@@ -74,11 +73,7 @@ impl Cells {
     }
 
     fn start(&self, cell: usize) -> usize {
-        if cell == 0 {
-            0
-        } else {
-            self.ends[cell - 1] + 1
-        }
+        if cell == 0 { 0 } else { self.ends[cell - 1] + 1 }
     }
 }
 

@@ -201,21 +201,11 @@ const FEW: usize = 8;
 
 impl Names {
     pub(crate) fn new(names: &[String]) -> Self {
-<<<<<<< HEAD
-        Self(names.iter().zip(0..).map(|(name, place)| (name.as_bytes().into(), place)).collect())
-=======
         let bytes = || names.iter().map(|name| name.as_bytes().into());
         if names.len() <= FEW {
-            return Self {
-                few: bytes().collect(),
-                many: HashMap::new(),
-            };
+            return Self { few: bytes().collect(), many: HashMap::new() };
         }
-        Self {
-            few: Vec::new(),
-            many: bytes().zip(0..).collect(),
-        }
->>>>>>> io
+        Self { few: Vec::new(), many: bytes().zip(0..).collect() }
     }
 
     pub(crate) fn get(&self, name: &[u8]) -> Option<usize> {

@@ -99,7 +99,7 @@ impl Error {
     /// Advice on what to do, where there is any.
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
-            Self::InvalidOutput { problem, .. } => return problem.hint(),
+            Self::InvalidOutput { problem, .. } => problem.hint(),
             Self::UnknownLabel { .. } => "correct the label, or name every class with `--classes`",
             Self::MissingLabel { .. } => "fitting and scoring need the true class of every item",
             Self::EmptyClass { .. } => {
@@ -141,8 +141,8 @@ pub enum OutputProblem {
 }
 
 impl OutputProblem {
-    fn hint(self) -> Option<&'static str> {
-        Some(match self {
+    fn hint(self) -> &'static str {
+        match self {
             Self::PartlyMissing => "give all classes of a classifier, or leave all of them empty",
             Self::Negative(_) | Self::AboveOne(_) | Self::WrongSum(_) => {
                 "probabilities of one classifier must add up to 1 within 1e-6; \
@@ -150,7 +150,7 @@ impl OutputProblem {
             }
             Self::OddsBelowOne(_) => "decimal odds are at least 1 (2.5 pays 2.5 for 1)",
             Self::Infinite(_) => "leave all classes of the classifier empty if it has no output",
-        })
+        }
     }
 }
 

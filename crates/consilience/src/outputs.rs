@@ -68,10 +68,8 @@ impl Intake {
         values: &mut [f64],
     ) -> Result<Option<usize>, (Option<usize>, OutputProblem)> {
         if let Some(first) = values.iter().position(|value| value.is_nan()) {
-            return match values.iter().all(|value| value.is_nan()) {
-                true => Ok(None),
-                false => Err((Some(first), OutputProblem::PartlyMissing)),
-            };
+            let all = values.iter().all(|value| value.is_nan());
+            return if all { Ok(None) } else { Err((Some(first), OutputProblem::PartlyMissing)) };
         }
         for (class, value) in values.iter().enumerate() {
             self.check_value(*value).map_err(|problem| (Some(class), problem))?;
@@ -222,6 +220,7 @@ impl Outputs {
     }
 
     /// The items at the given places, in that order.
+    #[must_use]
     pub fn select_items(&self, items: &[usize]) -> Self {
         let width = self.schema.width();
         let mut values = Vec::with_capacity(items.len() * width);
@@ -329,6 +328,7 @@ impl<'a> Items<'a> {
     }
 
     /// A part of these items.
+    #[must_use]
     pub fn range(&self, range: std::ops::Range<usize>) -> Self {
         let width = self.n_classifiers * self.n_classes;
         Self { values: &self.values[range.start * width..range.end * width], ..*self }

@@ -78,6 +78,7 @@ impl Schema {
     }
 
     /// The same classes with one classifier only.
+    #[must_use]
     pub fn only(&self, classifier: usize) -> Self {
         Self {
             classifiers: vec![self.classifiers[classifier].clone()],

@@ -25,22 +25,8 @@ pub(super) struct CsvSink {
 
 impl CsvSink {
     pub(super) fn new(output: Output) -> Self {
-<<<<<<< HEAD
-        let name = output.name().to_owned();
-        Self { name, writer: csv::Writer::from_writer(output), started: false, cell: Vec::new() }
-    }
-
-    fn header(&mut self, carried: &Batch, added: &[Added]) -> csv::Result<()> {
-        let names = carried.names().iter().map(String::as_str);
-        self.writer.write_record(names.chain(added.iter().map(|column| &*column.name)))
-=======
         let buffer = Vec::with_capacity(2 * BUFFER);
-        Self {
-            output,
-            buffer,
-            started: false,
-            cell: Vec::new(),
-        }
+        Self { output, buffer, started: false, cell: Vec::new() }
     }
 
     fn header(&mut self, carried: &Batch, added: &[Added]) {
@@ -52,7 +38,6 @@ impl CsvSink {
             push_cell(&mut self.buffer, column.name.as_bytes());
         }
         end_row(&mut self.buffer, start);
->>>>>>> io
     }
 
     fn row(
@@ -61,19 +46,6 @@ impl CsvSink {
         columns: &[arrow_array::ArrayRef],
         added: &[Added],
         row: usize,
-<<<<<<< HEAD
-    ) -> csv::Result<()> {
-        match &carried.body {
-            Body::Text { cells, notation, .. } => {
-                for column in 0..carried.names().len() {
-                    let cell = cells.get(row, column);
-                    match notation {
-                        Notation::Plain => self.writer.write_field(cell)?,
-                        Notation::Json => self.writer.write_field(json_text(cell))?,
-                    }
-                }
-            }
-=======
     ) {
         let start = self.buffer.len();
         self.carried_cells(carried, columns, row);
@@ -91,10 +63,7 @@ impl CsvSink {
 
     fn carried_cells(&mut self, carried: &Batch, columns: &[arrow_array::ArrayRef], row: usize) {
         let (cells, notation) = match &carried.body {
-            Body::Text {
-                cells, notation, ..
-            } => (cells, *notation),
->>>>>>> io
+            Body::Text { cells, notation, .. } => (cells, *notation),
             Body::Columns(_) => {
                 for array in columns {
                     self.cell.clear();
@@ -115,18 +84,6 @@ impl CsvSink {
                 Notation::Json => push_cell(&mut self.buffer, &json_text(cells.get(row, column))),
             }
         }
-<<<<<<< HEAD
-        for column in added {
-            self.cell.clear();
-            match column.values {
-                AddedValues::Numbers(numbers) => push_number(&mut self.cell, numbers[row]),
-                _ => self.cell.extend(column.values.text(row).unwrap_or_default().bytes()),
-            }
-            self.writer.write_field(&self.cell)?;
-        }
-        self.writer.write_record(None::<&[u8]>)
-=======
->>>>>>> io
     }
 
     fn hand_on(&mut self) -> Result<()> {
@@ -171,12 +128,6 @@ impl Sink for CsvSink {
         }
         let columns = writable_columns(carried, self.output.name())?;
         if !std::mem::replace(&mut self.started, true) {
-<<<<<<< HEAD
-            self.header(carried, added).map_err(|error| self.refuse(error))?;
-        }
-        for row in 0..carried.n_rows() {
-            self.row(carried, &columns, added, row).map_err(|error| self.refuse(error))?;
-=======
             self.header(carried, added);
         }
         for row in 0..carried.n_rows() {
@@ -184,16 +135,10 @@ impl Sink for CsvSink {
             if self.buffer.len() >= BUFFER {
                 self.hand_on()?;
             }
->>>>>>> io
         }
         Ok(())
     }
 
-<<<<<<< HEAD
-    fn finish(self: Box<Self>) -> Result<Output> {
-        let name = self.name;
-        self.writer.into_inner().map_err(|error| Error::io("write", name, error.into_error()))
-=======
     fn finish(mut self: Box<Self>) -> Result<Output> {
         self.hand_on()?;
         Ok(self.output)
@@ -206,31 +151,19 @@ mod tests {
 
     #[test]
     fn cells_get_quotes_only_where_needed_and_read_back_the_same() {
-        let cells = [
-            "plain",
-            " spaced ",
-            "",
-            "a,b",
-            "say \"x\"",
-            "two\nlines",
-            "cr\r",
-            "é",
-        ];
+        let cells = ["plain", " spaced ", "", "a,b", "say \"x\"", "two\nlines", "cr\r", "é"];
         let mut out = Vec::new();
         for cell in cells {
             push_cell(&mut out, cell.as_bytes());
         }
         end_row(&mut out, 0);
         assert!(out.starts_with(b"plain, spaced ,,\"a,b\",\"say \"\"x\"\"\","));
-        let mut reader = csv::ReaderBuilder::new()
-            .has_headers(false)
-            .from_reader(&out[..]);
+        let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(&out[..]);
         let record = reader.records().next().unwrap().unwrap();
         assert_eq!(record.iter().collect::<Vec<_>>(), cells);
         let mut lone = Vec::new();
         push_cell(&mut lone, b"");
         end_row(&mut lone, 0);
         assert_eq!(lone, b"\"\"\n");
->>>>>>> io
     }
 }

@@ -27,14 +27,10 @@ pub(super) struct CsvSource {
 impl CsvSource {
     pub(super) fn open(input: Box<dyn Read + Send>, name: &str) -> Result<Self> {
         let mut records = Records::new(input);
-<<<<<<< HEAD
-        if !records.advance().map_err(|reason| Error::io("read", name, reason))? {
-=======
         let mut header = Cells::new(1);
         let n_cells = records.read_any(&mut header);
         let n_cells = n_cells.map_err(|reason| Error::io("read", name, reason))?;
         if n_cells == 0 {
->>>>>>> io
             return Err(Error::Malformed {
                 name: name.to_owned(),
                 problem: "the file is empty: there is no header".into(),
@@ -57,10 +53,7 @@ impl CsvSource {
                 line,
                 columns: Vec::new(),
             }),
-            problem: format!(
-                "found {found} cells where the header has {}",
-                self.names.len()
-            ),
+            problem: format!("found {found} cells where the header has {}", self.names.len()),
             hint: Some("every row needs a cell for every column, if only an empty one"),
         }
     }
@@ -75,16 +68,11 @@ impl Source for CsvSource {
         let first_row = self.rows;
         let mut cells = Cells::new(self.names.len());
         while cells.lines.len() < most {
-<<<<<<< HEAD
-            if !self.records.advance().map_err(|reason| Error::io("read", &self.name, reason))? {
-                break;
-=======
             let read = self.records.read(&mut cells);
             match read.map_err(|reason| Error::io("read", &self.name, reason))? {
                 0 => break,
                 n if n == self.names.len() => self.rows += 1,
                 n => return Err(self.ragged(cells.lines.last().copied(), n)),
->>>>>>> io
             }
         }
         let batch = (!cells.lines.is_empty())
@@ -225,27 +213,11 @@ mod tests {
 
     fn theirs(text: &str) -> Vec<Vec<Vec<u8>>> {
         let mut builder = csv::ReaderBuilder::new();
-        let reader = builder
-            .flexible(true)
-            .has_headers(false)
-            .from_reader(text.as_bytes());
+        let reader = builder.flexible(true).has_headers(false).from_reader(text.as_bytes());
         let records = reader.into_byte_records().map(Result::unwrap);
-        records
-            .map(|record| record.iter().map(<[u8]>::to_vec).collect())
-            .collect()
+        records.map(|record| record.iter().map(<[u8]>::to_vec).collect()).collect()
     }
 
-<<<<<<< HEAD
-    fn ends(&self) -> &[usize] {
-        &self.ends[..self.n_cells]
-    }
-
-    /// The line in which the record began: of the line feeds so far, take off those inside
-    /// quotes and the one at its end, which of a CR LF is not yet read.
-    fn first_line(&self) -> u64 {
-        let inside: u64 = self.bytes().iter().map(|&byte| u64::from(byte == b'\n')).sum();
-        self.parser.line() - inside - u64::from(self.last == b'\n')
-=======
     proptest! {
         #[test]
         fn the_short_cut_reads_what_the_parser_reads(
@@ -254,6 +226,5 @@ mod tests {
         ) {
             prop_assert_eq!(ours(&text, drip), theirs(&text));
         }
->>>>>>> io
     }
 }

@@ -111,7 +111,7 @@ impl Block {
 
     /// Hands out the values to be written, the errors and the loaded logarithms.
     pub(super) fn with_logs(&mut self) -> (&mut [f64], &mut [f64], Logs<'_>) {
-        let logs = Logs { stride: self.stride, logs: &self.logs, present: &self.present };
+        let logs = Logs { stride: self.stride, values: &self.logs, present: &self.present };
         (&mut self.values, &mut self.errors, logs)
     }
 
@@ -146,7 +146,7 @@ impl Block {
 #[derive(Clone, Copy)]
 pub(super) struct Logs<'a> {
     stride: usize,
-    logs: &'a [f64],
+    values: &'a [f64],
     present: &'a [f64],
 }
 
@@ -158,7 +158,7 @@ impl<'a> Logs<'a> {
 
     /// All items' logarithms in one column (classifier · J + class); 0 where missing.
     pub(super) fn column(&self, column: usize) -> &'a [f64] {
-        &self.logs[column * self.stride..][..self.stride]
+        &self.values[column * self.stride..][..self.stride]
     }
 
     /// 1 where the classifier is present, 0 where it is missing; `None` if nothing is missing.

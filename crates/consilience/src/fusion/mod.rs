@@ -93,7 +93,7 @@ fn fuse_piece(
 }
 
 /// The largest error of a probability when every log weight may be off by `ln_error`:
-/// |ΔP| ≤ P(1−P)·(e^(2·ln_error) − 1) ≤ ¼(e^(2·ln_error) − 1), plus the rounding of the softmax.
+/// |ΔP| ≤ P(1−P)(e²ˣ − 1) ≤ ¼(e²ˣ − 1) with x that error, plus the rounding of the softmax.
 fn probability_error(ln_error: f64) -> f64 {
     // For small errors e^(2x) − 1 ≈ 2x, and exp_m1 costs more than all the rest of an item.
     let spread = if ln_error < 1e-8 { 2.0 * ln_error } else { (2.0 * ln_error).exp_m1() };

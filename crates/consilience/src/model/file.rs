@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::{CorrelatedParameters, Method, Model, Settings, Training};
 use crate::class_prior::ClassPrior;
+use crate::distributions::CorrelatedDirichlet;
 use crate::error::{Error, Result};
 use crate::fusion::independent::{Alpha, IndependentFusion, PosteriorReport};
 use crate::fusion::pools::{Pool, PoolKind};
@@ -103,6 +104,7 @@ impl Model {
     }
 
     /// The text of the model file.
+    #[allow(clippy::missing_panics_doc)] // plain data structures always make JSON
     pub fn to_json(&self) -> String {
         let file = ModelFile {
             format: FORMAT.into(),
@@ -140,7 +142,7 @@ impl Method {
 fn correlated_value(parameters: &CorrelatedParameters) -> Value {
     let classes = parameters.classes();
     let names = parameters.schema().classifiers();
-    let common: Vec<&[f64]> = classes.iter().map(|class| class.common()).collect();
+    let common: Vec<&[f64]> = classes.iter().map(CorrelatedDirichlet::common).collect();
     let pairs: Vec<Value> = (0..classes[0].pairs().len())
         .map(|i| {
             let pair = &classes[0].pairs()[i];
@@ -260,7 +262,7 @@ fn write_json(value: &Value, depth: usize, text: &mut String) {
         }
         Value::Array(list) => {
             let cells: Vec<String> = list.iter().map(Value::to_string).collect();
-            text.push_str(&format!("[{}]", cells.join(", ")));
+            text.extend(["[", &cells.join(", "), "]"]);
         }
         other => text.push_str(&other.to_string()),
     }

@@ -175,21 +175,21 @@ impl FitConfig {
         let schema = Arc::clone(outputs.schema());
         training.statistics.require_all(&schema)?;
         let class_prior = self.resolve_prior(&training, schema.classes())?;
-        let pool = match self.method {
-            MethodChoice::OpinionPool => Pool::opinion(Arc::clone(&schema)),
-            _ => {
-                let kind = match self.method {
-                    MethodChoice::LinearPool => PoolKind::Linear,
-                    _ => PoolKind::Logarithmic,
-                };
-                let fitted = fit_weights(kind, &self.weights, outputs, &class_prior)?;
-                if !fitted.converged {
-                    training.warnings.push(Warning::convergence(
-                        "the fit of the weights stopped before its minimum".into(),
-                    ));
-                }
-                fitted.pool
+        let weighted = match self.method {
+            MethodChoice::LinearPool => Some(PoolKind::Linear),
+            MethodChoice::LogPool => Some(PoolKind::Logarithmic),
+            _ => None,
+        };
+        let pool = if let Some(kind) = weighted {
+            let fitted = fit_weights(kind, &self.weights, outputs, &class_prior)?;
+            if !fitted.converged {
+                training.warnings.push(Warning::convergence(
+                    "the fit of the weights stopped before its minimum".into(),
+                ));
             }
+            fitted.pool
+        } else {
+            Pool::opinion(Arc::clone(&schema))
         };
         Ok(Model {
             settings: Some(self.settings()),

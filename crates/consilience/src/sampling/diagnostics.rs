@@ -91,6 +91,7 @@ pub(crate) fn quantile(values: &[f64], level: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     let place = level * (sorted.len() - 1) as f64;
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // an index
     let low = place.floor() as usize;
     let high = (low + 1).min(sorted.len() - 1);
     sorted[low] + (place - low as f64) * (sorted[high] - sorted[low])

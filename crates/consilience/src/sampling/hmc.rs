@@ -53,9 +53,10 @@ impl<'a, T: Target> Hmc<'a, T> {
     pub(super) fn advance<R: Rng + ?Sized>(&mut self, rng: &mut R) {
         let momentum = normals(self.z.len(), rng);
         let length = LENGTH * rng.random_range(0.8..1.2);
-        let steps = (length / self.step).ceil().max(1.0);
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a small count
+        let steps = (length / self.step).ceil().max(1.0) as usize;
         let (z, state, new_momentum) =
-            self.leapfrog(momentum.clone(), length / steps, steps as usize);
+            self.leapfrog(momentum.clone(), length / steps as f64, steps);
         let energy_drop = (state.ln_density - 0.5 * new_momentum.norm_squared())
             - (self.state.ln_density - 0.5 * momentum.norm_squared());
         self.tried += 1;
