@@ -2,6 +2,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
+use crate::math::aligned::AlignedBuffer;
 use crate::math::log_space::log_sum_exp;
 use crate::math::vector;
 use crate::outputs::Items;
@@ -15,18 +16,18 @@ pub struct Block {
     n_items: usize,
     n_classes: usize,
     stride: usize,
-    values: Vec<f64>,
-    errors: Vec<f64>,
-    logs: Vec<f64>,
-    present: Vec<f64>,
-    scratch: Vec<f64>,
+    values: AlignedBuffer,
+    errors: AlignedBuffer,
+    logs: AlignedBuffer,
+    present: AlignedBuffer,
+    scratch: AlignedBuffer,
 }
 
 /// As many doubles as the widest vectors hold.
 const LANES: usize = 8;
 
 /// Doubles of one block's logarithms: what fits into a first-level cache with room to spare.
-const LOGS_PER_BLOCK: usize = 2048;
+const LOGS_PER_BLOCK: usize = 1024;
 
 impl Block {
     /// How many items make a good block.
@@ -39,8 +40,8 @@ impl Block {
     pub(super) fn reset(&mut self, items: &Items<'_>) {
         (self.n_items, self.n_classes) = (items.len(), items.n_classes());
         self.stride = self.n_items.next_multiple_of(LANES);
-        self.values.resize(self.stride * self.n_classes, 0.0);
-        self.errors.resize(self.stride, 0.0);
+        self.values.resize(self.stride * self.n_classes);
+        self.errors.resize(self.stride);
         self.clear();
     }
 
@@ -86,10 +87,10 @@ impl Block {
     /// Takes the logarithms of the items' outputs, for [`Block::with_logs`].
     pub(super) fn load_logs(&mut self, items: &Items<'_>) {
         let (width, stride) = (items.n_classifiers() * items.n_classes(), self.stride);
-        self.logs.resize(width * stride, 1.0);
+        self.logs.resize(width * stride);
         let logs = &mut self.logs;
         Arch::new().dispatch(TakeLogs { values: items.values(), width, stride, logs });
-        self.present.clear();
+        self.present.resize(0);
         if items.any_missing() {
             self.mark_missing(items);
         }
@@ -98,7 +99,8 @@ impl Block {
     /// Missing outputs get logarithms of 0 and a 0 in `present`.
     fn mark_missing(&mut self, items: &Items<'_>) {
         let stride = self.stride;
-        self.present.resize(items.n_classifiers() * stride, 1.0);
+        self.present.resize(items.n_classifiers() * stride);
+        self.present.fill(1.0);
         for k in 0..items.n_classifiers() {
             for item in (0..self.n_items).filter(|&item| items.output(item, k).is_none()) {
                 self.present[k * stride + item] = 0.0;
@@ -118,7 +120,7 @@ impl Block {
     /// Turns log weights into probabilities, item by item.
     pub(super) fn normalise(&mut self) {
         let Self { stride, values, scratch, .. } = self;
-        scratch.resize(2 * *stride, 0.0);
+        scratch.resize(2 * *stride);
         let (max, sum) = scratch.split_at_mut(*stride);
         Arch::new().dispatch(SoftmaxColumns { values, stride: *stride, max, sum });
     }
@@ -134,9 +136,9 @@ impl Block {
 
     /// Copies the values out, item by item.
     pub(super) fn store(&self, rows: &mut [f64]) {
-        for (class, values) in self.values.chunks_exact(self.stride).enumerate() {
-            for (row, value) in rows.chunks_exact_mut(self.n_classes).zip(values) {
-                row[class] = *value;
+        for (item, row) in rows.chunks_exact_mut(self.n_classes).enumerate() {
+            for (class, cell) in row.iter_mut().enumerate() {
+                *cell = self.values[class * self.stride + item];
             }
         }
     }
@@ -151,14 +153,9 @@ pub(super) struct Logs<'a> {
 }
 
 impl<'a> Logs<'a> {
-    /// Length of a column, padding included.
-    pub(super) fn stride(&self) -> usize {
-        self.stride
-    }
-
-    /// All items' logarithms in one column (classifier · J + class); 0 where missing.
-    pub(super) fn column(&self, column: usize) -> &'a [f64] {
-        &self.values[column * self.stride..][..self.stride]
+    /// All items' logarithms, column by column (classifier · J + class); 0 where missing.
+    pub(super) fn all(&self) -> &'a [f64] {
+        self.values
     }
 
     /// 1 where the classifier is present, 0 where it is missing; `None` if nothing is missing.
@@ -184,15 +181,22 @@ impl WithSimd for TakeLogs<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        for (column, logs) in self.logs.chunks_exact_mut(self.stride).enumerate() {
-            for (log, row) in logs.iter_mut().zip(self.values.chunks_exact(self.width)) {
-                *log = row[column];
+        let (smallest, minus_infinity) =
+            (simd.splat_f64s(f64::MIN_POSITIVE), simd.splat_f64s(f64::NEG_INFINITY));
+        // While the logarithms of one group of items are taken, the next is on its way from memory.
+        let mut groups = self.values.chunks(LANES * self.width);
+        for group in 0..=self.stride / LANES {
+            for (item, row) in groups.next().unwrap_or(&[]).chunks_exact(self.width).enumerate() {
+                for (column, value) in row.iter().enumerate() {
+                    self.logs[column * self.stride + group * LANES + item] = *value;
+                }
             }
-            let (smallest, minus_infinity) =
-                (simd.splat_f64s(f64::MIN_POSITIVE), simd.splat_f64s(f64::NEG_INFINITY));
-            for log in S::as_mut_simd_f64s(logs).0 {
-                let zero = simd.less_than_f64s(*log, smallest);
-                *log = simd.select_f64s(zero, minus_infinity, vector::ln(simd, *log));
+            let Some(ready) = group.checked_sub(1) else { continue };
+            for column in self.logs.chunks_exact_mut(self.stride) {
+                for log in S::as_mut_simd_f64s(&mut column[ready * LANES..][..LANES]).0 {
+                    let zero = simd.less_than_f64s(*log, smallest);
+                    *log = simd.select_f64s(zero, minus_infinity, vector::ln(simd, *log));
+                }
             }
         }
     }
@@ -255,7 +259,8 @@ mod tests {
         let (plus, minus) = (f64::INFINITY, f64::NEG_INFINITY);
         let mut values = vec![plus, plus, 1.0, 0.0, minus, minus];
         let mut block = Block { n_items: 3, n_classes: 2, stride: 8, ..Block::default() };
-        block.values = padded(&values);
+        block.values.resize(16);
+        block.values.copy_from_slice(&padded(&values));
         block.normalise();
         block.store(&mut values);
         let e = 1f64.exp();
@@ -274,8 +279,8 @@ mod tests {
         block.reset(&outputs.all());
         block.load_logs(&outputs.all());
         let (_, _, logs) = block.with_logs();
-        assert!((logs.column(0)[0] - 0.25f64.ln()).abs() < 1e-15);
-        assert_eq!(logs.column(2)[0], 0.0);
+        assert!((logs.all()[0] - 0.25f64.ln()).abs() < 1e-15);
+        assert_eq!(logs.all()[16], 0.0);
         assert_eq!(logs.presence(1).unwrap()[..2], [0.0, 1.0]);
     }
 }

@@ -59,44 +59,66 @@ impl WithSimd for AddEvidence<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let LogLinear { n_classifiers, n_classes, constants, coefficients, .. } = self.evidence;
-        for (j, values) in self.values.chunks_exact_mut(self.logs.stride()).enumerate() {
-            let values = S::as_mut_simd_f64s(values).0;
-            for k in 0..*n_classifiers {
+        let evidence = self.evidence;
+        let n_classes = evidence.n_classes;
+        let logs = S::as_simd_f64s(self.logs.all()).0;
+        let values = S::as_mut_simd_f64s(self.values).0;
+        let errors = S::as_mut_simd_f64s(self.errors).0;
+        let n = errors.len();
+        for (j, values) in values.chunks_exact_mut(n).enumerate() {
+            for k in 0..evidence.n_classifiers {
                 let row = k * n_classes + j;
-                let constant = simd.splat_f64s(constants[row]);
+                let constant = simd.splat_f64s(evidence.constants[row]);
                 match self.logs.presence(k).map(|presence| S::as_simd_f64s(presence).0) {
                     None => values.iter_mut().for_each(|v| *v = simd.add_f64s(*v, constant)),
-                    Some(presence) => add_product(simd, values, constant, presence),
-                }
-                for (l, &coefficient) in
-                    coefficients[row * n_classes..][..*n_classes].iter().enumerate()
-                {
-                    if coefficient != 0.0 {
-                        // 0 · ln 0 would be no evidence, but NaN.
-                        let logs = S::as_simd_f64s(self.logs.column(k * n_classes + l)).0;
-                        add_product(simd, values, simd.splat_f64s(coefficient), logs);
+                    Some(presence) => {
+                        for (value, present) in values.iter_mut().zip(presence) {
+                            *value = vector::fma(simd, constant, *present, *value);
+                        }
                     }
                 }
+                let coefficients = &evidence.coefficients[row * n_classes..][..n_classes];
+                add_products(simd, values, coefficients, &logs[k * n_classes * n..], n);
             }
         }
-        let LogLinear { bounds, constant_bound, .. } = self.evidence;
-        let unit = f64::EPSILON * (2.0 + (bounds.len() as f64).sqrt());
-        let errors = S::as_mut_simd_f64s(self.errors).0;
-        let constant = simd.splat_f64s(unit * constant_bound);
+        let unit = f64::EPSILON * (2.0 + (evidence.bounds.len() as f64).sqrt());
+        let constant = simd.splat_f64s(unit * evidence.constant_bound);
         errors.iter_mut().for_each(|error| *error = simd.add_f64s(*error, constant));
-        for (column, bound) in bounds.iter().enumerate() {
-            let logs = S::as_simd_f64s(self.logs.column(column)).0;
-            add_product(simd, errors, simd.splat_f64s(-unit * bound), logs);
+        let mut bounds = [0.0; COLUMNS];
+        for (first, chunk) in (0..).step_by(COLUMNS).zip(evidence.bounds.chunks(COLUMNS)) {
+            bounds.iter_mut().zip(chunk).for_each(|(scaled, bound)| *scaled = -unit * bound);
+            add_products(simd, errors, &bounds[..chunk.len()], &logs[first * n..], n);
         }
     }
 }
 
-/// values += factor · others
+/// Columns whose error bounds are scaled at a time.
+const COLUMNS: usize = 8;
+
+/// values += Σₗ coefficients[l] · logs[l·n..][..n], two columns in one pass over the values.
 #[inline(always)]
-fn add_product<S: Simd>(simd: S, values: &mut [S::f64s], factor: S::f64s, others: &[S::f64s]) {
-    for (value, other) in values.iter_mut().zip(others) {
-        *value = vector::fma(simd, factor, *other, *value);
+fn add_products<S: Simd>(
+    simd: S,
+    values: &mut [S::f64s],
+    coefficients: &[f64],
+    logs: &[S::f64s],
+    n: usize,
+) {
+    // 0 · ln 0 would be no evidence, but NaN.
+    let mut columns = coefficients.iter().enumerate().filter(|(_, c)| **c != 0.0);
+    let column = |l: usize| &logs[l * n..][..n];
+    while let Some((l, &c)) = columns.next() {
+        let c = simd.splat_f64s(c);
+        let Some((m, &d)) = columns.next() else {
+            for (value, x) in values.iter_mut().zip(column(l)) {
+                *value = vector::fma(simd, c, *x, *value);
+            }
+            return;
+        };
+        let d = simd.splat_f64s(d);
+        for ((value, x), y) in values.iter_mut().zip(column(l)).zip(column(m)) {
+            *value = vector::fma(simd, d, *y, vector::fma(simd, c, *x, *value));
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Pure numerics: the only copies of the formulas that everything else is built from.
 
+pub(crate) mod aligned;
 pub mod fixed_sum;
 pub mod log_space;
 pub mod optimise;

@@ -30,15 +30,31 @@ pub struct Diagnostics {
 impl Diagnostics {
     /// Of the draws of one quantity, chain by chain.
     pub fn of(draws: &[f64], n_chains: usize) -> Self {
-        let ranks = rank_normalised(draws);
-        let folded = rank_normalised(&folded(draws));
+        Self::with_scores(draws, n_chains, &normal_scores(draws.len()))
+    }
+
+    /// The worst over several quantities with as many draws each; `None` without any.
+    pub fn worst_of(quantities: &[Vec<f64>], n_chains: usize) -> Option<Self> {
+        let scores = normal_scores(quantities.first()?.len());
+        let each = quantities.iter().map(|draws| Self::with_scores(draws, n_chains, &scores));
+        each.reduce(Self::worst)
+    }
+
+    fn with_scores(draws: &[f64], n_chains: usize, scores: &[f64]) -> Self {
+        let order = sorted_order(draws);
+        let quantile = |level| interpolate(draws.len(), level, |rank| draws[order[rank]]);
+        let median = quantile(0.5);
+        let folded: Vec<f64> = draws.iter().map(|x| (x - median).abs()).collect();
+        let ranks = rank_normalised(draws, &order, scores);
+        let folded_ranks = rank_normalised(&folded, &sorted_order(&folded), scores);
+        let tail = |limit: f64| {
+            let below: Vec<f64> = draws.iter().map(|x| f64::from(u8::from(*x <= limit))).collect();
+            split_ess(&below, n_chains)
+        };
         Self {
-            r_hat: split_r_hat(&ranks, n_chains).max(split_r_hat(&folded, n_chains)),
+            r_hat: split_r_hat(&ranks, n_chains).max(split_r_hat(&folded_ranks, n_chains)),
             ess_bulk: split_ess(&ranks, n_chains),
-            ess_tail: [0.05, 0.95]
-                .map(|level| split_ess(&below_quantile(draws, level), n_chains))
-                .into_iter()
-                .fold(f64::INFINITY, f64::min),
+            ess_tail: tail(quantile(0.05)).min(tail(quantile(0.95))),
         }
     }
 
@@ -59,42 +75,51 @@ impl Diagnostics {
     }
 }
 
-/// Normal scores of the ranks, ties sharing their mean rank (14).
-fn rank_normalised(draws: &[f64]) -> Vec<f64> {
+fn sorted_order(draws: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..draws.len()).collect();
     order.sort_unstable_by(|&a, &b| draws[a].total_cmp(&draws[b]));
-    let mut scores = vec![0.0; draws.len()];
+    order
+}
+
+/// The normal score of a rank, from 1, among n (14).
+fn normal_score(rank: f64, n: usize) -> f64 {
+    normal_quantile((rank - 0.375) / (n as f64 + 0.25))
+}
+
+/// The scores of all ranks: the same for every quantity with as many draws.
+fn normal_scores(n: usize) -> Vec<f64> {
+    (1..=n).map(|rank| normal_score(rank as f64, n)).collect()
+}
+
+/// Every draw's normal score; ties share the score of their mean rank.
+fn rank_normalised(draws: &[f64], order: &[usize], scores: &[f64]) -> Vec<f64> {
+    let mut normalised = vec![0.0; draws.len()];
     let mut start = 0;
     while start < order.len() {
         let tied = order[start..].iter().take_while(|&&i| draws[i] == draws[order[start]]).count();
-        let rank = start as f64 + 0.5 * (tied as f64 + 1.0);
-        let score = normal_quantile((rank - 0.375) / (draws.len() as f64 + 0.25));
-        order[start..start + tied].iter().for_each(|&i| scores[i] = score);
+        let score = match tied {
+            1 => scores[start],
+            _ => normal_score(start as f64 + 0.5 * (tied as f64 + 1.0), draws.len()),
+        };
+        order[start..start + tied].iter().for_each(|&i| normalised[i] = score);
         start += tied;
     }
-    scores
+    normalised
 }
 
-/// Distances from the median.
-fn folded(draws: &[f64]) -> Vec<f64> {
-    let median = quantile(draws, 0.5);
-    draws.iter().map(|x| (x - median).abs()).collect()
-}
-
-fn below_quantile(draws: &[f64], level: f64) -> Vec<f64> {
-    let limit = quantile(draws, level);
-    draws.iter().map(|x| f64::from(u8::from(*x <= limit))).collect()
+/// The quantile of any values.
+pub(crate) fn quantile(values: &[f64], level: f64) -> f64 {
+    let order = sorted_order(values);
+    interpolate(values.len(), level, |rank| values[order[rank]])
 }
 
 /// The quantile by linear interpolation between order statistics.
-pub(crate) fn quantile(values: &[f64], level: f64) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    let place = level * (sorted.len() - 1) as f64;
+fn interpolate(n: usize, level: f64, sorted: impl Fn(usize) -> f64) -> f64 {
+    let place = level * (n - 1) as f64;
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // an index
     let low = place.floor() as usize;
-    let high = (low + 1).min(sorted.len() - 1);
-    sorted[low] + (place - low as f64) * (sorted[high] - sorted[low])
+    let high = (low + 1).min(n - 1);
+    sorted(low) + (place - low as f64) * (sorted(high) - sorted(low))
 }
 
 /// Each chain cut into two halves, as means and variances need it.

@@ -17,20 +17,23 @@ const LENGTH: f64 = std::f64::consts::FRAC_PI_2;
 /// Acceptance below which warm-up halves the step.
 const LOW_ACCEPTANCE: f64 = 0.6;
 
-/// The walker of one chain.
+/// The walker of one chain. All buffers live as long as the chain.
 pub(super) struct Hmc<'a, T> {
     target: &'a T,
     mode: &'a Mode,
     step: f64,
-    z: DVector<f64>,
-    state: State,
+    current: State,
+    proposal: State,
+    momentum: DVector<f64>,
     accepted: usize,
     tried: usize,
 }
 
-/// A place with its log density and gradient, both in the whitened coordinates.
+/// A place: whitened coordinates z, the target's own coordinates, log density and gradient in z.
+#[derive(Clone)]
 struct State {
-    point: Vec<f64>,
+    z: DVector<f64>,
+    point: DVector<f64>,
     ln_density: f64,
     gradient: DVector<f64>,
 }
@@ -39,29 +42,36 @@ impl<'a, T: Target> Hmc<'a, T> {
     /// Starts at a draw from the normal approximation.
     pub(super) fn start<R: Rng + ?Sized>(target: &'a T, mode: &'a Mode, rng: &mut R) -> Self {
         let d = target.dimension();
-        let mut z = normals(d, rng);
-        let mut state = State::at(target, mode, &z);
-        while !state.ln_density.is_finite() {
-            z *= 0.5;
-            state = State::at(target, mode, &z);
+        let zeros = DVector::zeros(d);
+        let mut current = State {
+            z: zeros.clone(),
+            point: zeros.clone(),
+            ln_density: 0.0,
+            gradient: zeros.clone(),
+        };
+        fill_with_normals(&mut current.z, rng);
+        current.update(target, mode);
+        while !current.ln_density.is_finite() {
+            current.z *= 0.5;
+            current.update(target, mode);
         }
         let step = 0.9 * (d as f64).powf(-0.25);
-        Self { target, mode, step, z, state, accepted: 0, tried: 0 }
+        let proposal = current.clone();
+        Self { target, mode, step, current, proposal, momentum: zeros, accepted: 0, tried: 0 }
     }
 
     /// Moves on by one draw.
     pub(super) fn advance<R: Rng + ?Sized>(&mut self, rng: &mut R) {
-        let momentum = normals(self.z.len(), rng);
+        fill_with_normals(&mut self.momentum, rng);
+        let energy = self.current.ln_density - 0.5 * self.momentum.norm_squared();
         let length = LENGTH * rng.random_range(0.8..1.2);
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a small count
         let steps = (length / self.step).ceil().max(1.0) as usize;
-        let (z, state, new_momentum) =
-            self.leapfrog(momentum.clone(), length / steps as f64, steps);
-        let energy_drop = (state.ln_density - 0.5 * new_momentum.norm_squared())
-            - (self.state.ln_density - 0.5 * momentum.norm_squared());
+        self.leapfrog(length / steps as f64, steps);
+        let new_energy = self.proposal.ln_density - 0.5 * self.momentum.norm_squared();
         self.tried += 1;
-        if rng.random::<f64>().ln() < energy_drop {
-            (self.z, self.state) = (z, state);
+        if rng.random::<f64>().ln() < new_energy - energy {
+            std::mem::swap(&mut self.current, &mut self.proposal);
             self.accepted += 1;
         }
     }
@@ -76,7 +86,7 @@ impl<'a, T: Target> Hmc<'a, T> {
 
     /// The current draw in the target's own coordinates.
     pub(super) fn point(&self) -> &[f64] {
-        &self.state.point
+        self.current.point.as_slice()
     }
 
     /// Share of accepted proposals since the last adaptation.
@@ -84,41 +94,35 @@ impl<'a, T: Target> Hmc<'a, T> {
         self.accepted as f64 / (self.tried as f64).max(1.0)
     }
 
-    fn leapfrog(
-        &self,
-        mut momentum: DVector<f64>,
-        step: f64,
-        steps: usize,
-    ) -> (DVector<f64>, State, DVector<f64>) {
-        let mut z = self.z.clone();
-        momentum.axpy(0.5 * step, &self.state.gradient, 1.0);
+    /// Moves the proposal along a trajectory from the current place; gives up where the density
+    /// vanishes.
+    fn leapfrog(&mut self, step: f64, steps: usize) {
+        self.proposal.z.copy_from(&self.current.z);
+        self.momentum.axpy(0.5 * step, &self.current.gradient, 1.0);
         for i in 1..=steps {
-            z.axpy(step, &momentum, 1.0);
-            let state = State::at(self.target, self.mode, &z);
-            let kick = if i == steps { 0.5 * step } else { step };
-            momentum.axpy(kick, &state.gradient, 1.0);
-            if i == steps || !state.ln_density.is_finite() {
-                return (z, state, momentum);
+            self.proposal.z.axpy(step, &self.momentum, 1.0);
+            self.proposal.update(self.target, self.mode);
+            if !self.proposal.ln_density.is_finite() {
+                return;
             }
+            let kick = if i == steps { 0.5 * step } else { step };
+            self.momentum.axpy(kick, &self.proposal.gradient, 1.0);
         }
-        unreachable!("there is at least one step and the last one returns")
     }
 }
 
 impl State {
-    /// point = mode + L⁻ᵀ z, so ∇_z = L⁻¹ ∇.
-    fn at(target: &impl Target, mode: &Mode, z: &DVector<f64>) -> Self {
+    /// Follows z: point = mode + L⁻ᵀ z, so ∇_z = L⁻¹ ∇.
+    fn update(&mut self, target: &impl Target, mode: &Mode) {
         let factor = mode.curvature.l_dirty();
-        let mut shift = z.clone();
-        factor.tr_solve_lower_triangular_mut(&mut shift);
-        let point: Vec<f64> = mode.point.iter().zip(&shift).map(|(m, s)| m + s).collect();
-        let mut gradient = DVector::zeros(z.len());
-        let ln_density = target.ln_density(&point, gradient.as_mut_slice());
-        factor.solve_lower_triangular_mut(&mut gradient);
-        Self { point, ln_density, gradient }
+        self.point.copy_from(&self.z);
+        factor.tr_solve_lower_triangular_mut(&mut self.point);
+        self.point.iter_mut().zip(&mode.point).for_each(|(point, mode)| *point += mode);
+        self.ln_density = target.ln_density(self.point.as_slice(), self.gradient.as_mut_slice());
+        factor.solve_lower_triangular_mut(&mut self.gradient);
     }
 }
 
-fn normals<R: Rng + ?Sized>(n: usize, rng: &mut R) -> DVector<f64> {
-    DVector::from_fn(n, |_, _| StandardNormal.sample(rng))
+fn fill_with_normals<R: Rng + ?Sized>(values: &mut DVector<f64>, rng: &mut R) {
+    values.iter_mut().for_each(|value| *value = StandardNormal.sample(rng));
 }

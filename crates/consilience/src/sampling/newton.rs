@@ -18,8 +18,10 @@ pub struct Mode {
 /// More steps than any of our posteriors needs; a run that takes them all is reported.
 const MAX_STEPS: usize = 200;
 
-/// Newton decrement below which the mode is found, relative to the curvature scale.
-const TOLERANCE: f64 = 1e-20;
+/// Predicted rise, relative to the log density, below which a last full step ends the climb.
+/// Newton's method squares the distance with each step, so that step lands within rounding, where
+/// comparing densities would say nothing any more.
+const SMALL_RISE: f64 = 1e-10;
 
 /// Climbs from `start` to a mode.
 pub fn find_mode(target: &impl Target, start: &[f64]) -> Mode {
@@ -28,20 +30,18 @@ pub fn find_mode(target: &impl Target, start: &[f64]) -> Mode {
     let mut value = target.ln_density(&point, &mut gradient);
     let mut converged = false;
     for _ in 0..MAX_STEPS {
-        let direction = factorise(target, &point).solve(&DVector::from_column_slice(&gradient));
-        let slope = direction.dot(&DVector::from_column_slice(&gradient));
-        converged = slope <= TOLERANCE * (1.0 + value.abs());
-        if converged || !step_up(target, &mut point, &mut value, &mut gradient, &direction, slope) {
+        let slopes = DVector::from_column_slice(&gradient);
+        let direction = factorise(target, &point).solve(&slopes);
+        let rise = direction.dot(&slopes);
+        converged = rise <= SMALL_RISE * (1.0 + value.abs());
+        if converged {
+            point.iter_mut().zip(&direction).for_each(|(x, d)| *x += d);
+        }
+        if converged || !step_up(target, &mut point, &mut value, &mut gradient, &direction, rise) {
             break;
         }
     }
-    // A step that cannot go up any more although the slope is not quite 0: rounding has the word.
     let curvature = factorise(target, &point);
-    let slope = {
-        let gradient = DVector::from_column_slice(&gradient);
-        curvature.solve(&gradient).dot(&gradient)
-    };
-    converged |= slope <= 1e-10;
     Mode { point, curvature, converged }
 }
 

@@ -187,11 +187,10 @@ impl FittedBlock {
             let square = x.iter().map(|v| (v - centre).powi(2)).sum::<f64>();
             (square / (x.len() as f64 - 1.0)).sqrt()
         };
-        let diagnostics = coordinates.iter().map(|x| Diagnostics::of(x, draws.n_chains()));
         Self {
             alpha: coordinates.iter().map(mean).collect(),
             sd: coordinates.iter().map(sd).collect(),
-            worst: diagnostics.reduce(Diagnostics::worst),
+            worst: Diagnostics::worst_of(&coordinates, draws.n_chains()),
             draws: Some(draws),
             converged,
         }
