@@ -4,7 +4,6 @@ per second and peak memory, which must not grow with the table.
     python benches/whole_command.py [millions ...]
 """
 
-import resource
 import subprocess
 import sys
 import tempfile
@@ -16,7 +15,7 @@ PROGRAM = ROOT / "target/release/consilience"
 
 
 def run(*arguments):
-    subprocess.run([PROGRAM, *map(str, arguments), "--quiet"], check=True)
+    subprocess.run([PROGRAM, *map(str, arguments), "--quiet"], check=True, stdout=subprocess.DEVNULL)
 
 
 def measured(*arguments):
@@ -37,7 +36,7 @@ def main(millions):
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         run("simulate", "--preset", "sim2", "--items-per-class", 1000, "-o", folder / "train.csv")
-        run("fit", folder / "train.csv", "-o", folder / "model.json", "--format", "json")
+        run("fit", folder / "train.csv", "-o", folder / "model.json")
         for million in millions:
             per_class = -(-million * 1_000_000 // 3)
             for extension in ("csv", "parquet"):

@@ -10,6 +10,7 @@ use arrow_schema::{Schema as ArrowSchema, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
+use parquet::schema::types::ColumnPath;
 
 use crate::arrow_cells;
 use crate::batch::{Batch, Body, Notation, record_batch};
@@ -58,7 +59,7 @@ impl ColumnarSink {
             return Ok(());
         };
         self.state = if format == Format::Parquet {
-            let writer = ArrowWriter::try_new(output, Arc::clone(schema), Some(properties()));
+            let writer = ArrowWriter::try_new(output, Arc::clone(schema), Some(properties(schema)));
             State::Parquet(Box::new(writer.map_err(|error| refuse(&self.name, &error))?))
         } else {
             let writer = FileWriter::try_new(output, schema);
@@ -130,10 +131,18 @@ impl Sink for ColumnarSink {
     }
 }
 
-fn properties() -> WriterProperties {
-    WriterProperties::builder()
+/// No dictionaries for numbers: hardly any probability comes twice, and looking for repetitions
+/// took half of the writer's time (fusing a Parquet file: 0.55 M rows a second with them).
+fn properties(schema: &SchemaRef) -> WriterProperties {
+    let builder = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
-        .set_max_row_group_row_count(Some(ROW_GROUP))
+        .set_max_row_group_row_count(Some(ROW_GROUP));
+    let floats = schema.fields().iter().filter(|field| field.data_type().is_floating());
+    floats
+        .fold(builder, |builder, field| {
+            let path = ColumnPath::from(field.name().as_str());
+            builder.set_column_dictionary_enabled(path, false)
+        })
         .build()
 }
 
