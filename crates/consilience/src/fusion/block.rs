@@ -10,7 +10,7 @@ use crate::outputs::Items;
 /// Room for the log weights of some items, reused from block to block.
 ///
 /// Values are stored class by class: all items' weights of the first class, then of the second.
-/// Every such row is padded to a multiple of [`LANES`].
+/// Every such row is padded to whole vectors.
 #[derive(Debug, Default)]
 pub struct Block {
     n_items: usize,
