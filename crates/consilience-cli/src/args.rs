@@ -97,7 +97,7 @@ pub(crate) struct DataOptions {
     #[arg(long, value_enum, default_value_t = Values::Probabilities)]
     pub(crate) values: Values,
     /// Raise smaller probabilities to this [default: 1e-6, or what the model was fitted with].
-    #[arg(long, value_name = "P")]
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub(crate) floor: Option<f64>,
     /// Names of the classes, in order [default: those of the label column, else the suffixes
     /// that all classifiers share].
@@ -161,13 +161,25 @@ pub(crate) struct FitOptions {
     pub(crate) class_prior: PriorChoice,
     /// Weights of a linear or logarithmic pool: equal, simplex (fitted), free (fitted, log-pool
     /// only) or w1,w2,...
-    #[arg(long, default_value = "simplex", value_name = "WEIGHTS", conflicts_with = "update")]
+    #[arg(
+        long,
+        default_value = "simplex",
+        value_name = "WEIGHTS",
+        allow_hyphen_values = true,
+        conflicts_with = "update"
+    )]
     pub(crate) weights: Weights,
     /// Prior of the Dirichlets.
     #[arg(long, value_enum, default_value_t = AlphaPriorName::Pooled, conflicts_with = "update")]
     pub(crate) alpha_prior: AlphaPriorName,
     /// What the pooled prior is worth in items.
-    #[arg(long, default_value_t = 2.0, value_name = "N", conflicts_with = "update")]
+    #[arg(
+        long,
+        default_value_t = 2.0,
+        value_name = "N",
+        allow_negative_numbers = true,
+        conflicts_with = "update"
+    )]
     pub(crate) prior_items: f64,
     /// Full posterior with its mean as the estimate, or only its mode.
     #[arg(long, value_enum, default_value_t = InferenceName::Posterior, conflicts_with = "update")]
@@ -309,7 +321,13 @@ pub(crate) struct SimulateOptions {
     pub(crate) model: Option<PathBuf>,
     /// Correlation level of a preset, 0 to 1: delta is R times alpha (0.1 at R = 0, alpha - 0.1
     /// at R = 1).
-    #[arg(long, value_name = "R", default_value_t = 0.5, conflicts_with = "model")]
+    #[arg(
+        long,
+        value_name = "R",
+        default_value_t = 0.5,
+        allow_negative_numbers = true,
+        conflicts_with = "model"
+    )]
     pub(crate) correlation: f64,
     /// Items of every class.
     #[arg(long, value_name = "N", default_value_t = 100)]

@@ -38,6 +38,15 @@ impl Failure {
         move |error| Self::InFile { file: file.to_string(), error }
     }
 
+    /// What is wrong with the data, unless it is rather a setting, or a request to stop.
+    pub(crate) fn in_data(file: impl ToString) -> impl FnOnce(consilience::Error) -> Self {
+        use consilience::Error::{Interrupted, InvalidParameter};
+        move |error| match error {
+            InvalidParameter { .. } | Interrupted => Self::Core(error),
+            error => Self::InFile { file: file.to_string(), error },
+        }
+    }
+
     /// A failed read or write of the command line's own.
     pub(crate) fn io(action: &'static str, name: impl ToString, reason: std::io::Error) -> Self {
         Self::Io(consilience_io::Error::Io { action, name: name.to_string(), reason })

@@ -9,6 +9,7 @@ use consilience::evaluation::{Evaluation, ScoreSet, Scored, Weighting};
 use crate::error::Failure;
 
 /// Talk to the user: notes, warnings, errors. All on standard error.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Talk {
     quiet: bool,
 }
@@ -36,6 +37,12 @@ impl Talk {
     /// Something to be careful about, even with `--quiet`.
     pub(crate) fn warning(&self, text: impl std::fmt::Display) {
         say(format_args!("{YELLOW}warning:{YELLOW:#} {text}"));
+    }
+
+    /// A fault of the program itself.
+    pub(crate) fn panic(&self, panic: &std::panic::PanicHookInfo<'_>) {
+        say(format_args!("{RED}error:{RED:#} internal error: {panic}"));
+        say(format_args!("{CYAN}hint:{CYAN:#} this is a fault of the program; please report it"));
     }
 
     /// Why the program ends.

@@ -7,18 +7,33 @@ use consilience::Watch;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::error::Failure;
+use crate::output::Talk;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
+/// Whether nothing needs to be tidied up, so that an interruption may end the program at once.
+static STOPPABLE: AtomicBool = AtomicBool::new(false);
+
 /// On the first Ctrl-C or termination signal, long work stops at its next step and unfinished
 /// files are removed; a second one ends the program at once.
-pub(crate) fn catch_interrupts() -> Result<(), Failure> {
-    ctrlc::set_handler(|| {
-        if INTERRUPTED.swap(true, Ordering::SeqCst) {
+pub(crate) fn catch_interrupts(talk: Talk) -> Result<(), Failure> {
+    ctrlc::set_handler(move || {
+        let again = INTERRUPTED.swap(true, Ordering::SeqCst);
+        if again || STOPPABLE.load(Ordering::SeqCst) {
+            talk.failure(&consilience::Error::Interrupted.into());
             std::process::exit(130);
         }
     })
     .map_err(|error| Failure::message(format!("cannot watch for interruptions: {error}")))
+}
+
+/// Does work that leaves nothing behind, such as reading, and may wait long for its input: an
+/// interruption ends the program in the midst of it.
+pub(crate) fn stoppable<T>(work: impl FnOnce() -> T) -> T {
+    STOPPABLE.store(true, Ordering::SeqCst);
+    let done = work();
+    STOPPABLE.store(false, Ordering::SeqCst);
+    done
 }
 
 /// A progress bar on standard error, drawn only on a terminal.

@@ -16,7 +16,8 @@ pub(crate) fn run(
     talk: &Talk,
 ) -> Result<(), Failure> {
     let input = &options.model;
-    let loaded = input.load()?;
+    let mut loaded = input.load()?;
+    loaded.reading.needs_labels = true;
     let outputs = read_all(&input.data, loaded.model.schema(), &loaded.reading, talk.is_quiet())?;
     let settings = EvaluationSettings {
         weighting: if options.score_items { Weighting::Items } else { Weighting::ClassPrior },
@@ -25,7 +26,7 @@ pub(crate) fn run(
     let progress = Progress::new(talk.is_quiet(), Unit::Steps);
     let fusion = loaded.fusion()?;
     let evaluation = evaluate(&loaded.model, fusion, &outputs, &loaded.prior, &settings, &progress)
-        .map_err(Failure::in_file(&input.data))?;
+        .map_err(Failure::in_data(&input.data))?;
     drop(progress);
     match common.format {
         ReportFormat::Json => {
