@@ -5,6 +5,8 @@ mod bad_settings;
 mod bad_tables;
 mod bad_values;
 mod paths;
+mod signals;
+mod whole_files;
 
 use std::collections::BTreeMap;
 use std::fs;
