@@ -88,7 +88,7 @@ fn report(
     let target_name = target.output_name();
     match (target, format) {
         (Location::Standard, _) => {
-            talk.note(summary(model, &target_name));
+            talk.note(summary(model, &target_name).trim_end());
             Ok(())
         }
         (Location::Path(_), ReportFormat::Table) => output::print(&summary(model, &target_name)),
