@@ -71,10 +71,8 @@ impl ModelOptions {
     pub(crate) fn load(&self) -> Result<Loaded, Failure> {
         let model = read_model(&self.model)?;
         let in_file = || Failure::in_file(self.model.display());
-        let predictive = match self.predictive {
-            true => Some(model.predictive().map_err(in_file())?),
-            false => None,
-        };
+        let predictive =
+            if self.predictive { Some(model.predictive().map_err(in_file())?) } else { None };
         model.fusion().map_err(in_file())?;
         let prior = model.prior(self.class_prior.as_ref())?;
         let reading = self.reading.read_options_for(&model)?;

@@ -22,16 +22,16 @@ use output::Talk;
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let talk = Talk::new(arguments.common.quiet);
-    panic::set_hook(Box::new(move |info| {
+    panic::set_hook(Box::new(|info| {
         if !consilience_io::is_guarded() {
-            talk.panic(info);
+            Talk::panic(info);
         }
     }));
     match panic::catch_unwind(AssertUnwindSafe(|| run(&arguments, &talk))) {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(failure)) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Ok(Err(failure)) => {
-            talk.failure(&failure);
+            Talk::failure(&failure);
             ExitCode::from(failure.exit_code())
         }
         Err(_) => ExitCode::from(2), // the hook has told why
@@ -45,7 +45,7 @@ fn run(arguments: &Arguments, talk: &Talk) -> Result<(), Failure> {
             Failure::message(format!("cannot start {threads} threads: {error}"))
         })?;
     }
-    progress::catch_interrupts(*talk)?;
+    progress::catch_interrupts()?;
     match &arguments.command {
         Command::Demo(options) => commands::demo::run(options, common, talk),
         Command::Fit(options) => commands::fit::run(options, common, talk),

@@ -16,23 +16,30 @@ static STOPPABLE: AtomicBool = AtomicBool::new(false);
 
 /// On the first Ctrl-C or termination signal, long work stops at its next step and unfinished
 /// files are removed; a second one ends the program at once.
-pub(crate) fn catch_interrupts(talk: Talk) -> Result<(), Failure> {
-    ctrlc::set_handler(move || {
+pub(crate) fn catch_interrupts() -> Result<(), Failure> {
+    ctrlc::set_handler(|| {
         let again = INTERRUPTED.swap(true, Ordering::SeqCst);
         if again || STOPPABLE.load(Ordering::SeqCst) {
-            talk.failure(&consilience::Error::Interrupted.into());
-            std::process::exit(130);
+            stop();
         }
     })
     .map_err(|error| Failure::message(format!("cannot watch for interruptions: {error}")))
 }
 
-/// Does work that leaves nothing behind, such as reading, and may wait long for its input: an
+fn stop() -> ! {
+    Talk::failure(&consilience::Error::Interrupted.into());
+    std::process::exit(130);
+}
+
+/// Does work that leaves nothing behind and may take long, such as waiting for input: an
 /// interruption ends the program in the midst of it.
 pub(crate) fn stoppable<T>(work: impl FnOnce() -> T) -> T {
-    STOPPABLE.store(true, Ordering::SeqCst);
+    let before = STOPPABLE.swap(true, Ordering::SeqCst);
+    if INTERRUPTED.load(Ordering::SeqCst) {
+        stop();
+    }
     let done = work();
-    STOPPABLE.store(false, Ordering::SeqCst);
+    STOPPABLE.store(before, Ordering::SeqCst);
     done
 }
 

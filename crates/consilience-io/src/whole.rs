@@ -63,16 +63,14 @@ impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.kind {
             Kind::Standard(writer) => writer.write(bytes),
-            Kind::Direct(writer) => writer.write(bytes),
-            Kind::Whole { writer, .. } => writer.write(bytes),
+            Kind::Direct(writer) | Kind::Whole { writer, .. } => writer.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.kind {
             Kind::Standard(writer) => writer.flush(),
-            Kind::Direct(writer) => writer.flush(),
-            Kind::Whole { writer, .. } => writer.flush(),
+            Kind::Direct(writer) | Kind::Whole { writer, .. } => writer.flush(),
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::args::{CommonOptions, EvaluateOptions, ReportFormat};
 use crate::data::read_all;
 use crate::error::Failure;
 use crate::output::{self, SCORE_HEADER, Talk, score_row, score_rows, weighting_sentence};
-use crate::progress::{Progress, Unit};
+use crate::progress::{Progress, Unit, stoppable};
 
 pub(crate) fn run(
     options: &EvaluateOptions,
@@ -25,8 +25,10 @@ pub(crate) fn run(
     };
     let progress = Progress::new(talk.is_quiet(), Unit::Steps);
     let fusion = loaded.fusion()?;
-    let evaluation = evaluate(&loaded.model, fusion, &outputs, &loaded.prior, &settings, &progress)
-        .map_err(Failure::in_data(&input.data))?;
+    let evaluation = stoppable(|| {
+        evaluate(&loaded.model, fusion, &outputs, &loaded.prior, &settings, &progress)
+    });
+    let evaluation = evaluation.map_err(Failure::in_data(&input.data))?;
     drop(progress);
     match common.format {
         ReportFormat::Json => {

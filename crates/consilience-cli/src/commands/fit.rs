@@ -19,10 +19,10 @@ pub(crate) fn run(
     talk: &Talk,
 ) -> Result<(), Failure> {
     check_writable(&options.output)?;
-    let model = match &options.update {
-        None => options.fit(common.seed, talk)?,
-        Some(path) => options.update(path, talk)?,
-    };
+    let model = stoppable(|| match &options.update {
+        None => options.fit(common.seed, talk),
+        Some(path) => options.update(path, talk),
+    })?;
     write_whole(&options.output, model.to_json().as_bytes())?;
     report(&model, &options.output, common.format, talk)
 }
@@ -31,7 +31,7 @@ impl FitOptions {
     fn fit(&self, seed: u64, talk: &Talk) -> Result<Model, Failure> {
         let reading =
             ReadOptions { needs_labels: true, ..self.reading.read_options(DEFAULT_FLOOR) };
-        let outputs = stoppable(|| read_outputs(&self.data, &reading))?;
+        let outputs = read_outputs(&self.data, &reading)?;
         let progress = Progress::new(talk.is_quiet(), Unit::Steps);
         self.config(seed).fit(&outputs, &progress).map_err(Failure::in_data(&self.data))
     }
@@ -83,7 +83,7 @@ fn report(
 ) -> Result<(), Failure> {
     let training = model.training().expect("a fitted model has training facts");
     for warning in &training.warnings {
-        talk.warning(warning);
+        Talk::warning(warning);
     }
     let target_name = target.output_name();
     match (target, format) {

@@ -85,9 +85,8 @@ fn densities_and_fused_probabilities_agree() {
     ));
     for (fused, density) in fused.lines().zip(density.lines()).skip(1) {
         let number = |line: &str, column| line.split(',').nth(column).unwrap().parse::<f64>();
-        for j in 0..3 {
-            let bayes =
-                number(density, 7 + j).unwrap() + prior[j].ln() - number(density, 10).unwrap();
+        for (j, prior) in prior.iter().enumerate() {
+            let bayes = number(density, 7 + j).unwrap() + prior.ln() - number(density, 10).unwrap();
             assert!((bayes.exp() - number(fused, 7 + j).unwrap()).abs() < 1e-10, "{fused}");
         }
     }

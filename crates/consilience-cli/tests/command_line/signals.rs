@@ -169,7 +169,9 @@ fn an_interrupted_fit_leaves_the_old_model() {
     // Reading takes an instant, drawing minutes.
     thread::sleep(Duration::from_millis(500));
     send("-INT", &child);
+    let sent = Instant::now();
     wait_for(&mut child);
+    assert!(sent.elapsed() < Duration::from_secs(5), "a chain of draws kept the user waiting");
     let run = finish(child);
     assert_eq!((run.code, run.err.as_str()), (Some(130), "error: interrupted\n"));
     assert_eq!(bench.text("model.json"), MODEL);

@@ -72,7 +72,7 @@ impl JsonSink {
             match column.values {
                 AddedValues::Numbers(numbers) => push_json_number(&mut self.buffer, numbers[row]),
                 _ => {
-                    push_json_string(&mut self.buffer, column.values.text(row).unwrap_or_default())
+                    push_json_string(&mut self.buffer, column.values.text(row).unwrap_or_default());
                 }
             }
         }
