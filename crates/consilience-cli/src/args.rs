@@ -29,20 +29,23 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
+/// The heading of the options of every command.
+const COMMON: &str = "Common options";
+
 /// Options of every command.
 #[derive(Debug, Args)]
 pub(crate) struct CommonOptions {
     /// Seed of all random numbers; the same seed gives the same result at any number of threads.
-    #[arg(long, global = true, default_value_t = 0, value_name = "N")]
+    #[arg(long, global = true, help_heading = COMMON, default_value_t = 0, value_name = "N")]
     pub(crate) seed: u64,
     /// Threads to use [default: all].
-    #[arg(long, global = true, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, global = true, help_heading = COMMON, value_name = "N", value_parser = at_least_one)]
     pub(crate) threads: Option<usize>,
     /// Form of reports on standard output.
-    #[arg(long, global = true, value_enum, default_value_t = ReportFormat::Table)]
+    #[arg(long, global = true, help_heading = COMMON, value_enum, default_value_t = ReportFormat::Table)]
     pub(crate) format: ReportFormat,
     /// Say nothing but warnings and errors on standard error.
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, help_heading = COMMON)]
     pub(crate) quiet: bool,
 }
 
@@ -82,26 +85,29 @@ pub(crate) enum Command {
     },
 }
 
+/// The heading of the options of reading; each names it, since a heading set for the struct would
+/// go on into what follows.
+const READING: &str = "Reading";
+
 /// How a table is read.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Reading")]
 pub(crate) struct DataOptions {
     /// Layout of the table: `wide` (a column `<classifier>_<class>` each) or `long` (columns
     /// item, classifier, class, probability).
-    #[arg(long, default_value = "wide", value_name = "LAYOUT")]
+    #[arg(long, help_heading = READING, default_value = "wide", value_name = "LAYOUT")]
     pub(crate) layout: Layout,
     /// Format of the table: csv, parquet, arrow or jsonl [default: by extension; csv for `-`].
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, help_heading = READING, value_name = "FORMAT")]
     pub(crate) input_format: Option<Format>,
     /// What the numbers are.
-    #[arg(long, value_enum, default_value_t = Values::Probabilities)]
+    #[arg(long, help_heading = READING, value_enum, default_value_t = Values::Probabilities)]
     pub(crate) values: Values,
     /// Raise smaller probabilities to this [default: 1e-6, or what the model was fitted with].
-    #[arg(long, value_name = "P")]
+    #[arg(long, help_heading = READING, value_name = "P", allow_negative_numbers = true)]
     pub(crate) floor: Option<f64>,
     /// Names of the classes, in order [default: those of the label column, else the suffixes
     /// that all classifiers share].
-    #[arg(long, value_delimiter = ',', value_name = "A,B,...")]
+    #[arg(long, help_heading = READING, value_delimiter = ',', value_name = "A,B,...")]
     pub(crate) classes: Option<Vec<String>>,
 }
 
@@ -161,13 +167,25 @@ pub(crate) struct FitOptions {
     pub(crate) class_prior: PriorChoice,
     /// Weights of a linear or logarithmic pool: equal, simplex (fitted), free (fitted, log-pool
     /// only) or w1,w2,...
-    #[arg(long, default_value = "simplex", value_name = "WEIGHTS", conflicts_with = "update")]
+    #[arg(
+        long,
+        default_value = "simplex",
+        value_name = "WEIGHTS",
+        allow_hyphen_values = true,
+        conflicts_with = "update"
+    )]
     pub(crate) weights: Weights,
     /// Prior of the Dirichlets.
     #[arg(long, value_enum, default_value_t = AlphaPriorName::Pooled, conflicts_with = "update")]
     pub(crate) alpha_prior: AlphaPriorName,
     /// What the pooled prior is worth in items.
-    #[arg(long, default_value_t = 2.0, value_name = "N", conflicts_with = "update")]
+    #[arg(
+        long,
+        default_value_t = 2.0,
+        value_name = "N",
+        allow_negative_numbers = true,
+        conflicts_with = "update"
+    )]
     pub(crate) prior_items: f64,
     /// Full posterior with its mean as the estimate, or only its mode.
     #[arg(long, value_enum, default_value_t = InferenceName::Posterior, conflicts_with = "update")]
@@ -309,7 +327,13 @@ pub(crate) struct SimulateOptions {
     pub(crate) model: Option<PathBuf>,
     /// Correlation level of a preset, 0 to 1: delta is R times alpha (0.1 at R = 0, alpha - 0.1
     /// at R = 1).
-    #[arg(long, value_name = "R", default_value_t = 0.5, conflicts_with = "model")]
+    #[arg(
+        long,
+        value_name = "R",
+        default_value_t = 0.5,
+        allow_negative_numbers = true,
+        conflicts_with = "model"
+    )]
     pub(crate) correlation: f64,
     /// Items of every class.
     #[arg(long, value_name = "N", default_value_t = 100)]

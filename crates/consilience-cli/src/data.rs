@@ -7,10 +7,14 @@ use consilience::fusion::Fusion;
 use consilience::fusion::independent::PosteriorPredictive;
 use consilience::{ClassPrior, DEFAULT_FLOOR, Intake, Model, Outputs, Schema, Watch};
 use consilience_io::{Location, ReadOptions, TableReader};
+use serde_json::Value;
 
 use crate::args::{DataOptions, ModelOptions};
 use crate::error::Failure;
-use crate::progress::{Progress, Unit};
+use crate::progress::{Progress, Unit, stoppable};
+
+const NO_MODEL: &str = "a model is the JSON file that `consilience fit -o model.json` writes; on \
+    the command line it comes before the data";
 
 /// Reads a model file.
 pub(crate) fn read_model(path: &Path) -> Result<Model, Failure> {
@@ -19,7 +23,10 @@ pub(crate) fn read_model(path: &Path) -> Result<Model, Failure> {
     let text = String::from_utf8(text).map_err(|_| {
         Failure::in_file(&name)(consilience::Error::InvalidModel("it is not UTF-8 text".into()))
     })?;
-    Model::from_json(&text).map_err(Failure::in_file(name))
+    Model::from_json(&text).map_err(|error| match serde_json::from_str::<Value>(&text) {
+        Ok(_) => Failure::in_file(name)(error),
+        Err(_) => Failure::Message { message: format!("{name}: {error}"), hint: Some(NO_MODEL) },
+    })
 }
 
 impl DataOptions {
@@ -39,12 +46,14 @@ impl DataOptions {
         if let Some(classes) = &self.classes
             && classes != model.schema().classes()
         {
-            return Err(consilience::Error::Mismatch {
-                what: "`--classes` and the model's classes",
-                expected: model.schema().classes().join(","),
-                found: classes.join(","),
-            }
-            .into());
+            return Err(Failure::Message {
+                message: format!(
+                    "`--classes {}` differs from the model's classes {}",
+                    classes.join(","),
+                    model.schema().classes().join(",")
+                ),
+                hint: Some("leave `--classes` out: a model knows its classes"),
+            });
         }
         Ok(self.read_options(model.settings().map_or(DEFAULT_FLOOR, |settings| settings.floor)))
     }
@@ -62,10 +71,8 @@ impl ModelOptions {
     pub(crate) fn load(&self) -> Result<Loaded, Failure> {
         let model = read_model(&self.model)?;
         let in_file = || Failure::in_file(self.model.display());
-        let predictive = match self.predictive {
-            true => Some(model.predictive().map_err(in_file())?),
-            false => None,
-        };
+        let predictive =
+            if self.predictive { Some(model.predictive().map_err(in_file())?) } else { None };
         model.fusion().map_err(in_file())?;
         let prior = model.prior(self.class_prior.as_ref())?;
         let reading = self.reading.read_options_for(&model)?;
@@ -90,19 +97,20 @@ pub(crate) fn read_all(
     options: &ReadOptions,
     quiet: bool,
 ) -> Result<Outputs, Failure> {
-    let mut reader = TableReader::open(location, schema, options)?;
-    let progress = Progress::new(quiet, Unit::Bytes);
-    progress.begin("reading", reader.total_bytes().unwrap_or(0));
-    let mut all: Option<Outputs> = None;
-    while let Some(chunk) = reader.next_chunk()? {
-        progress.check()?;
-        progress.set(reader.bytes_read());
-        match &mut all {
-            None => all = Some(chunk.outputs),
-            Some(outputs) => outputs.append(chunk.outputs)?,
+    stoppable(|| {
+        let mut reader = TableReader::open(location, schema, options)?;
+        let progress = Progress::new(quiet, Unit::Bytes);
+        progress.begin("reading", reader.total_bytes().unwrap_or(0));
+        let mut all: Option<Outputs> = None;
+        while let Some(chunk) = reader.next_chunk()? {
+            progress.set(reader.bytes_read());
+            match &mut all {
+                None => all = Some(chunk.outputs),
+                Some(outputs) => outputs.append(chunk.outputs)?,
+            }
         }
-    }
-    all.ok_or_else(|| consilience_io::Error::NoItems { name: location.to_string() }.into())
+        all.ok_or_else(|| consilience_io::Error::NoItems { name: location.to_string() }.into())
+    })
 }
 
 /// "3 values raised to the floor", or nothing.

@@ -38,9 +38,18 @@ impl Failure {
         move |error| Self::InFile { file: file.to_string(), error }
     }
 
+    /// What is wrong with the data, unless it is rather a setting, or a request to stop.
+    pub(crate) fn in_data(file: impl ToString) -> impl FnOnce(consilience::Error) -> Self {
+        use consilience::Error::{Interrupted, InvalidParameter};
+        move |error| match error {
+            InvalidParameter { .. } | Interrupted => Self::Core(error),
+            error => Self::InFile { file: file.to_string(), error },
+        }
+    }
+
     /// A failed read or write of the command line's own.
-    pub(crate) fn io(action: &'static str, name: impl ToString, reason: std::io::Error) -> Self {
-        Self::Io(consilience_io::Error::Io { action, name: name.to_string(), reason })
+    pub(crate) fn io(action: &'static str, name: &str, reason: std::io::Error) -> Self {
+        Self::Io(consilience_io::Error::Io { action, name: name.into(), reason })
     }
 
     /// What to do about it.
@@ -61,11 +70,13 @@ impl Failure {
     }
 
     fn is_interruption(&self) -> bool {
-        let core = match self {
-            Self::Core(error) | Self::InFile { error, .. } => error,
-            Self::Io(consilience_io::Error::Core(error)) => error,
-            _ => return false,
-        };
-        matches!(core, consilience::Error::Interrupted)
+        match self {
+            Self::Core(error)
+            | Self::InFile { error, .. }
+            | Self::Io(consilience_io::Error::Core(error)) => {
+                matches!(error, consilience::Error::Interrupted)
+            }
+            _ => false,
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! `consilience`: fuses the probability outputs of several classifiers from the command line.
 //!
 //! Standard output carries data and reports, standard error everything else. Exit code 0 is
-//! success, 1 bad data or settings, 2 wrong usage, 130 an interruption.
+//! success, 1 bad data or settings, 2 wrong usage or a fault of the program, 130 an interruption.
 
 mod args;
 mod commands;
@@ -10,6 +10,7 @@ mod error;
 mod output;
 mod progress;
 
+use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -21,13 +22,19 @@ use output::Talk;
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let talk = Talk::new(arguments.common.quiet);
-    match run(&arguments, &talk) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
-        Err(failure) => {
-            talk.failure(&failure);
+    panic::set_hook(Box::new(|info| {
+        if !consilience_io::is_guarded() {
+            Talk::panic(info);
+        }
+    }));
+    match panic::catch_unwind(AssertUnwindSafe(|| run(&arguments, &talk))) {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(failure)) if failure.is_broken_pipe() => ExitCode::SUCCESS,
+        Ok(Err(failure)) => {
+            Talk::failure(&failure);
             ExitCode::from(failure.exit_code())
         }
+        Err(_) => ExitCode::from(2), // the hook has told why
     }
 }
 

@@ -34,12 +34,18 @@ impl Talk {
     }
 
     /// Something to be careful about, even with `--quiet`.
-    pub(crate) fn warning(&self, text: impl std::fmt::Display) {
+    pub(crate) fn warning(text: impl std::fmt::Display) {
         say(format_args!("{YELLOW}warning:{YELLOW:#} {text}"));
     }
 
+    /// A fault of the program itself.
+    pub(crate) fn panic(panic: &std::panic::PanicHookInfo<'_>) {
+        say(format_args!("{RED}error:{RED:#} internal error: {panic}"));
+        say(format_args!("{CYAN}hint:{CYAN:#} this is a fault of the program; please report it"));
+    }
+
     /// Why the program ends.
-    pub(crate) fn failure(&self, failure: &Failure) {
+    pub(crate) fn failure(failure: &Failure) {
         say(format_args!("{RED}error:{RED:#} {failure}"));
         if let Some(hint) = failure.hint() {
             say(format_args!("{CYAN}hint:{CYAN:#} {hint}"));
@@ -55,11 +61,10 @@ fn say(line: std::fmt::Arguments<'_>) {
 /// Prints a report.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
-    let written = stdout.write_all(text.as_bytes()).and_then(|()| match text.ends_with('\n') {
-        true => Ok(()),
-        false => stdout.write_all(b"\n"),
-    });
-    written
+    let line_end: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };
+    stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.write_all(line_end))
         .and_then(|()| stdout.flush())
         .map_err(|reason| Failure::io("write", "standard output", reason))
 }
@@ -89,7 +94,9 @@ pub(crate) fn markdown(header: &[&str], rows: &[Vec<String>]) -> String {
     let rule: Vec<String> =
         (0..header.len()).map(|i| if i == 0 { "---".into() } else { "---:".into() }).collect();
     let mut text = line(&names) + &line(&rule);
-    rows.iter().for_each(|row| text += &line(row));
+    for row in rows {
+        text += &line(row);
+    }
     text
 }
 

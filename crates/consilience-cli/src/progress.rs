@@ -7,18 +7,40 @@ use consilience::Watch;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::error::Failure;
+use crate::output::Talk;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Whether nothing needs to be tidied up, so that an interruption may end the program at once.
+static STOPPABLE: AtomicBool = AtomicBool::new(false);
 
 /// On the first Ctrl-C or termination signal, long work stops at its next step and unfinished
 /// files are removed; a second one ends the program at once.
 pub(crate) fn catch_interrupts() -> Result<(), Failure> {
     ctrlc::set_handler(|| {
-        if INTERRUPTED.swap(true, Ordering::SeqCst) {
-            std::process::exit(130);
+        let again = INTERRUPTED.swap(true, Ordering::SeqCst);
+        if again || STOPPABLE.load(Ordering::SeqCst) {
+            stop();
         }
     })
     .map_err(|error| Failure::message(format!("cannot watch for interruptions: {error}")))
+}
+
+fn stop() -> ! {
+    Talk::failure(&consilience::Error::Interrupted.into());
+    std::process::exit(130);
+}
+
+/// Does work that leaves nothing behind and may take long, such as waiting for input: an
+/// interruption ends the program in the midst of it.
+pub(crate) fn stoppable<T>(work: impl FnOnce() -> T) -> T {
+    let before = STOPPABLE.swap(true, Ordering::SeqCst);
+    if INTERRUPTED.load(Ordering::SeqCst) {
+        stop();
+    }
+    let done = work();
+    STOPPABLE.store(before, Ordering::SeqCst);
+    done
 }
 
 /// A progress bar on standard error, drawn only on a terminal.

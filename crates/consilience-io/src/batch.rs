@@ -234,7 +234,7 @@ impl Texts<'_> {
     }
 }
 
-/// Outputs as a table: a column `label` first if any label is known, then
+/// Outputs as a table: a column `label` first, unless no item has one, then
 /// `<classifier>_<class>` for every classifier and class; missing outputs are empty.
 ///
 /// # Panics
@@ -243,7 +243,8 @@ pub fn batch_of(outputs: &Outputs, range: Range<usize>) -> Batch {
     let schema = outputs.schema();
     let mut names = Vec::with_capacity(schema.width() + 1);
     let mut columns: Vec<ArrayRef> = Vec::with_capacity(schema.width() + 1);
-    if (0..outputs.n_items()).any(|item| outputs.label(item).is_some()) {
+    let n_items = outputs.n_items();
+    if n_items == 0 || (0..n_items).any(|item| outputs.label(item).is_some()) {
         let label = |item| outputs.label(item).map(|class: usize| schema.classes()[class].as_str());
         names.push(LABEL.to_owned());
         columns.push(Arc::new(range.clone().map(label).collect::<StringArray>()));

@@ -51,6 +51,12 @@ pub enum Error {
         /// What to do about it.
         hint: Option<String>,
     },
+    /// An item without a label where labels are needed.
+    #[error("{place}: the label is empty")]
+    MissingLabel {
+        /// Where the label should stand.
+        place: Box<Place>,
+    },
     /// A cell or row that cannot be read.
     #[error("{place}: {problem}")]
     Cell {
@@ -94,7 +100,7 @@ pub enum Error {
         cannot: &'static str,
     },
     /// An added column that the table has already.
-    #[error("{name}: the table already has a column `{column}`")]
+    #[error("cannot write {name}: the input already has a column `{column}`")]
     ColumnExists {
         /// The table to write.
         name: String,
@@ -122,7 +128,11 @@ impl Error {
             ),
             Self::Header { hint, .. } => Cow::Borrowed(hint.as_deref()?),
             Self::Cell { hint, .. } | Self::Malformed { hint, .. } => Cow::Borrowed((*hint)?),
-            Self::Refused { cause, .. } => Cow::Borrowed(cause.hint()?),
+            Self::Refused { cause, .. } => Cow::Borrowed(match **cause {
+                consilience::Error::UnknownLabel { .. } => UNKNOWN_LABEL,
+                _ => cause.hint()?,
+            }),
+            Self::MissingLabel { .. } => Cow::Borrowed(NEED_LABELS),
             Self::ColumnType { .. } => Cow::Borrowed(
                 "convert the column to numbers or text, leave it out, or keep the file's format",
             ),
@@ -154,6 +164,11 @@ impl Error {
         Self::Header { name: name.to_owned(), problem: problem.into(), hint }
     }
 }
+
+pub(crate) const NEED_LABELS: &str = "fitting and scoring need the true class of every item";
+
+const UNKNOWN_LABEL: &str =
+    "correct the label; a model keeps its classes, and a fit learns those of `--classes`";
 
 /// A place in a table.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -194,7 +209,7 @@ fn problem_of(cause: &consilience::Error) -> String {
     }
 }
 
-fn values_of(values: &[String]) -> String {
+pub(crate) fn values_of(values: &[String]) -> String {
     match values {
         [] => String::new(),
         [one] if one.is_empty() => " (the cell is empty)".into(),

@@ -38,6 +38,7 @@ pub(crate) fn resolve(table: &str, columns: &[String], known: &Known) -> Result<
         columns.iter().map(String::as_str).filter(|&column| column != LABEL).collect();
     let found = match known {
         Known::Given(classes) => {
+            check_given(table, classes)?;
             Header::new(candidates).read(classes.iter().map(String::as_str).collect(), known)
         }
         Known::Labels(labels) => Header::new(candidates)
@@ -52,6 +53,18 @@ pub(crate) fn resolve(table: &str, columns: &[String], known: &Known) -> Result<
 }
 
 const NAME_CLASSES: &str = "name every class with `--classes a,b,c`";
+
+fn check_given(table: &str, classes: &[String]) -> Result<()> {
+    let mut seen = HashSet::new();
+    match classes.iter().find(|class| !seen.insert(class.as_str())) {
+        Some(twice) => Err(Error::header(
+            table,
+            format!("class `{twice}` is named twice"),
+            "name every class once with `--classes a,b,c`",
+        )),
+        None => Ok(()),
+    }
+}
 
 /// No two columns may have the same name.
 pub(crate) fn check_unique(table: &str, columns: &[String]) -> Result<()> {
@@ -174,7 +187,12 @@ impl<'a> Header<'a> {
             quoted(&found),
             quoted(&missing)
         );
-        (problem, format!("add the column `{classifier}_{}`, or {NAME_CLASSES}", missing[0]))
+        let instead = match known {
+            Known::Given(_) => format!("or leave `{}` out of `--classes`", missing[0]),
+            Known::Labels(_) => format!("correct the label, or {NAME_CLASSES}"),
+            Known::Nothing => format!("or {NAME_CLASSES}"),
+        };
+        (problem, format!("add the column `{classifier}_{}`, {instead}", missing[0]))
     }
 
     fn nothing_found(&self, classes: &[&str]) -> Finding {
@@ -412,6 +430,8 @@ mod tests {
             "no column is named `<classifier>_<class>`; the columns are `id` and `p`",
         );
         assert_refused(&["a_x", "a_y", "a_x"], &Known::Labels(&two), "column `a_x` comes twice");
+        let twice = strings(&["x", "y", "x"]);
+        assert_refused(&["a_x", "a_y"], &Known::Given(&twice), "class `x` is named twice");
         let one = labels(&["x"]);
         assert_refused(
             &["a_x"],

@@ -53,5 +53,6 @@ pub use batch::{Batch, batch_of};
 pub use error::{Error, Place, Result};
 pub use location::{Format, Layout, Location};
 pub use reader::{Chunk, ReadOptions, TableReader, read_outputs};
-pub use whole::write_whole;
+pub use source::is_guarded;
+pub use whole::{check_writable, write_whole};
 pub use writer::{Added, AddedValues, TableWriter};

@@ -7,10 +7,12 @@ use std::sync::Arc;
 use consilience::{OutputsBuilder, Schema};
 
 use crate::batch::{Batch, LABEL, Texts};
-use crate::error::{Error, Result, quoted};
+use crate::error::{Error, Result, quoted, values_of};
 use crate::header::check_unique;
 use crate::source::Source;
-use crate::wide::{Names, Use, check_type, find_column, not_a_number, unknown_label};
+use crate::wide::{
+    Names, Use, check_type, find_column, missing_label, not_a_number, unknown_label,
+};
 
 /// A cell's batch and row.
 type Spot = (usize, usize);
@@ -20,6 +22,7 @@ pub(crate) struct Long {
     table: String,
     schema: Arc<Schema>,
     columns: Columns,
+    needs_labels: bool,
     classifiers: Names,
     classes: Names,
     item: Option<Item>,
@@ -58,10 +61,16 @@ struct Item {
 
 impl Long {
     /// Finds the columns for known classifiers and classes.
-    pub(crate) fn new(table: &str, source: &dyn Source, schema: &Arc<Schema>) -> Result<Self> {
+    pub(crate) fn new(
+        table: &str,
+        source: &dyn Source,
+        schema: &Arc<Schema>,
+        needs_labels: bool,
+    ) -> Result<Self> {
         Ok(Self {
             table: table.to_owned(),
             columns: Columns::find(table, source)?,
+            needs_labels,
             classifiers: Names::new(schema.classifiers()),
             classes: Names::new(schema.classes()),
             schema: Arc::clone(schema),
@@ -252,6 +261,10 @@ impl Long {
         for (k, spots) in item.spots.chunks_exact(self.schema.n_classes()).enumerate() {
             self.check_whole(&item, k, spots)?;
         }
+        if let (None, true, Some(column)) = (item.label, self.needs_labels, self.columns.label) {
+            let (batch, row) = item.spot;
+            return Err(missing_label(&self.table, &self.batches[batch], row, column));
+        }
         builder
             .push_indexed(&item.values, item.label)
             .map_err(|cause| self.refuse(&item, cause))?;
@@ -301,9 +314,9 @@ impl Long {
         Error::Cell {
             place: self.batches[batch].place(&self.table, row, vec![PROBABILITY.into()]).into(),
             problem: format!(
-                "item `{}`, classifier `{classifier}`: {problem} (found {})",
+                "item `{}`, classifier `{classifier}`: {problem}{}",
                 String::from_utf8_lossy(&item.key),
-                quoted(&values)
+                values_of(&values)
             ),
             hint: cause.hint(),
         }
@@ -324,15 +337,18 @@ impl Long {
 
 const PROBABILITY: &str = "probability";
 
+const LONG_HINT: &str = "a long table has the columns `item`, `classifier`, `class` and \
+    `probability`; for one row an item use `--layout wide`";
+
 impl Columns {
     fn find(table: &str, source: &dyn Source) -> Result<Self> {
         check_unique(table, source.names())?;
         let name = |name| {
-            let column = find_column(table, source, name)?;
+            let column = find_column(table, source, name, || LONG_HINT)?;
             check_type(table, source, column, Use::Name)?;
             Ok::<usize, Error>(column)
         };
-        let probability = find_column(table, source, PROBABILITY)?;
+        let probability = find_column(table, source, PROBABILITY, || LONG_HINT)?;
         check_type(table, source, probability, Use::Number)?;
         let label = source.names().iter().any(|name| name == LABEL);
         Ok(Self {

@@ -12,7 +12,7 @@ use crate::header::{self, Known};
 use crate::location::{Format, Layout, Location};
 use crate::long::{self, Distinct, Long};
 use crate::source::{self, Input, Source};
-use crate::wide::{Use, Wide, check_type};
+use crate::wide::{Use, Wide, check_labelled, check_type};
 
 /// How a table is read.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +25,8 @@ pub struct ReadOptions {
     pub intake: Intake,
     /// The classes in order; by default they are found in the table.
     pub classes: Option<Vec<String>>,
+    /// Whether every item must have a label; by default none need one.
+    pub needs_labels: bool,
     /// Items of a chunk, at least 1; by default 8192.
     pub chunk_items: usize,
 }
@@ -36,6 +38,7 @@ impl Default for ReadOptions {
             layout: Layout::Wide,
             intake: Intake::default(),
             classes: None,
+            needs_labels: false,
             chunk_items: 8192,
         }
     }
@@ -71,6 +74,9 @@ pub fn read_outputs(location: &Location, options: &ReadOptions) -> Result<Output
     if source.names().is_empty() {
         return Err(Error::NoItems { name });
     }
+    if options.needs_labels {
+        check_labelled(&name, source.as_ref())?;
+    }
     let schema = Arc::new(discover(&name, source.as_mut(), options)?);
     if let Some(mut file) = again {
         drop(source);
@@ -78,17 +84,18 @@ pub fn read_outputs(location: &Location, options: &ReadOptions) -> Result<Output
         source = source::open(Input::File(file), format, &name, chunk)?;
     }
     let mut builder = OutputsBuilder::new(Arc::clone(&schema), options.intake)?;
+    let labels = options.needs_labels;
     match options.layout {
         Layout::Wide => {
-            let needed = Wide::new(&name, source.as_ref(), &schema)?.needed();
+            let needed = Wide::new(&name, source.as_ref(), &schema, labels)?.needed();
             source.select(&needed);
-            let mut wide = Wide::new(&name, source.as_ref(), &schema)?;
+            let mut wide = Wide::new(&name, source.as_ref(), &schema, labels)?;
             while let Some(batch) = source.next_batch(chunk)? {
                 wide.admit(&batch, &mut builder)?;
             }
         }
         Layout::Long => {
-            let mut long = Long::new(&name, source.as_ref(), &schema)?;
+            let mut long = Long::new(&name, source.as_ref(), &schema, labels)?;
             while long.fill(source.as_mut(), &mut builder, chunk)? > 0 {}
         }
     }
@@ -165,10 +172,16 @@ impl TableReader {
         let input = Input::open(location)?;
         let total_bytes = input.len();
         let source = source::open(input, format, &name, chunk_items)?;
+        let labels = options.needs_labels;
+        if labels && !source.names().is_empty() {
+            check_labelled(&name, source.as_ref())?;
+        }
         let rows = match options.layout {
             _ if format == Format::JsonLines && source.names().is_empty() => Rows::Nothing,
-            Layout::Wide => Rows::Wide(Wide::new(&name, source.as_ref(), schema)?),
-            Layout::Long => Rows::Long(Box::new(Long::new(&name, source.as_ref(), schema)?)),
+            Layout::Wide => Rows::Wide(Wide::new(&name, source.as_ref(), schema, labels)?),
+            Layout::Long => {
+                Rows::Long(Box::new(Long::new(&name, source.as_ref(), schema, labels)?))
+            }
         };
         let builder = OutputsBuilder::new(Arc::clone(schema), options.intake)?;
         Ok(Self { source, rows, builder, chunk_items, total_bytes })

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Stdout, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempPath};
 
 use crate::error::{Error, Result};
 use crate::location::Location;
@@ -25,8 +25,11 @@ enum Kind {
     Standard(BufWriter<Stdout>),
     /// Devices and pipes, which cannot be replaced.
     Direct(BufWriter<File>),
+    /// The file and its path apart, so that errors of writing do not name the path, which means
+    /// nothing to the user.
     Whole {
-        writer: BufWriter<NamedTempFile>,
+        writer: BufWriter<File>,
+        temporary: TempPath,
         target: PathBuf,
     },
 }
@@ -60,16 +63,14 @@ impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.kind {
             Kind::Standard(writer) => writer.write(bytes),
-            Kind::Direct(writer) => writer.write(bytes),
-            Kind::Whole { writer, .. } => writer.write(bytes),
+            Kind::Direct(writer) | Kind::Whole { writer, .. } => writer.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.kind {
             Kind::Standard(writer) => writer.flush(),
-            Kind::Direct(writer) => writer.flush(),
-            Kind::Whole { writer, .. } => writer.flush(),
+            Kind::Direct(writer) | Kind::Whole { writer, .. } => writer.flush(),
         }
     }
 }
@@ -90,24 +91,25 @@ impl Kind {
             _ => {}
         }
         let target = behind_links(path)?;
+        check_folder(folder_of(&target))?;
         let file = temporary_beside(&target)?;
         if let Some(existing) = existing {
             // A target that may not be written is not to be replaced either.
             OpenOptions::new().write(true).open(&target)?;
             file.as_file().set_permissions(existing.permissions())?;
         }
-        Ok(Self::Whole { writer: BufWriter::with_capacity(BUFFER, file), target })
+        let (file, temporary) = file.into_parts();
+        Ok(Self::Whole { writer: BufWriter::with_capacity(BUFFER, file), temporary, target })
     }
 
     fn finish(self) -> io::Result<()> {
         match self {
             Self::Standard(mut writer) => writer.flush(),
             Self::Direct(mut writer) => writer.flush(),
-            Self::Whole { writer, target } => {
+            Self::Whole { writer, temporary, target } => {
                 let file = writer.into_inner().map_err(io::IntoInnerError::into_error)?;
-                file.as_file().sync_all()?;
-                file.persist(target).map_err(|error| error.error)?;
-                Ok(())
+                file.sync_all()?;
+                temporary.persist(target).map_err(|error| error.error)
             }
         }
     }
@@ -135,6 +137,19 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
+/// Says which folder is not there, before the temporary file fails for it.
+fn check_folder(folder: &Path) -> io::Result<()> {
+    match fs::metadata(folder) {
+        Ok(metadata) if metadata.is_dir() => Ok(()),
+        Ok(_) => Err(io::Error::other(format!("`{}` is no folder", folder.display()))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let problem = format!("there is no folder `{}`", folder.display());
+            Err(io::Error::new(io::ErrorKind::NotFound, problem))
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// A new file in the target's own folder, since a rename is atomic only within a file system.
 /// The system takes the umask off its permissions, as for any new file.
 fn temporary_beside(target: &Path) -> io::Result<NamedTempFile> {
@@ -148,11 +163,24 @@ fn temporary_beside(target: &Path) -> io::Result<NamedTempFile> {
     builder.tempfile_in(folder_of(target)).map_err(without_path)
 }
 
-/// The system's error without the temporary file's name, which means nothing to the user.
+/// The system's error without the temporary file's name.
 fn without_path(error: io::Error) -> io::Error {
-    let inner = error.get_ref().and_then(|wrapped| wrapped.source());
-    let code = inner.and_then(|inner| inner.downcast_ref::<io::Error>()?.raw_os_error());
-    code.or(error.raw_os_error()).map_or(error, io::Error::from_raw_os_error)
+    match error.raw_os_error() {
+        Some(_) => error,
+        None => error.kind().into(),
+    }
+}
+
+/// Finds out whether a file could be written, before much work is done for it.
+pub fn check_writable(location: &Location) -> Result<()> {
+    let Location::Path(path) = location else {
+        return Ok(());
+    };
+    match fs::metadata(path) {
+        // Opening a pipe would tell its reader that all has been written.
+        Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => Ok(()),
+        _ => Output::create(location).map(drop),
+    }
 }
 
 /// Writes a small file, such as a model or report, whole or not at all.

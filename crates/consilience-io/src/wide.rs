@@ -7,7 +7,7 @@ use consilience::{OutputsBuilder, Schema};
 
 use crate::arrow_cells;
 use crate::batch::{Batch, LABEL, column_names};
-use crate::error::{Error, Result, quoted};
+use crate::error::{Error, NEED_LABELS, Result, quoted};
 use crate::header::check_unique;
 use crate::source::Source;
 
@@ -18,6 +18,7 @@ pub(crate) struct Wide {
     /// The column of every value, classifier by classifier.
     columns: Vec<usize>,
     label: Option<usize>,
+    needs_labels: bool,
     classes: Names,
     numeric: Arc<[bool]>,
     /// The values of a batch, row by row.
@@ -26,11 +27,17 @@ pub(crate) struct Wide {
 
 impl Wide {
     /// Finds the columns of known classifiers and classes.
-    pub(crate) fn new(table: &str, source: &dyn Source, schema: &Arc<Schema>) -> Result<Self> {
+    pub(crate) fn new(
+        table: &str,
+        source: &dyn Source,
+        schema: &Arc<Schema>,
+        needs_labels: bool,
+    ) -> Result<Self> {
         check_unique(table, source.names())?;
         let needed: Vec<String> = column_names(schema).collect();
         check_distinct(table, &needed)?;
-        let columns = needed.iter().map(|name| find_column(table, source, name));
+        let hint = || wide_hint(schema);
+        let columns = needed.iter().map(|name| find_column(table, source, name, hint));
         let columns: Vec<usize> = columns.collect::<Result<_>>()?;
         for &column in &columns {
             check_type(table, source, column, Use::Number)?;
@@ -48,6 +55,7 @@ impl Wide {
             schema: Arc::clone(schema),
             columns,
             label,
+            needs_labels,
             classes: Names::new(schema.classes()),
             numeric: numeric.into(),
             raw: Vec::new(),
@@ -79,6 +87,9 @@ impl Wide {
                     texts.get(row).map(|text| self.label(batch, row, *column, text)).transpose()?
                 }
             };
+            if let (None, true, Some((column, _))) = (label, self.needs_labels, &labels) {
+                return Err(missing_label(&self.table, batch, row, *column));
+            }
             builder.push_indexed(raw, label).map_err(|cause| self.refuse(batch, row, cause))?;
         }
         bad.map_or(Ok(()), |(row, column)| Err(not_a_number(&self.table, batch, row, column)))
@@ -142,15 +153,38 @@ pub(crate) fn check_type(
 }
 
 /// The place of a column that must be there.
-pub(crate) fn find_column(table: &str, source: &dyn Source, name: &str) -> Result<usize> {
+pub(crate) fn find_column<H: Into<String>>(
+    table: &str,
+    source: &dyn Source,
+    name: &str,
+    hint: impl FnOnce() -> H,
+) -> Result<usize> {
     source.names().iter().position(|column| column == name).ok_or_else(|| {
         Error::header(
             table,
             format!("there is no column `{name}`; the columns are {}", quoted(source.names())),
-            "the table needs every column that the layout asks for; other columns are carried \
-             along",
+            hint(),
         )
     })
+}
+
+fn wide_hint(schema: &Schema) -> String {
+    format!(
+        "needed is a column `<classifier>_<class>` for every classifier ({}) and class ({}); for \
+         one row a probability use `--layout long`",
+        quoted(schema.classifiers()),
+        quoted(schema.classes())
+    )
+}
+
+/// Refuses a table without labels where they are needed.
+pub(crate) fn check_labelled(table: &str, source: &dyn Source) -> Result<()> {
+    find_column(table, source, LABEL, || NEED_LABELS).map(drop)
+}
+
+pub(crate) fn missing_label(table: &str, batch: &Batch, row: usize, column: usize) -> Error {
+    let place = batch.place(table, row, vec![batch.names[column].clone()]);
+    Error::MissingLabel { place: place.into() }
 }
 
 fn check_distinct(table: &str, needed: &[String]) -> Result<()> {
@@ -167,7 +201,7 @@ pub(crate) fn not_a_number(table: &str, batch: &Batch, row: usize, column: usize
     Error::Cell {
         place: batch.place(table, row, vec![batch.names[column].clone()]).into(),
         problem: format!("`{}` is not a number", batch.show(row, column)),
-        hint: Some("numbers have a decimal point; a missing output is an empty cell"),
+        hint: Some("numbers have a decimal point; a missing output is an empty cell or null"),
     }
 }
 

@@ -29,7 +29,8 @@ pub(crate) fn run(
     talk: &Talk,
 ) -> Result<(), Failure> {
     let folder = options.output.as_path();
-    fs::create_dir_all(folder).map_err(|reason| Failure::io("create", folder.display(), reason))?;
+    fs::create_dir_all(folder)
+        .map_err(|reason| Failure::io("create", &folder.display().to_string(), reason))?;
     let at = |name: &str| Location::from(folder.join(name));
     let (train, test) = split(PHOTOS);
     write_whole(&at("train.csv"), train.as_bytes())?;

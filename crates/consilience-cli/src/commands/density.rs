@@ -24,7 +24,8 @@ pub(crate) fn run(options: &DensityOptions, _: &CommonOptions, talk: &Talk) -> R
         table,
         talk.is_quiet(),
         |outputs, write| {
-            let (densities, errors) = ln_densities(fusion, outputs)?;
+            let (densities, errors) =
+                ln_densities(fusion, outputs).map_err(Failure::in_file(input.model.display()))?;
             let column = |class: usize| -> Vec<f64> {
                 densities.iter().skip(class).step_by(n_classes).copied().collect()
             };

@@ -8,7 +8,7 @@ use crate::args::{CommonOptions, EvaluateOptions, ReportFormat};
 use crate::data::read_all;
 use crate::error::Failure;
 use crate::output::{self, SCORE_HEADER, Talk, score_row, score_rows, weighting_sentence};
-use crate::progress::{Progress, Unit};
+use crate::progress::{Progress, Unit, stoppable};
 
 pub(crate) fn run(
     options: &EvaluateOptions,
@@ -16,7 +16,8 @@ pub(crate) fn run(
     talk: &Talk,
 ) -> Result<(), Failure> {
     let input = &options.model;
-    let loaded = input.load()?;
+    let mut loaded = input.load()?;
+    loaded.reading.needs_labels = true;
     let outputs = read_all(&input.data, loaded.model.schema(), &loaded.reading, talk.is_quiet())?;
     let settings = EvaluationSettings {
         weighting: if options.score_items { Weighting::Items } else { Weighting::ClassPrior },
@@ -24,8 +25,10 @@ pub(crate) fn run(
     };
     let progress = Progress::new(talk.is_quiet(), Unit::Steps);
     let fusion = loaded.fusion()?;
-    let evaluation = evaluate(&loaded.model, fusion, &outputs, &loaded.prior, &settings, &progress)
-        .map_err(Failure::in_file(&input.data))?;
+    let evaluation = stoppable(|| {
+        evaluate(&loaded.model, fusion, &outputs, &loaded.prior, &settings, &progress)
+    });
+    let evaluation = evaluation.map_err(Failure::in_data(&input.data))?;
     drop(progress);
     match common.format {
         ReportFormat::Json => {

@@ -1,42 +1,54 @@
 //! `consilience fit`: a model from labelled outputs.
 
+use std::path::Path;
+
 use consilience::fusion::independent::{AlphaPrior, IndependentConfig, Inference};
 use consilience::{DEFAULT_FLOOR, FitConfig, Model};
-use consilience_io::{Location, read_outputs, write_whole};
+use consilience_io::{Location, ReadOptions, check_writable, read_outputs, write_whole};
 use serde_json::json;
 
 use crate::args::{AlphaPriorName, CommonOptions, FitOptions, InferenceName, ReportFormat};
 use crate::data::{raised_sentence, read_all, read_model};
 use crate::error::Failure;
 use crate::output::{self, Talk};
-use crate::progress::{Progress, Unit};
+use crate::progress::{Progress, Unit, stoppable};
 
 pub(crate) fn run(
     options: &FitOptions,
     common: &CommonOptions,
     talk: &Talk,
 ) -> Result<(), Failure> {
-    let progress = Progress::new(talk.is_quiet(), Unit::Steps);
-    let model = match &options.update {
-        None => {
-            let outputs =
-                read_outputs(&options.data, &options.reading.read_options(DEFAULT_FLOOR))?;
-            options.config(common.seed).fit(&outputs, &progress)
-        }
-        Some(path) => {
-            let old = read_model(path)?;
-            let reading = options.reading.read_options_for(&old)?;
-            let outputs = read_all(&options.data, old.schema(), &reading, talk.is_quiet())?;
-            old.update(&outputs, &progress)
-        }
-    };
-    let model = model.map_err(Failure::in_file(&options.data))?;
-    drop(progress);
+    check_writable(&options.output)?;
+    let model = stoppable(|| match &options.update {
+        None => options.fit(common.seed, talk),
+        Some(path) => options.update(path, talk),
+    })?;
     write_whole(&options.output, model.to_json().as_bytes())?;
     report(&model, &options.output, common.format, talk)
 }
 
 impl FitOptions {
+    fn fit(&self, seed: u64, talk: &Talk) -> Result<Model, Failure> {
+        let reading =
+            ReadOptions { needs_labels: true, ..self.reading.read_options(DEFAULT_FLOOR) };
+        let outputs = read_outputs(&self.data, &reading)?;
+        let progress = Progress::new(talk.is_quiet(), Unit::Steps);
+        self.config(seed).fit(&outputs, &progress).map_err(Failure::in_data(&self.data))
+    }
+
+    fn update(&self, path: &Path, talk: &Talk) -> Result<Model, Failure> {
+        let old = read_model(path)?;
+        let reading = ReadOptions { needs_labels: true, ..self.reading.read_options_for(&old)? };
+        let outputs = read_all(&self.data, old.schema(), &reading, talk.is_quiet())?;
+        let progress = Progress::new(talk.is_quiet(), Unit::Steps);
+        old.update(&outputs, &progress).map_err(|error| match error {
+            consilience::Error::InvalidModel(_) | consilience::Error::Unsupported { .. } => {
+                Failure::in_file(path.display())(error)
+            }
+            error => Failure::in_data(&self.data)(error),
+        })
+    }
+
     fn config(&self, seed: u64) -> FitConfig {
         FitConfig {
             method: self.method.clone(),
@@ -71,12 +83,12 @@ fn report(
 ) -> Result<(), Failure> {
     let training = model.training().expect("a fitted model has training facts");
     for warning in &training.warnings {
-        talk.warning(warning);
+        Talk::warning(warning);
     }
     let target_name = target.output_name();
     match (target, format) {
         (Location::Standard, _) => {
-            talk.note(summary(model, &target_name));
+            talk.note(summary(model, &target_name).trim_end());
             Ok(())
         }
         (Location::Path(_), ReportFormat::Table) => output::print(&summary(model, &target_name)),

@@ -20,16 +20,17 @@ pub(crate) fn run(
     talk: &Talk,
 ) -> Result<(), Failure> {
     let truth = options.truth()?;
+    let n_classes = truth.schema().n_classes();
+    let total = options.items_per_class.checked_mul(n_classes).ok_or_else(|| {
+        Failure::message(format!("{} items of each class are too many", options.items_per_class))
+    })?;
+    let mut writer = TableWriter::create(&options.table.output, options.table.output_format)?;
     if let Some(location) = &options.truth {
-        let n_classes = truth.schema().n_classes();
         let method = Method::Correlated(CorrelatedParameters::new(&truth));
         let model = Model::new(method, ClassPrior::uniform(n_classes))?;
         write_whole(location, model.to_json().as_bytes())?;
     }
-    let mut writer = TableWriter::create(&options.table.output, options.table.output_format)?;
     let mut simulator = truth.simulator(common.seed)?;
-    let n_classes = truth.schema().n_classes();
-    let total = options.items_per_class * n_classes;
     let progress = Progress::new(talk.is_quiet(), Unit::Steps);
     progress.begin("simulating", total as u64);
     let mut nothing_written = true;

@@ -1,13 +1,15 @@
 //! The pipeline of commands that add columns to a table of any length.
 
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::Duration;
 
 use consilience::{Outputs, Watch};
 use consilience_io::{Added, AddedValues, Chunk, Location, ReadOptions, TableReader, TableWriter};
 
 use crate::args::TableOutput;
 use crate::error::Failure;
-use crate::progress::{Progress, Unit};
+use crate::progress::{Progress, Unit, stoppable};
 
 /// What went through.
 #[derive(Debug, Default)]
@@ -22,6 +24,9 @@ pub(super) type Write<'a> = &'a mut dyn FnMut(&[Added<'_>]) -> Result<(), Failur
 /// Chunks read ahead of the one in work.
 const READ_AHEAD: usize = 2;
 
+/// How often an interruption is looked for while the input keeps us waiting.
+const PATIENCE: Duration = Duration::from_millis(100);
+
 /// Reads `data` chunk by chunk, lets `compute` add columns to each, and writes the result, whole
 /// or not at all. Reading runs beside computing and writing; memory holds a few chunks.
 pub(super) fn add_columns(
@@ -32,31 +37,20 @@ pub(super) fn add_columns(
     quiet: bool,
     mut compute: impl FnMut(&Outputs, Write<'_>) -> Result<(), Failure>,
 ) -> Result<Streamed, Failure> {
-    let mut reader = TableReader::open(data, schema, options)?;
+    let reader = stoppable(|| TableReader::open(data, schema, options))?;
     let mut writer = TableWriter::create(&table.output, table.output_format)?;
     let progress = Progress::new(quiet, Unit::Bytes);
     progress.begin("fusing", reader.total_bytes().unwrap_or(0));
     let empty = reader.empty_batch()?;
     let mut streamed = Streamed::default();
-    std::thread::scope(|scope| {
-        let (sender, receiver) = sync_channel::<(Chunk, u64)>(READ_AHEAD);
-        let reading = scope.spawn(move || -> Result<(), Failure> {
-            while let Some(chunk) = reader.next_chunk()? {
-                if sender.send((chunk, reader.bytes_read())).is_err() {
-                    break; // the other side has failed and tells why
-                }
-            }
-            Ok(())
-        });
-        for (chunk, bytes) in receiver {
-            progress.check()?;
-            compute(&chunk.outputs, &mut |added| Ok(writer.write(&chunk.carried, added)?))?;
-            streamed.n_items += chunk.outputs.n_items() as u64;
-            streamed.n_raised += chunk.outputs.n_raised() as u64;
-            progress.set(bytes);
-        }
-        reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })?;
+    let (chunks, reading) = read_ahead(reader);
+    while let Some((chunk, bytes)) = next(&chunks, &progress)? {
+        compute(&chunk.outputs, &mut |added| Ok(writer.write(&chunk.carried, added)?))?;
+        streamed.n_items += chunk.outputs.n_items() as u64;
+        streamed.n_raised += chunk.outputs.n_raised() as u64;
+        progress.set(bytes);
+    }
+    reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     if streamed.n_items == 0 {
         let nothing =
             consilience::OutputsBuilder::new(std::sync::Arc::clone(schema), options.intake)?;
@@ -65,6 +59,38 @@ pub(super) fn add_columns(
     progress.check()?;
     writer.finish()?;
     Ok(streamed)
+}
+
+/// A chunk and how many bytes of the input were read with it.
+type Read = (Chunk, u64);
+
+/// Reads in a thread of its own. If the work ends early, the thread is left alone: it may be
+/// waiting for an input that never comes.
+fn read_ahead(
+    mut reader: TableReader,
+) -> (Receiver<Read>, thread::JoinHandle<Result<(), Failure>>) {
+    let (sender, receiver) = sync_channel(READ_AHEAD);
+    let reading = thread::spawn(move || {
+        while let Some(chunk) = reader.next_chunk()? {
+            if sender.send((chunk, reader.bytes_read())).is_err() {
+                break; // the other side has failed and tells why
+            }
+        }
+        Ok(())
+    });
+    (receiver, reading)
+}
+
+/// The next chunk, `None` when the reader has ended; an error if the user wants to stop.
+fn next(chunks: &Receiver<Read>, progress: &Progress) -> Result<Option<Read>, Failure> {
+    loop {
+        progress.check()?;
+        match chunks.recv_timeout(PATIENCE) {
+            Ok(read) => return Ok(Some(read)),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(None),
+        }
+    }
 }
 
 /// A column of numbers.

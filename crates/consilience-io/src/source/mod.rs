@@ -5,6 +5,7 @@ mod ipc;
 mod json_lines;
 mod parquet_file;
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::panic::{self, AssertUnwindSafe};
@@ -126,11 +127,24 @@ fn names_of(schema: &arrow_schema::Schema) -> Arc<[String]> {
 /// Runs a step of Arrow's or Parquet's reader, which panics on some damaged files (lengths that
 /// reach beyond a buffer): to the user that is a damaged file like any other.
 fn guard<T>(name: &str, step: impl FnOnce() -> T) -> Result<T> {
-    panic::catch_unwind(AssertUnwindSafe(step)).map_err(|_| Error::Malformed {
+    GUARDED.set(true);
+    let done = panic::catch_unwind(AssertUnwindSafe(step));
+    GUARDED.set(false);
+    done.map_err(|_| Error::Malformed {
         name: name.to_owned(),
         problem: "the file is damaged".into(),
         hint: Some(DAMAGED),
     })
+}
+
+thread_local! {
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether a panic of this thread would be caught and become an error of a damaged file: a
+/// program's panic hook then has nothing to say.
+pub fn is_guarded() -> bool {
+    GUARDED.get()
 }
 
 const DAMAGED: &str = "the file may be cut off, damaged or of another format";

@@ -113,17 +113,17 @@ fn bad_rows_are_refused_with_their_place() {
         (
             "1,a,x,0.5,\n1,a,y,-0.50,",
             "row 2 (line 3), column `probability`: item `1`, classifier `a`: negative probability \
-             -0.5 (found `-0.50`)",
+             -0.5 (value `-0.50`)",
         ),
         (
             "1,a,x,0.5,\n1,a,y,0.25,",
             "row 1 (line 2), column `probability`: item `1`, classifier `a`: the probabilities \
-             add up to 0.75, not 1 (found `0.5` and `0.25`)",
+             add up to 0.75, not 1 (values `0.5` and `0.25`)",
         ),
         (
             "1,a,x,0.5,\n1,a,y,,",
             "row 2 (line 3), column `probability`: item `1`, classifier `a`: some classes are \
-             empty and others are not (found ``)",
+             empty and others are not (the cell is empty)",
         ),
     ] {
         let message = known_refusal("t.csv", table(rows), &long_options());

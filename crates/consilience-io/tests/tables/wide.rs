@@ -3,7 +3,7 @@
 use consilience::{Intake, ValueKind};
 use consilience_io::{Layout, ReadOptions, read_outputs};
 
-use crate::{Files, copy, known_refusal, options, refusal};
+use crate::{Files, copy, known_refusal, long_options, options, refusal};
 
 const GOOD: &str = "\
 id,label,a_x,a_y,b_x,b_y
@@ -197,4 +197,20 @@ fn a_file_that_is_not_there_is_named() {
     )
     .unwrap_err();
     assert!(error.to_string().ends_with("is a directory"), "{error}");
+}
+
+#[test]
+fn needed_labels_are_missed_with_their_place() {
+    let needs_labels = ReadOptions { needs_labels: true, ..options() };
+    let (message, hint) = refusal("label,a_x,a_y\nx,0.5,0.5\n,0.5,0.5\ny,0.5,0.5\n", &needs_labels);
+    assert_eq!(message, "t.csv, row 2 (line 3), column `label`: the label is empty");
+    assert_eq!(hint, "fitting and scoring need the true class of every item");
+    let (message, _) = refusal("a_x,a_y\n0.5,0.5\n", &needs_labels);
+    assert_eq!(message, "t.csv: there is no column `label`; the columns are `a_x` and `a_y`");
+    let message = known_refusal("t.csv", "a_x,a_y,b_x,b_y\n", &needs_labels);
+    assert!(message.starts_with("t.csv: there is no column `label`"), "{message}");
+    let long = ReadOptions { needs_labels: true, ..long_options() };
+    let table = "item,classifier,class,probability,label\n1,a,x,0.5,\n1,a,y,0.5,\n";
+    let (message, _) = refusal(table, &long);
+    assert_eq!(message, "t.csv, row 1 (line 2), column `label`: the label is empty");
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 
 use consilience_io::{
-    Added, AddedValues, Location, TableWriter, batch_of, read_outputs, write_whole,
+    Added, AddedValues, Location, TableWriter, batch_of, check_writable, read_outputs, write_whole,
 };
 
 use crate::{Files, copy, options};
@@ -97,11 +97,24 @@ fn a_folder_that_is_not_there_or_is_no_folder_is_named() {
     let files = Files::new();
     files.with("file", "");
     let error = TableWriter::create(&files.at("gone/o.csv"), None).unwrap_err();
-    assert!(files.message(&error).starts_with("cannot write gone/o.csv: No such file"), "{error}");
+    let gone = files.path("gone").display().to_string();
+    let expected = format!("cannot write gone/o.csv: there is no folder `{gone}`");
+    assert_eq!(error.to_string().replacen(&gone, "gone", 1), expected);
     let error = TableWriter::create(&files.at("file/o.csv"), None).unwrap_err();
     assert!(files.message(&error).starts_with("cannot write file/o.csv: Not a dir"), "{error}");
     let error = write_whole(&files.0.path().into(), b"").unwrap_err();
     assert!(error.to_string().ends_with("is a directory"), "{error}");
+}
+
+#[test]
+fn whether_a_file_can_be_written_is_found_out_without_a_trace() {
+    let files = Files::new();
+    check_writable(&files.at("new.csv")).unwrap();
+    check_writable(&files.with("old.csv", "old")).unwrap();
+    assert!(check_writable(&files.at("gone/o.csv")).is_err());
+    assert!(check_writable(&files.0.path().into()).is_err());
+    assert_eq!(files.names(), ["old.csv"]);
+    assert_eq!(files.text("old.csv"), "old");
 }
 
 #[test]
@@ -110,7 +123,10 @@ fn an_added_column_may_not_be_there_already() {
     let once = files.at("once.csv");
     copy(&files.with("t.csv", TABLE), &once, &options()).unwrap();
     let error = copy(&once, &files.at("twice.csv"), &options()).unwrap_err();
-    assert_eq!(files.message(&error), "twice.csv: the table already has a column `half`");
+    assert_eq!(
+        files.message(&error),
+        "cannot write twice.csv: the input already has a column `half`"
+    );
     assert!(error.hint().unwrap().ends_with("the file may have been fused already"));
     assert_eq!(files.names(), ["once.csv", "t.csv"]);
 }

@@ -1,0 +1,184 @@
+//! Settings out of their range, and requests that a method cannot meet.
+
+use super::Bench;
+
+/// Three classes and two classifiers, with a fitted model and a fitted pool.
+fn simulated() -> Bench {
+    let bench = Bench::new();
+    bench.good("simulate --preset sim1 --items-per-class 20 -o data.csv");
+    bench.good("fit data.csv --inference map -o model.json");
+    bench.good("fit data.csv --method log-pool -o pool.json");
+    bench
+}
+
+#[test]
+fn numbers_out_of_range() {
+    let bench = simulated();
+    for (words, message) in [
+        ("fit data.csv --prior-items 0", "`prior items` must be finite and > 0, got 0"),
+        ("fit data.csv --prior-items -1", "`prior items` must be finite and > 0, got -1"),
+        ("fit data.csv --prior-items nan", "`prior items` must be finite and > 0, got NaN"),
+        (
+            "fit data.csv --floor 0.5",
+            "`floor` must be at least 0 and below 1 / number of classes, got 0.5",
+        ),
+        (
+            "fuse model.json data.csv --floor -0.1",
+            "`floor` must be at least 0 and below 1 / number of classes, got -0.1",
+        ),
+        ("fit data.csv --chains 0", "`chains` must be at least 1, got 0"),
+        ("fit data.csv --draws 3", "`draws` must be at least 4, got 3"),
+        (
+            "fit data.csv --keep-draws 100 --chains 1 --draws 10",
+            "`kept draws` must be at most chains × draws, got 100",
+        ),
+        (
+            "fit data.csv --keep-draws 5 --inference map",
+            "`kept draws` must be 0 with `map`, which draws none, got 5",
+        ),
+        ("simulate --preset sim1 --correlation 2", "`correlation` must be between 0 and 1, got 2"),
+        (
+            "simulate --preset sim1 --correlation -0.5",
+            "`correlation` must be between 0 and 1, got -0.5",
+        ),
+        (
+            "simulate --preset sim1 --items-per-class 18446744073709551615",
+            "18446744073709551615 items of each class are too many",
+        ),
+    ] {
+        bench.refused(words, message, "");
+    }
+}
+
+#[test]
+fn class_priors() {
+    let bench = simulated();
+    let short = "class prior and classes do not match: expected 3 numbers (1, 2, 3), found 2";
+    bench.refused("fit data.csv --class-prior 1,2", &format!("data.csv: {short}"), "");
+    let zero = "`class_prior[2]` must be finite and > 0, got 0";
+    bench.refused("fit data.csv --class-prior 1,2,0", zero, "");
+    for command in ["fuse", "density", "evaluate"] {
+        bench.refused(&format!("{command} model.json data.csv --class-prior 1,2"), short, "");
+        bench.refused(&format!("{command} model.json data.csv --class-prior 1,2,0"), zero, "");
+    }
+    let by_hand = Bench::stocked();
+    for command in ["fuse", "density", "evaluate"] {
+        by_hand.refused(
+            &format!("{command} model.json table.csv --class-prior empirical"),
+            "`class prior` must be uniform or given (the model does not say how often each class \
+             occurred), got empirical",
+            "",
+        );
+    }
+}
+
+#[test]
+fn weights_and_classifiers() {
+    let bench = simulated();
+    for (options, message) in [
+        (
+            "--method log-pool --weights 1,2,3",
+            "data.csv: weights and classifiers do not match: expected 2, found 3",
+        ),
+        (
+            "--method linear-pool --weights -1,2",
+            "`weights[0]` must be >= 0 in a linear pool, got -1",
+        ),
+        (
+            "--method linear-pool --weights free",
+            "`weights` must be equal, simplex or given for a linear pool (free ones could leave \
+             the simplex), got free",
+        ),
+        (
+            "--method meta:nobody",
+            "data.csv: classifiers do not match: expected `nobody`, found `c1` and `c2`",
+        ),
+    ] {
+        bench.refused(&format!("fit data.csv {options}"), message, "");
+    }
+}
+
+#[test]
+fn what_a_method_cannot_do() {
+    let bench = simulated();
+    for (words, message) in [
+        (
+            "fuse model.json data.csv --predictive",
+            "model.json: not a usable model: it has no posterior draws; fit it with `--keep-draws`",
+        ),
+        (
+            "fuse pool.json data.csv --predictive",
+            "pool.json: method `log-pool` has no posterior predictive",
+        ),
+        (
+            "density pool.json data.csv",
+            "pool.json: method `log-pool` has no density: a pool does not model the classifiers",
+        ),
+        (
+            "simulate --model pool.json",
+            "pool.json: method `log-pool` cannot be simulated: a pool does not model the \
+             classifiers",
+        ),
+        (
+            "fit data.csv --update pool.json",
+            "pool.json: method `log-pool` cannot be updated: fitted weights need all items, so \
+             fit again on old and new together",
+        ),
+    ] {
+        bench.refused(words, message, "");
+    }
+    let by_hand = Bench::stocked();
+    by_hand.refused(
+        "fit table.csv --update model.json",
+        "model.json: not a usable model: it does not say how it was fitted, so it cannot be \
+         updated",
+        "",
+    );
+}
+
+#[test]
+fn classes_other_than_the_model_s() {
+    let bench = simulated();
+    for classes in ["1,2", "3,2,1"] {
+        for words in ["fuse model.json data.csv", "fit data.csv --update model.json"] {
+            bench.refused(
+                &format!("{words} --classes {classes}"),
+                &format!("`--classes {classes}` differs from the model's classes 1,2,3"),
+                "leave `--classes` out: a model knows its classes",
+            );
+        }
+    }
+}
+
+#[test]
+fn wrong_usage_ends_with_2_and_says_what_is_known() {
+    let bench = simulated();
+    for (words, message) in [
+        ("", "Usage: consilience"),
+        ("fly", "unrecognized subcommand 'fly'"),
+        ("fit", "<DATA>"),
+        ("fit data.csv --method what", "opinion-pool, linear-pool, log-pool, independent"),
+        ("fit data.csv --class-prior some", "uniform, empirical or p1,p2,..."),
+        ("fit data.csv --weights 1,x", "equal, simplex, free or w1,w2,..."),
+        ("fit data.csv --layout tall", "wide and long"),
+        ("fit data.csv --input-format xlsx", "csv, parquet, arrow and jsonl"),
+        ("fit data.csv --values percent", "probabilities, log-probabilities, logits, odds"),
+        ("fit data.csv --update model.json --method log-pool", "cannot be used with"),
+        ("fit data.csv --threads 0", "must be at least 1"),
+        ("fit data.csv --draws -1", "-1"),
+        ("simulate", "<--preset <NAME>|--model <MODEL>>"),
+        ("simulate --preset sim9", "sim1, sim2 or sim3"),
+        ("simulate --model model.json --correlation 0.1", "cannot be used with"),
+        ("simulate --preset sim1 --model model.json", "cannot be used with"),
+    ] {
+        let run = bench.run(words);
+        assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "`{words}`: {}", run.err);
+        assert!(run.err.contains(message), "`{words}`: {}", run.err);
+    }
+}
+
+#[test]
+fn a_manual_page_of_no_command() {
+    let bench = Bench::new();
+    bench.refused("man fly", "there is no command `fly`; see `consilience --help`", "");
+}
