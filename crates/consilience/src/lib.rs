@@ -1,6 +1,7 @@
 //! Combines the probability outputs of several classifiers into one calibrated probability.
 #![doc = "skeleton"]
 
+pub mod distributions;
 mod error;
 pub mod math;
 mod outputs;

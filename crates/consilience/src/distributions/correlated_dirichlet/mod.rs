@@ -1,0 +1,3 @@
+//! The correlated Dirichlet distribution.
+
+pub mod pair;

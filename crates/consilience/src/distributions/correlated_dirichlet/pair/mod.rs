@@ -1,0 +1,220 @@
+//! The density of two classifiers' outputs under the correlated Dirichlet distribution.
+
+mod inner;
+mod kernel;
+mod kinks;
+mod line;
+mod outer;
+mod pieces;
+mod rules;
+mod shapes;
+mod surrogate;
+
+use pulp::Arch;
+
+use crate::math::laguerre::Laguerre;
+use crate::math::special::{ln_gamma, ln_multivariate_beta};
+use crate::{Error, Result};
+use inner::Inner;
+use line::{Lines, Position, Spread};
+use outer::{LogSum, Walk};
+use pieces::{End, Piece};
+use rules::Rules;
+use shapes::Component;
+use surrogate::Share;
+
+/// The density of one class, ready to be evaluated for many items.
+#[derive(Debug, Clone)]
+pub struct PairDensity {
+    components: Vec<Component>,
+    alpha: [Vec<f64>; 2],
+    ln_beta: [f64; 2],
+    power: f64,
+    rules: Rules,
+    laguerre: Vec<Laguerre>,
+    arch: Arch,
+}
+
+/// A log density with its estimated error.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// ln f(x¹, x²); +∞ where the density has a pole, −∞ outside its support.
+    pub ln_density: f64,
+    /// Estimated absolute error of `ln_density`.
+    pub error: f64,
+    /// Lines evaluated.
+    pub count: usize,
+}
+
+/// Buffers that one thread uses again for every density.
+#[derive(Debug, Clone, Default)]
+pub struct Scratch {
+    inner: Vec<Inner>,
+    shares: Vec<Share>,
+    kinks: Vec<f64>,
+    breaks: Vec<f64>,
+}
+
+/// Below this precision of ln s the scale is integrated by Gauss-Laguerre rules.
+const EQUIDISTANT_FROM: f64 = 10.0;
+
+impl PairDensity {
+    /// Checks and prepares α¹, α² and δ of one class.
+    pub fn new(alpha1: &[f64], alpha2: &[f64], delta: &[f64]) -> Result<Self> {
+        let components = shapes::components(alpha1, alpha2, delta)?;
+        let power = components.iter().map(|c| c.shared + c.private[0] + c.private[1]).sum();
+        let mut density = Self {
+            components,
+            alpha: [alpha1.to_vec(), alpha2.to_vec()],
+            ln_beta: [ln_multivariate_beta(alpha1), ln_multivariate_beta(alpha2)],
+            power,
+            rules: Rules::new(1e-6),
+            laguerre: Vec::new(),
+            arch: Arch::new(),
+        };
+        density.prepare_laguerre();
+        Ok(density)
+    }
+
+    /// Sets the wanted relative error of the density, 1e-6 unless told.
+    pub fn with_tolerance(mut self, tolerance: f64) -> Result<Self> {
+        if !(tolerance > 0.0 && tolerance < 0.1) {
+            return Err(Error::parameter("tolerance", "between 0 and 0.1", tolerance));
+        }
+        self.rules = Rules::new(tolerance.max(1e-12));
+        self.prepare_laguerre();
+        Ok(self)
+    }
+
+    fn prepare_laguerre(&mut self) {
+        self.laguerre.clear();
+        if self.power > 4.0 * EQUIDISTANT_FROM {
+            return;
+        }
+        let longest = (0.01 * self.rules.tolerance).ln() / (2.0 * (1f64 / 3.0).ln()) + 3.0;
+        let longest = longest + 0.25 * self.power;
+        for part in [0.5, 0.7, 0.85, 1.0] {
+            self.laguerre.push(Laguerre::new((longest * part).ceil() as usize, self.power));
+        }
+    }
+
+    /// The log density at (x¹, x²).
+    pub fn ln_density(&self, x1: &[f64], x2: &[f64], scratch: &mut Scratch) -> Estimate {
+        if self.components.iter().all(Component::is_independent) {
+            return self.independent(x1, x2);
+        }
+        self.one_pass(x1, x2, scratch)
+    }
+
+    /// δ = 0: the product of two Dirichlet densities.
+    fn independent(&self, x1: &[f64], x2: &[f64]) -> Estimate {
+        let one = |x: &[f64], k: usize| -> f64 {
+            x.iter().zip(&self.alpha[k]).map(|(x, a)| (a - 1.0) * x.ln()).sum::<f64>()
+                - self.ln_beta[k]
+        };
+        let ln_density = one(x1, 0) + one(x2, 1);
+        Estimate { ln_density, error: 1e-14 * (1.0 + ln_density.abs()), count: 0 }
+    }
+
+    fn one_pass(&self, x1: &[f64], x2: &[f64], scratch: &mut Scratch) -> Estimate {
+        let rules = self.rules;
+        let Scratch { inner, shares, kinks, breaks } = scratch;
+        kinks.clear();
+        kinks.extend(x1.iter().zip(x2).map(|(a, b)| {
+            let relative = (b - a) / a;
+            if relative.abs() < 0.5 { relative.ln_1p() } else { (b / a).ln() }
+        }));
+        if let Some(value) = self.singular(kinks) {
+            return value;
+        }
+        let mode = surrogate::find(&self.components, x1, x2, shares);
+        inner.resize(self.components.len(), Inner::default());
+        for (inner, share) in inner.iter_mut().zip(shares.iter()) {
+            inner.reset(*share, &rules, 1.0);
+        }
+        let skip = self.components.iter().position(Component::is_rigid);
+        let gauss = mode.precision_s < EQUIDISTANT_FROM && !self.laguerre.is_empty();
+        let lines = Lines {
+            arch: self.arch,
+            rules,
+            components: &self.components,
+            x1,
+            x2,
+            kinks,
+            power: self.power,
+            mode,
+            skip,
+            laguerre: if gauss { &self.laguerre } else { &[] },
+            spread: Spread::new(mode.precision_s, &rules, 1.0),
+        };
+        let normal = rules.step_y * mode.sd_y / (1.0 + 0.6 * mode.sd_y * mode.sd_y).sqrt();
+        if let Some(rigid) = skip {
+            let mut guess = mode.ln_s;
+            let mut value = 0.0;
+            for _ in 0..6 {
+                let line =
+                    lines.evaluate(inner, Position { anchor: kinks[rigid], offset: 0.0 }, guess);
+                value = line.ln_value;
+                guess = line.ln_s;
+            }
+            return Estimate { ln_density: value, error: rules.tolerance, count: 1 };
+        }
+        let plan = kinks::plan(&self.components, x2, kinks, &mode, &rules, normal, breaks);
+        let mut walk = Walk {
+            lines: &lines,
+            inner,
+            step: if breaks.is_empty() { 1.0 } else { 0.85 * rules.step_y },
+            sum: LogSum::new(),
+            coarse_s: 0.0,
+            count: 0,
+        };
+        if breaks.is_empty() {
+            walk.piece(&Piece {
+                lower: End::Infinite,
+                upper: End::Infinite,
+                scale: normal * plan.factor,
+                centre: mode.y,
+            });
+        } else {
+            let mut pieces = Vec::new();
+            let ends: Vec<End> = std::iter::once(End::Infinite)
+                .chain(breaks.iter().map(|&y| End::Break(y)))
+                .chain([End::Infinite])
+                .collect();
+            for pair in ends.windows(2) {
+                pieces.push(Piece {
+                    lower: pair[0],
+                    upper: pair[1],
+                    scale: mode.sd_y,
+                    centre: mode.y,
+                });
+            }
+            pieces.sort_by_key(|piece| !piece.contains(mode.y));
+            for piece in &pieces {
+                walk.piece(piece);
+            }
+        }
+        let ln_density = walk.sum.ln() + walk.step.ln();
+        let error = walk.sum.coarse().powi(2) + walk.coarse_s.powi(2) + plan.error;
+        Estimate { ln_density, error, count: walk.count }
+    }
+
+    /// Poles, and outputs outside the support.
+    fn singular(&self, kinks: &[f64]) -> Option<Estimate> {
+        for (l, &y) in kinks.iter().enumerate() {
+            let strength: f64 = kinks
+                .iter()
+                .zip(&self.components)
+                .filter(|(other, c)| **other == y && !c.is_independent())
+                .map(|(_, c)| c.kink_power().min(0.0))
+                .sum();
+            let rigid = self.components[l].is_rigid();
+            let limit = if rigid { -2.0 } else { -1.0 };
+            if !self.components[l].is_independent() && strength <= limit && (!rigid || strength < -1.0) {
+                let _ = ln_gamma;
+                return Some(Estimate { ln_density: f64::INFINITY, error: 0.0, count: 0 });
+            }
+        }
+        None
+    }
+}

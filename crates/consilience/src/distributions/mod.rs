@@ -1,0 +1,3 @@
+//! Probability distributions, one per module.
+
+pub mod correlated_dirichlet;
