@@ -12,6 +12,7 @@
 
 use pulp::Arch;
 
+use super::aliasing::{Classes, Decay};
 use super::kernel::{Exponents, FillNodes, GROUP, OneSum, Terms, run};
 use super::rules::Rules;
 use super::shapes::{Component, left_out, ln_gamma_safe};
@@ -346,6 +347,36 @@ impl Inner {
         )
     }
 }
+
+impl Inner {
+    /// How the lattice sum converges at the central s of the current line.
+    pub(crate) fn decay(&self) -> Decay {
+        let ordinary = left_out(self.side.shared) * left_out(self.side.near);
+        let (mut classes, mut total) = (Classes::default(), 0.0);
+        if self.side.near == 0.0 {
+            return Decay { level: 100.0, gain: 2.0 };
+        }
+        for i in self.window.clone() {
+            let term = (self.exponents[i] - self.largest).exp();
+            total += self.weights[i] * term;
+            let outward = match (self.closed[0].node, self.closed[1].node) {
+                (Some(node), _) if i <= node => node - i,
+                (_, Some(node)) if i >= node => i - node,
+                _ => usize::MAX,
+            };
+            let fade = if outward == usize::MAX {
+                1.0
+            } else {
+                FADE.get(outward).copied().unwrap_or(0.0)
+            };
+            classes.add(i as i64, fade * ordinary * term);
+        }
+        classes.decay(total)
+    }
+}
+
+/// Weights that let an alternating sum fade out over a closed end (Euler's transformation).
+const FADE: [f64; CLOSING] = [15.0 / 16.0, 11.0 / 16.0, 5.0 / 16.0, 1.0 / 16.0];
 
 /// Picks the side of the kink: shapes, minimum and distance for offset τ = y − yₗ.
 pub(crate) fn side(component: &Component, tau: f64, scaled_x1: f64, x2: f64) -> Side {

@@ -40,6 +40,8 @@ pub(crate) struct Lines<'a> {
 pub(crate) struct Spread {
     pub(crate) lowest: f64,
     pub(crate) step: f64,
+    /// ln error at this step over ln error at twice the step.
+    pub(crate) gain: f64,
 }
 
 impl Spread {
@@ -55,7 +57,8 @@ impl Spread {
             t -= value / (1.0 / t - 1.0);
             t = t.clamp(1e-6, 0.999);
         }
-        Self { lowest: t, step }
+        let u2 = (std::f64::consts::TAU / (shape * step)).powi(2);
+        Self { lowest: t, step, gain: u2.ln_1p() / (0.25 * u2).ln_1p() }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The density of two classifiers' outputs under the correlated Dirichlet distribution.
 
+mod aliasing;
 mod inner;
 mod kernel;
 mod kinks;
@@ -17,7 +18,7 @@ use crate::math::special::{ln_gamma, ln_multivariate_beta};
 use crate::{Error, Result};
 use inner::Inner;
 use line::{Lines, Position, Spread};
-use outer::{LogSum, Walk};
+use outer::{Convergence, LogSum, Walk};
 use pieces::{End, Piece};
 use rules::Rules;
 use shapes::Component;
@@ -53,10 +54,23 @@ pub struct Scratch {
     shares: Vec<Share>,
     kinks: Vec<f64>,
     breaks: Vec<f64>,
+    convergence: Vec<Convergence>,
 }
 
 /// Below this precision of ln s the scale is integrated by Gauss-Laguerre rules.
 const EQUIDISTANT_FROM: f64 = 10.0;
+
+/// Factors on the normal steps of the three directions.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Steps {
+    y: f64,
+    s: f64,
+    inner: f64,
+}
+
+/// Passes with ever finer steps, and the error, in tolerances, that ends them.
+const MAX_PASSES: usize = 5;
+const ACCEPT: f64 = 2.0;
 
 impl PairDensity {
     /// Checks and prepares α¹, α² and δ of one class.
@@ -103,7 +117,19 @@ impl PairDensity {
         if self.components.iter().all(Component::is_independent) {
             return self.independent(x1, x2);
         }
-        self.one_pass(x1, x2, scratch)
+        let mut steps = Steps { y: 1.0, s: 1.0, inner: 1.0 };
+        let mut estimate = Estimate { ln_density: f64::NAN, error: f64::INFINITY, count: 0 };
+        for _ in 0..MAX_PASSES {
+            let count = estimate.count;
+            let wanted;
+            (estimate, wanted) = self.one_pass(x1, x2, scratch, steps);
+            estimate.count += count;
+            if estimate.error <= ACCEPT * self.rules.tolerance || wanted == steps {
+                break;
+            }
+            steps = wanted;
+        }
+        estimate
     }
 
     /// δ = 0: the product of two Dirichlet densities.
@@ -116,21 +142,28 @@ impl PairDensity {
         Estimate { ln_density, error: 1e-14 * (1.0 + ln_density.abs()), count: 0 }
     }
 
-    fn one_pass(&self, x1: &[f64], x2: &[f64], scratch: &mut Scratch) -> Estimate {
+    fn one_pass(
+        &self,
+        x1: &[f64],
+        x2: &[f64],
+        scratch: &mut Scratch,
+        steps: Steps,
+    ) -> (Estimate, Steps) {
         let rules = self.rules;
-        let Scratch { inner, shares, kinks, breaks } = scratch;
+        let Scratch { inner, shares, kinks, breaks, convergence } = scratch;
+        convergence.clear();
         kinks.clear();
         kinks.extend(x1.iter().zip(x2).map(|(a, b)| {
             let relative = (b - a) / a;
             if relative.abs() < 0.5 { relative.ln_1p() } else { (b / a).ln() }
         }));
         if let Some(value) = self.singular(kinks) {
-            return value;
+            return (value, steps);
         }
         let mode = surrogate::find(&self.components, x1, x2, shares);
         inner.resize(self.components.len(), Inner::default());
         for (inner, share) in inner.iter_mut().zip(shares.iter()) {
-            inner.reset(*share, &rules, 1.0);
+            inner.reset(*share, &rules, steps.inner);
         }
         let skip = self.components.iter().position(Component::is_rigid);
         let gauss = mode.precision_s < EQUIDISTANT_FROM && !self.laguerre.is_empty();
@@ -145,9 +178,9 @@ impl PairDensity {
             mode,
             skip,
             laguerre: if gauss { &self.laguerre } else { &[] },
-            spread: Spread::new(mode.precision_s, &rules, 1.0),
+            spread: Spread::new(mode.precision_s, &rules, steps.s),
         };
-        let normal = rules.step_y * mode.sd_y / (1.0 + 0.6 * mode.sd_y * mode.sd_y).sqrt();
+        let normal = steps.y * rules.step_y * mode.sd_y / (1.0 + 0.6 * mode.sd_y * mode.sd_y).sqrt();
         if let Some(rigid) = skip {
             let mut guess = mode.ln_s;
             let mut value = 0.0;
@@ -157,15 +190,16 @@ impl PairDensity {
                 value = line.ln_value;
                 guess = line.ln_s;
             }
-            return Estimate { ln_density: value, error: rules.tolerance, count: 1 };
+            return (Estimate { ln_density: value, error: rules.tolerance, count: 1 }, steps);
         }
         let plan = kinks::plan(&self.components, x2, kinks, &mode, &rules, normal, breaks);
         let mut walk = Walk {
             lines: &lines,
             inner,
-            step: if breaks.is_empty() { 1.0 } else { 0.85 * rules.step_y },
+            step: if breaks.is_empty() { 1.0 } else { steps.y * 0.85 * rules.step_y },
             sum: LogSum::new(),
             coarse_s: 0.0,
+            convergence,
             count: 0,
         };
         if breaks.is_empty() {
@@ -195,8 +229,28 @@ impl PairDensity {
             }
         }
         let ln_density = walk.sum.ln() + walk.step.ln();
-        let error = walk.sum.coarse().powi(2) + walk.coarse_s.powi(2) + plan.error;
-        Estimate { ln_density, error, count: walk.count }
+        let count = walk.count;
+        let ln_sum = walk.sum.ln();
+        let mut wanted = steps;
+        let mut error = plan.error + 3.0 * (-rules.cut).exp();
+        let goal = 0.05 * rules.tolerance;
+        for c in convergence.iter() {
+            let share = (c.ln_piece - ln_sum).exp();
+            let ln_s = lines.spread.gain * c.coarse_s.ln();
+            let decay_s = aliasing::Decay { level: -ln_s, gain: lines.spread.gain };
+            for (decay, step, old) in [
+                (c.y, &mut wanted.y, steps.y),
+                (decay_s, &mut wanted.s, steps.s),
+                (c.inner, &mut wanted.inner, steps.inner),
+            ] {
+                let part = share * decay.error();
+                error += part;
+                if part > 0.3 * rules.tolerance {
+                    *step = step.min(old * decay.factor(goal / share));
+                }
+            }
+        }
+        (Estimate { ln_density, error, count }, wanted)
     }
 
     /// Poles, and outputs outside the support.

@@ -1,5 +1,6 @@
 //! The outer integral over y = ln(s₁/s₂): a walk along each piece from where its mass is to both ends.
 
+use super::aliasing::{Classes, Decay};
 use super::inner::Inner;
 use super::line::{Line, Lines};
 use super::pieces::{End, Piece, Point};
@@ -10,45 +11,71 @@ const CLOSING: usize = 6;
 /// No integrand needs more lines than this on one piece and side.
 const MAX_LINES: usize = 4000;
 
+/// Weights that let an alternating sum fade out over the terms of a closed end (Euler's transformation).
+const FADE: [f64; CLOSING] =
+    [63.0 / 64.0, 57.0 / 64.0, 42.0 / 64.0, 22.0 / 64.0, 7.0 / 64.0, 1.0 / 64.0];
+
 /// A sum of positive terms given by their logarithms.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LogSum {
     reference: f64,
-    sums: [f64; 2],
+    total: f64,
+    /// The current piece's total and its parts by k mod 4.
+    piece: f64,
+    classes: Classes,
     pub(crate) largest: f64,
 }
 
 impl LogSum {
     pub(crate) fn new() -> Self {
-        Self { reference: f64::NEG_INFINITY, sums: [0.0; 2], largest: f64::NEG_INFINITY }
+        Self {
+            reference: f64::NEG_INFINITY,
+            total: 0.0,
+            piece: 0.0,
+            classes: Classes::default(),
+            largest: f64::NEG_INFINITY,
+        }
     }
 
-    fn rebase(&mut self, ln_term: f64) {
+    fn add(&mut self, ln_term: f64, k: i64, weight: f64, fade: f64) {
         if ln_term > self.reference + 300.0 {
             let scale = (self.reference - ln_term).exp();
-            self.sums = self.sums.map(|sum| if sum == 0.0 { 0.0 } else { sum * scale });
+            self.total *= scale;
+            self.piece *= scale;
+            self.classes.0 = self.classes.0.map(|sum| sum * scale);
             self.reference = ln_term;
         }
+        self.largest = self.largest.max(ln_term);
+        let term = (ln_term - self.reference).exp();
+        self.piece += weight * term;
+        self.classes.add(k, fade * term);
     }
 
-    fn add(&mut self, ln_term: f64, weight: f64, parity: usize) {
-        if ln_term == f64::NEG_INFINITY {
-            return;
-        }
-        self.rebase(ln_term);
-        self.largest = self.largest.max(ln_term);
-        self.sums[parity] += weight * (ln_term - self.reference).exp();
+    /// Ends a piece; returns how its sum converges and the logarithm of its integral.
+    fn end_piece(&mut self) -> (Decay, f64) {
+        let decay = self.classes.decay(self.piece);
+        let ln_piece = self.piece.ln() + self.reference;
+        self.total += self.piece;
+        self.piece = 0.0;
+        self.classes = Classes::default();
+        (decay, ln_piece)
     }
 
     /// ln of the sum.
     pub(crate) fn ln(&self) -> f64 {
-        (self.sums[0] + self.sums[1]).ln() + self.reference
+        self.total.ln() + self.reference
     }
+}
 
-    /// |even − odd| / sum: the error at twice the step.
-    pub(crate) fn coarse(&self) -> f64 {
-        ((self.sums[0] - self.sums[1]) / (self.sums[0] + self.sums[1])).abs()
-    }
+/// Convergence of the pieces that matter, in each direction.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Convergence {
+    /// ln of a piece's integral and its decays in y and inside.
+    pub(crate) ln_piece: f64,
+    pub(crate) y: Decay,
+    pub(crate) inner: Decay,
+    /// |even − odd| / sum over s, weighted by the line's share of the largest.
+    pub(crate) coarse_s: f64,
 }
 
 /// What an end looks like from far out.
@@ -69,8 +96,9 @@ pub(crate) struct Walk<'a, 'b> {
     pub(crate) inner: &'a mut [Inner],
     pub(crate) step: f64,
     pub(crate) sum: LogSum,
-    /// Largest relative error in s seen at twice the step, weighted by the line's share.
+    /// |even − odd| / sum over s of every line with its weight.
     pub(crate) coarse_s: f64,
+    pub(crate) convergence: &'a mut Vec<Convergence>,
     pub(crate) count: usize,
 }
 
@@ -91,10 +119,28 @@ impl Walk<'_, '_> {
             guess = first.ln_s;
             first = self.line(&point, guess);
         }
-        self.add(&first, &point, 1.0, 0);
+        self.coarse_s = 0.0;
+        let inner = self.inner_decay();
+        self.add(&first, &point, 0, 1.0, 1.0);
         for direction in [1.0, -1.0] {
             self.direction(piece, tau, direction, (y, first.ln_s));
         }
+        let (y, ln_piece) = self.sum.end_piece();
+        self.convergence.push(Convergence { ln_piece, y, inner, coarse_s: self.coarse_s });
+    }
+
+    /// The slowest of the inner sums on the line just evaluated.
+    fn inner_decay(&self) -> Decay {
+        let mut worst = Decay { level: 100.0, gain: 2.0 };
+        for (l, c) in self.lines.components.iter().enumerate() {
+            if !c.is_independent() && Some(l) != self.lines.skip {
+                let decay = self.inner[l].decay();
+                if decay.level < worst.level {
+                    worst = decay;
+                }
+            }
+        }
+        worst
     }
 
     fn line(&mut self, point: &Point, ln_s: f64) -> Line {
@@ -102,9 +148,14 @@ impl Walk<'_, '_> {
         self.lines.evaluate(self.inner, point.at, ln_s)
     }
 
-    fn add(&mut self, line: &Line, point: &Point, weight: f64, parity: usize) {
-        self.sum.add(line.ln_value + point.ln_jacobian, weight, parity);
-        self.coarse_s = self.coarse_s.max(line.coarse_s);
+    fn add(&mut self, line: &Line, point: &Point, k: i64, weight: f64, fade: f64) {
+        if line.ln_value == f64::NEG_INFINITY {
+            return;
+        }
+        let ln_term = line.ln_value + point.ln_jacobian;
+        self.sum.add(ln_term, k, weight, fade);
+        let share = (ln_term - self.sum.largest).exp();
+        self.coarse_s = self.coarse_s.max(line.coarse_s * share);
     }
 
     fn direction(&mut self, piece: &Piece, start: f64, direction: f64, from: (f64, f64)) {
@@ -125,12 +176,12 @@ impl Walk<'_, '_> {
                 collected[n_collected] = (line, Some(point));
                 n_collected += 1;
                 if n_collected == CLOSING {
-                    self.close(&approach, &collected, k);
+                    self.close(&approach, &collected, k as i64, direction);
                     break;
                 }
                 continue;
             }
-            self.add(&line, &point, 1.0, k % 2);
+            self.add(&line, &point, direction as i64 * k as i64, 1.0, 1.0);
             let slow = approach.exponents[0].min(1.0).ln();
             let small = line.ln_value + point.ln_jacobian
                 < self.sum.largest - self.lines.rules.cut + slow;
@@ -151,16 +202,15 @@ impl Walk<'_, '_> {
         &mut self,
         approach: &Approach,
         collected: &[(Line, Option<Point>); CLOSING],
-        k: usize,
+        last: i64,
+        direction: f64,
     ) {
         let first = approach.exponents[0];
         let weights = closing::scaled_weights(&approach.exponents, self.step);
         for (j, (line, point)) in collected.iter().enumerate() {
             let point = point.expect("collected with its point");
-            // half of the weight to each parity: a closed tail says nothing about the step
-            let _ = k;
-            self.add(line, &point, 0.5 * weights[j] / first, 0);
-            self.add(line, &point, 0.5 * weights[j] / first, 1);
+            let k = last + 1 + j as i64 - CLOSING as i64;
+            self.add(line, &point, direction as i64 * k, weights[j] / first, FADE[j]);
         }
     }
 
