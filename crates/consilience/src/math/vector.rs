@@ -40,26 +40,10 @@ fn map_bits<S: Simd>(simd: S, x: S::f64s, f: impl Fn(u64) -> u64) -> S::f64s {
 /// eˣ for x ≤ 709, to about one unit in the last place; below −708 the value at −708.
 ///
 /// # Numerics
-/// x = k ln 2 + r with |r| ≤ ln 2 / 2, then the Taylor polynomial of degree 13 in r.
+/// x = k ln 2 + r with |r| ≤ ln 2 / 2, then the Taylor polynomial of degree 12 in r, its pairs of
+/// terms in parallel.
 #[inline(always)]
 pub(crate) fn exp<S: Simd>(simd: S, x: S::f64s) -> S::f64s {
-    // 1/n!, n = 0..13
-    const TAYLOR: [f64; 14] = [
-        1.0,
-        1.0,
-        1.0 / 2.0,
-        1.0 / 6.0,
-        1.0 / 24.0,
-        1.0 / 120.0,
-        1.0 / 720.0,
-        1.0 / 5_040.0,
-        1.0 / 40_320.0,
-        1.0 / 362_880.0,
-        1.0 / 3_628_800.0,
-        1.0 / 39_916_800.0,
-        1.0 / 479_001_600.0,
-        1.0 / 6_227_020_800.0,
-    ];
     let x = simd.max_f64s(x, simd.splat_f64s(LOWEST));
     let shifted =
         fma(simd, x, simd.splat_f64s(std::f64::consts::LOG2_E), simd.splat_f64s(ROUNDER));
@@ -67,7 +51,24 @@ pub(crate) fn exp<S: Simd>(simd: S, x: S::f64s) -> S::f64s {
     let r = fma(simd, k, simd.splat_f64s(-LN2_HIGH), x);
     let r = fma(simd, k, simd.splat_f64s(-LN2_LOW), r);
     let power = map_bits(simd, shifted, |bits| (bits.wrapping_add(1023)) << 52);
-    simd.mul_f64s(horner(simd, &TAYLOR, r), power)
+    simd.mul_f64s(taylor(simd, r), power)
+}
+
+/// Σ rⁿ/n!, n ≤ 12, by Estrin's scheme.
+#[inline(always)]
+fn taylor<S: Simd>(simd: S, r: S::f64s) -> S::f64s {
+    let pair = |low: f64, high: f64| fma(simd, simd.splat_f64s(high), r, simd.splat_f64s(low));
+    let r2 = simd.mul_f64s(r, r);
+    let r4 = simd.mul_f64s(r2, r2);
+    let quad = |low: S::f64s, high: S::f64s| fma(simd, high, r2, low);
+    let first = quad(pair(1.0, 1.0), pair(1.0 / 2.0, 1.0 / 6.0));
+    let second = quad(pair(1.0 / 24.0, 1.0 / 120.0), pair(1.0 / 720.0, 1.0 / 5_040.0));
+    let third = quad(
+        pair(1.0 / 40_320.0, 1.0 / 362_880.0),
+        pair(1.0 / 3_628_800.0, 1.0 / 39_916_800.0),
+    );
+    let last = simd.splat_f64s(1.0 / 479_001_600.0);
+    fma(simd, fma(simd, fma(simd, last, r4, third), r4, second), r4, first)
 }
 
 /// ln x for positive normal x, to about one unit in the last place.

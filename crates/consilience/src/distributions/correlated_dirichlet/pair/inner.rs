@@ -10,15 +10,16 @@
 //! a belongs to the smaller of the two, b to the other. The singularities sit at Im z = π for every c,
 //! so the same step serves kinks and ties; both ends are closed analytically where they do not die out.
 
+use std::ops::Range;
+
 use pulp::Arch;
 
 use super::aliasing::{Classes, Decay};
-use super::kernel::{Exponents, FillNodes, GROUP, OneSum, Terms, run};
+use super::kernel::{Exponents, FillNodes, GROUP, run};
 use super::rules::Rules;
-use super::shapes::{Component, left_out, ln_gamma_safe};
+use super::shapes::{Component, left_out};
 use super::surrogate::Share;
 use crate::math::closing;
-use crate::math::special::ln_gamma;
 
 /// Lattice points kept for one component; index `ORIGIN` is the surrogate's mode.
 const LENGTH: usize = 768;
@@ -32,7 +33,7 @@ pub(crate) struct Inner {
     step: f64,
     centre: f64,
     /// Lattice points filled so far.
-    filled: std::ops::Range<usize>,
+    filled: Range<usize>,
     v: Vec<f64>,
     q: Vec<f64>,
     ln_v: Vec<f64>,
@@ -43,11 +44,16 @@ pub(crate) struct Inner {
     pub(crate) terms: Vec<f64>,
     pub(crate) ratios: Vec<f64>,
     /// Points in use on the current line, in whole groups.
-    pub(crate) window: std::ops::Range<usize>,
+    pub(crate) window: Range<usize>,
     closed: [Closed; 2],
     side: Side,
     largest: f64,
+    /// Node near the largest term, and its v.
+    peak: usize,
     pub(crate) pivot: f64,
+    ln_step: f64,
+    /// All weights are equal and part of the constant.
+    plain: bool,
     /// The lattice ran out of room.
     pub(crate) clipped: bool,
 }
@@ -59,8 +65,11 @@ pub(crate) struct Side {
     pub(crate) shared: f64,
     pub(crate) near: f64,
     pub(crate) far: f64,
-    /// min(ρx¹, x²).
+    /// min(ρx¹, x²) and its logarithm.
     pub(crate) smaller: f64,
+    pub(crate) ln_smaller: f64,
+    /// −Σ ln Γ.
+    pub(crate) ln_constant: f64,
     /// e^|y − yₗ| − 1.
     pub(crate) distance: f64,
 }
@@ -95,6 +104,8 @@ impl Inner {
         let sd = share.sd;
         self.step =
             refine * rules.step_inner * sd / (1.0 + (0.7 + 1.8 * skew) * sd * sd).sqrt();
+        self.ln_step = self.step.ln();
+        self.peak = ORIGIN;
         self.centre = share.logit;
         self.filled = ORIGIN..ORIGIN;
         self.window = ORIGIN - 2 * GROUP..ORIGIN + 2 * GROUP;
@@ -126,7 +137,7 @@ impl Inner {
         }
     }
 
-    fn fill_range(&mut self, arch: Arch, range: std::ops::Range<usize>) {
+    fn fill_range(&mut self, arch: Arch, range: Range<usize>) {
         let first = self.z(range.start);
         run(
             arch,
@@ -141,7 +152,7 @@ impl Inner {
         );
     }
 
-    fn exponents(&mut self, arch: Arch, range: std::ops::Range<usize>, s: f64) -> f64 {
+    fn exponents(&mut self, arch: Arch, range: Range<usize>, s: f64) -> f64 {
         let side = self.side;
         run(
             arch,
@@ -166,20 +177,17 @@ impl Inner {
     pub(crate) fn prepare(&mut self, arch: Arch, rules: &Rules, side: Side, s: f64) -> f64 {
         self.side = side;
         let power = side.shared + side.near + side.far - 2.0;
-        let constant = power * side.smaller.ln() - ln_gamma(side.far);
+        let constant = power * side.ln_smaller + side.ln_constant;
         if side.near == 0.0 {
-            return constant - ln_gamma(side.shared) + self.prepare_boundary(s);
+            return constant + self.prepare_boundary(s);
         }
         self.fill(arch);
         self.largest = self.exponents(arch, self.window.clone(), s);
         let onset = self.onsets(rules, s);
         self.settle_left(arch, rules, s, onset[0]);
         self.settle_right(arch, rules, s, onset[1]);
-        self.pivot = self.mean_share();
-        self.set_weights();
-        constant - ln_gamma_safe(side.shared) - ln_gamma_safe(side.near)
-            + self.step.ln()
-            + self.largest
+        self.find_peak();
+        constant + self.set_weights() + self.ln_step + self.largest
     }
 
     /// A private shape of 0: all mass at q = 0, one node.
@@ -189,6 +197,7 @@ impl Inner {
         self.filled = ORIGIN..ORIGIN;
         self.largest = 0.0;
         self.pivot = 1.0;
+        self.plain = false;
         for i in self.window.clone() {
             self.v[i] = 1.0;
             self.exponents[i] = 0.0;
@@ -279,8 +288,13 @@ impl Inner {
         }
     }
 
-    fn set_weights(&mut self) {
+    /// Weights of the nodes; returns the logarithm of a factor common to all.
+    fn set_weights(&mut self) -> f64 {
         let (left, right) = (left_out(self.side.shared), left_out(self.side.near));
+        self.plain = self.closed[0].node.is_none() && self.closed[1].node.is_none();
+        if self.plain {
+            return if left * right == 1.0 { 0.0 } else { left.ln() + right.ln() };
+        }
         self.weights[self.window.clone()].fill(left * right);
         if let Some(node) = self.closed[0].node {
             let beyond = (node + 1).saturating_sub(CLOSING);
@@ -296,56 +310,52 @@ impl Inner {
                 self.weights[node + j] = w * left;
             }
         }
+        0.0
     }
 
-    fn mean_share(&self) -> f64 {
-        let mut best = self.window.start;
-        for i in self.window.clone() {
-            if self.exponents[i] > self.exponents[best] {
-                best = i;
-            }
+    /// Climbs from the last line's largest term to this one's.
+    fn find_peak(&mut self) {
+        let Range { start, end } = self.window;
+        let mut i = self.peak.clamp(start, end - 1);
+        while i + 1 < end && self.exponents[i + 1] > self.exponents[i] {
+            i += 1;
         }
-        self.v[best]
+        while i > start && self.exponents[i - 1] > self.exponents[i] {
+            i -= 1;
+        }
+        self.peak = i;
+        self.pivot = self.v[i];
     }
 
-    /// Terms at the first s of an equidistant sequence, and their factor from one to the next.
-    /// Both leave out e^(s m pivot).
-    pub(crate) fn start(&mut self, arch: Arch, from_centre: f64, step: f64) {
+    /// What the sums over s need of this component; `ready` after `prepare`.
+    pub(crate) fn parts(&mut self) -> Parts<'_> {
         let window = self.window.clone();
-        let smaller = self.side.smaller;
-        run(
-            arch,
-            Terms {
-                offset: self.largest,
-                shift: from_centre * smaller,
-                step: step * smaller,
-                pivot: self.pivot,
-                v: &self.v[window.clone()],
-                exponents: &self.exponents[window.clone()],
-                terms: &mut self.terms[window.clone()],
-                ratios: &mut self.ratios[window.clone()],
-            },
-        );
-        for (term, weight) in self.terms[window.clone()].iter_mut().zip(&self.weights[window]) {
-            *term *= weight;
+        Parts {
+            offset: self.largest,
+            pivot: self.pivot,
+            smaller: self.side.smaller,
+            v: &self.v[window.clone()],
+            exponents: &self.exponents[window.clone()],
+            weights: if self.plain { None } else { Some(&self.weights[window.clone()]) },
+            terms: &mut self.terms[window.clone()],
+            ratios: &mut self.ratios[window],
         }
     }
+}
 
-    /// The inner sum at one s, given by its distance from the central one; leaves out what `start` does.
-    pub(crate) fn sum_at(&self, arch: Arch, from_centre: f64) -> f64 {
-        let window = self.window.clone();
-        run(
-            arch,
-            OneSum {
-                offset: self.largest,
-                shift: from_centre * self.side.smaller,
-                pivot: self.pivot,
-                v: &self.v[window.clone()],
-                exponents: &self.exponents[window.clone()],
-                weights: &self.weights[window],
-            },
-        )
-    }
+/// One component's nodes on the current line.
+pub(crate) struct Parts<'a> {
+    /// The largest exponent.
+    pub(crate) offset: f64,
+    /// v near the largest term.
+    pub(crate) pivot: f64,
+    pub(crate) smaller: f64,
+    pub(crate) v: &'a [f64],
+    pub(crate) exponents: &'a [f64],
+    /// None where all are 1.
+    pub(crate) weights: Option<&'a [f64]>,
+    pub(crate) terms: &'a mut [f64],
+    pub(crate) ratios: &'a mut [f64],
 }
 
 impl Inner {
@@ -358,7 +368,7 @@ impl Inner {
         }
         for i in self.window.clone() {
             let term = (self.exponents[i] - self.largest).exp();
-            total += self.weights[i] * term;
+            total += if self.plain { ordinary } else { self.weights[i] } * term;
             let outward = match (self.closed[0].node, self.closed[1].node) {
                 (Some(node), _) if i <= node => node - i,
                 (_, Some(node)) if i >= node => i - node,
@@ -378,12 +388,30 @@ impl Inner {
 /// Weights that let an alternating sum fade out over a closed end (Euler's transformation).
 const FADE: [f64; CLOSING] = [15.0 / 16.0, 11.0 / 16.0, 5.0 / 16.0, 1.0 / 16.0];
 
+/// One output pair's component as every line needs it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Place {
+    pub(crate) x: [f64; 2],
+    pub(crate) ln_x: [f64; 2],
+    /// yₗ = ln(x²/x¹).
+    pub(crate) kink: f64,
+}
+
 /// Picks the side of the kink: shapes, minimum and distance for offset τ = y − yₗ.
-pub(crate) fn side(component: &Component, tau: f64, scaled_x1: f64, x2: f64) -> Side {
-    let (near, far, smaller) = if tau > 0.0 {
-        (component.private[1], component.private[0], x2)
+pub(crate) fn side(component: &Component, place: &Place, tau: f64, y: f64, rho: f64) -> Side {
+    let k = usize::from(tau > 0.0);
+    let (smaller, ln_smaller) = if k == 1 {
+        (place.x[1], place.ln_x[1])
     } else {
-        (component.private[0], component.private[1], scaled_x1)
+        (rho * place.x[0], y + place.ln_x[0])
     };
-    Side { shared: component.shared, near, far, smaller, distance: tau.abs().exp_m1() }
+    Side {
+        shared: component.shared,
+        near: component.private[k],
+        far: component.private[1 - k],
+        smaller,
+        ln_smaller,
+        ln_constant: component.ln_constant[k],
+        distance: tau.abs().exp_m1(),
+    }
 }

@@ -2,6 +2,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
+use super::inner::{Inner, Parts};
 use crate::math::vector::{exp, fma, ln};
 
 /// Nodes are handled in groups of this size, whatever the instruction set.
@@ -93,95 +94,188 @@ impl WithSimd for Exponents<'_> {
     }
 }
 
-/// Turns exponents into terms at the first s, and the factor from one s to the next.
-pub(crate) struct Terms<'a> {
-    /// Subtracted from every exponent.
-    pub(crate) offset: f64,
-    /// Coefficient of v − `pivot` to be added.
-    pub(crate) shift: f64,
-    /// Coefficient of v − `pivot` in the step.
-    pub(crate) step: f64,
-    pub(crate) pivot: f64,
-    pub(crate) v: &'a [f64],
-    pub(crate) exponents: &'a [f64],
-    pub(crate) terms: &'a mut [f64],
-    pub(crate) ratios: &'a mut [f64],
-}
-
-impl WithSimd for Terms<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let (v, _) = S::as_simd_f64s(self.v);
-        let (exponents, _) = S::as_simd_f64s(self.exponents);
-        let (terms, _) = S::as_mut_simd_f64s(self.terms);
-        let (ratios, _) = S::as_mut_simd_f64s(self.ratios);
-        let (offset, pivot) = (simd.splat_f64s(self.offset), simd.splat_f64s(self.pivot));
-        let (shift, step) = (simd.splat_f64s(self.shift), simd.splat_f64s(self.step));
+/// Terms of one component at the first s, and their factors from one s to the next.
+#[inline(always)]
+fn start<S: Simd>(simd: S, parts: &mut Parts<'_>, from_centre: f64, step: f64) {
+    let (v, _) = S::as_simd_f64s(parts.v);
+    let (exponents, _) = S::as_simd_f64s(parts.exponents);
+    let (terms, _) = S::as_mut_simd_f64s(parts.terms);
+    let (ratios, _) = S::as_mut_simd_f64s(parts.ratios);
+    let (offset, pivot) = (simd.splat_f64s(parts.offset), simd.splat_f64s(parts.pivot));
+    let shift = simd.splat_f64s(from_centre * parts.smaller);
+    let step = simd.splat_f64s(step * parts.smaller);
+    for i in 0..terms.len() {
+        let away = simd.sub_f64s(v[i], pivot);
+        let exponent = simd.sub_f64s(exponents[i], offset);
+        terms[i] = exp(simd, fma(simd, shift, away, exponent));
+        ratios[i] = exp(simd, simd.mul_f64s(step, away));
+    }
+    if let Some(weights) = parts.weights {
+        let (weights, _) = S::as_simd_f64s(weights);
         for i in 0..terms.len() {
-            let away = simd.sub_f64s(v[i], pivot);
-            let exponent = simd.sub_f64s(exponents[i], offset);
-            terms[i] = exp(simd, fma(simd, shift, away, exponent));
-            ratios[i] = exp(simd, simd.mul_f64s(step, away));
+            terms[i] = simd.mul_f64s(terms[i], weights[i]);
         }
     }
 }
 
-/// Sums the terms at four successive s and moves them on by four steps.
-pub(crate) struct FourSums<'a> {
-    pub(crate) terms: &'a mut [f64],
-    pub(crate) ratios: &'a [f64],
+/// Sums one component's terms at four successive s and moves them on by four steps.
+#[inline(always)]
+fn four_sums<S: Simd>(simd: S, parts: &mut Parts<'_>) -> [f64; 4] {
+    let (terms, _) = S::as_mut_simd_f64s(parts.terms);
+    let (ratios, _) = S::as_simd_f64s(parts.ratios);
+    let mut sums = [simd.splat_f64s(0.0); 4];
+    for i in 0..terms.len() {
+        let mut t = terms[i];
+        for sum in &mut sums {
+            *sum = simd.add_f64s(*sum, t);
+            t = simd.mul_f64s(t, ratios[i]);
+        }
+        terms[i] = t;
+    }
+    sums.map(|sum| simd.reduce_sum_f64s(sum))
 }
 
-impl WithSimd for FourSums<'_> {
-    type Output = [f64; 4];
+/// A line's sum over equidistant s = centre · t_k.
+pub(crate) struct Equidistant<'a, I> {
+    /// Gives the components' parts, afresh each time.
+    pub(crate) inner: &'a mut [I],
+    pub(crate) active: &'a [usize],
+    /// t_k and (N−1) ln t_k, in whole groups; the first is the lowest.
+    pub(crate) grid: &'a [f64],
+    pub(crate) ln_grid: &'a [f64],
+    pub(crate) centre: f64,
+    /// Rate of the exponential that is left after the pivots are taken out.
+    pub(crate) rate: f64,
+    /// Terms below this part of the largest end the sum.
+    pub(crate) cut: f64,
+}
+
+/// What comes out.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SumOverS {
+    pub(crate) even: f64,
+    pub(crate) odd: f64,
+    pub(crate) first: f64,
+    pub(crate) last: f64,
+    pub(crate) largest: f64,
+    /// Index of the largest term.
+    pub(crate) best: usize,
+}
+
+impl WithSimd for Equidistant<'_, Inner> {
+    type Output = SumOverS;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) -> [f64; 4] {
-        let (terms, _) = S::as_mut_simd_f64s(self.terms);
-        let (ratios, _) = S::as_simd_f64s(self.ratios);
-        let mut sums = [simd.splat_f64s(0.0); 4];
-        for (term, &ratio) in terms.iter_mut().zip(ratios) {
-            let mut t = *term;
-            for sum in &mut sums {
-                *sum = simd.add_f64s(*sum, t);
-                t = simd.mul_f64s(t, ratio);
+    fn with_simd<S: Simd>(self, simd: S) -> SumOverS {
+        let step = self.centre * (self.grid[1] - self.grid[0]);
+        let from_centre = self.centre * (self.grid[0] - 1.0);
+        for &l in self.active {
+            start(simd, &mut self.inner[l].parts(), from_centre, step);
+        }
+        let mut out = SumOverS::default();
+        let rate = -self.rate * self.centre;
+        for (block, (t, ln_t)) in
+            self.grid.chunks_exact(GROUP).zip(self.ln_grid.chunks_exact(GROUP)).enumerate()
+        {
+            let mut product = four_powers(simd, t, ln_t, rate);
+            for &l in self.active {
+                let sums = four_sums(simd, &mut self.inner[l].parts());
+                for (p, sum) in product.iter_mut().zip(sums) {
+                    *p *= sum;
+                }
             }
-            *term = t;
+            if block == 0 {
+                out.first = product[0];
+            }
+            for (i, &p) in product.iter().enumerate() {
+                if p > out.largest {
+                    (out.largest, out.best) = (p, GROUP * block + i);
+                }
+            }
+            out.even += product[0] + product[2];
+            out.odd += product[1] + product[3];
+            out.last = product[3];
+            if out.last < self.cut * out.largest {
+                break;
+            }
         }
-        sums.map(|sum| simd.reduce_sum_f64s(sum))
+        out
     }
 }
 
-/// Σ wᵢ exp(exponentᵢ − offset + shift (vᵢ − pivot)): one inner integral at one s.
-pub(crate) struct OneSum<'a> {
-    pub(crate) offset: f64,
-    pub(crate) shift: f64,
-    pub(crate) pivot: f64,
-    pub(crate) v: &'a [f64],
-    pub(crate) exponents: &'a [f64],
-    pub(crate) weights: &'a [f64],
+/// exp(ln t_k + rate (t_k − 1)) for four k.
+#[inline(always)]
+fn four_powers<S: Simd>(simd: S, t: &[f64], ln_t: &[f64], rate: f64) -> [f64; 4] {
+    let mut out = [0.0; GROUP];
+    let (t, _) = S::as_simd_f64s(t);
+    let (ln_t, _) = S::as_simd_f64s(ln_t);
+    let (powers, _) = S::as_mut_simd_f64s(&mut out);
+    for i in 0..powers.len() {
+        let away = simd.sub_f64s(t[i], simd.splat_f64s(1.0));
+        powers[i] = exp(simd, fma(simd, simd.splat_f64s(rate), away, ln_t[i]));
+    }
+    out
 }
 
-impl WithSimd for OneSum<'_> {
-    type Output = f64;
+/// A line's sum over the points of a Gauss rule in s.
+pub(crate) struct AtNodes<'a, I> {
+    pub(crate) inner: &'a mut [I],
+    pub(crate) active: &'a [usize],
+    pub(crate) nodes: &'a [f64],
+    pub(crate) ln_weights: &'a [f64],
+    pub(crate) centre: f64,
+    /// s = node / scale; the exponential rate left in the integrand; tilt of the pivots.
+    pub(crate) scale: f64,
+    pub(crate) rate: f64,
+    pub(crate) tilt: f64,
+}
+
+impl WithSimd for AtNodes<'_, Inner> {
+    /// The sum and the s of its largest term.
+    type Output = (f64, f64);
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) -> f64 {
-        let (v, _) = S::as_simd_f64s(self.v);
-        let (exponents, _) = S::as_simd_f64s(self.exponents);
-        let (weights, _) = S::as_simd_f64s(self.weights);
-        let (offset, pivot) = (simd.splat_f64s(self.offset), simd.splat_f64s(self.pivot));
-        let shift = simd.splat_f64s(self.shift);
-        let mut sum = simd.splat_f64s(0.0);
-        for i in 0..v.len() {
-            let away = simd.sub_f64s(v[i], pivot);
-            let exponent = fma(simd, shift, away, simd.sub_f64s(exponents[i], offset));
-            sum = fma(simd, weights[i], exp(simd, exponent), sum);
+    fn with_simd<S: Simd>(self, simd: S) -> (f64, f64) {
+        let (mut sum, mut largest, mut best) = (0.0, 0.0, self.centre);
+        for (node, weight) in self.nodes.iter().zip(self.ln_weights) {
+            let s = node / self.scale;
+            let away = s - self.centre;
+            let mut term = (weight - self.rate * s + self.tilt * away).exp();
+            for &l in self.active {
+                term *= one_sum(simd, &self.inner[l].parts(), away);
+            }
+            sum += term;
+            if term > largest {
+                (largest, best) = (term, s);
+            }
         }
-        simd.reduce_sum_f64s(sum)
+        (sum, best)
     }
+}
+
+/// One component's inner sum at one s.
+#[inline(always)]
+fn one_sum<S: Simd>(simd: S, parts: &Parts<'_>, from_centre: f64) -> f64 {
+    let (v, _) = S::as_simd_f64s(parts.v);
+    let (exponents, _) = S::as_simd_f64s(parts.exponents);
+    let (offset, pivot) = (simd.splat_f64s(parts.offset), simd.splat_f64s(parts.pivot));
+    let shift = simd.splat_f64s(from_centre * parts.smaller);
+    let mut sum = simd.splat_f64s(0.0);
+    let term = |i: usize| {
+        let away = simd.sub_f64s(v[i], pivot);
+        exp(simd, fma(simd, shift, away, simd.sub_f64s(exponents[i], offset)))
+    };
+    if let Some(weights) = parts.weights {
+        let (weights, _) = S::as_simd_f64s(weights);
+        for i in 0..v.len() {
+            sum = fma(simd, weights[i], term(i), sum);
+        }
+    } else {
+        for i in 0..v.len() {
+            sum = simd.add_f64s(sum, term(i));
+        }
+    }
+    simd.reduce_sum_f64s(sum)
 }
 
 /// Runs a loop with the best instruction set of the machine.

@@ -6,6 +6,7 @@
 
 use std::f64::consts::{LN_2, TAU};
 
+use super::inner::Place;
 use super::rules::Rules;
 use super::shapes::Component;
 use super::surrogate::Mode;
@@ -60,8 +61,7 @@ fn ln_kummer(shared: f64, r: f64, tilt: f64) -> f64 {
 /// Chooses between a finer lattice and breaks; fills the sorted list of breaks.
 pub(crate) fn plan(
     components: &[Component],
-    x2: &[f64],
-    kinks: &[f64],
+    places: &[Place],
     mode: &Mode,
     rules: &Rules,
     step: f64,
@@ -78,20 +78,20 @@ pub(crate) fn plan(
         }
         if c.private[0] == 0.0 || c.private[1] == 0.0 {
             forced += 1;
-            breaks.push(kinks[l]);
+            breaks.push(places[l].kink);
             continue;
         }
-        let ln_error = ln_error(c, x2[l], kinks[l], mode, step, total);
+        let ln_error = ln_error(c, places[l].x[1], places[l].kink, mode, step, total);
         let fitting = ((goal - ln_error) / (c.kink_power() + 1.0)).exp();
-        if fitting >= 1.0 && (c.kink_power() > STRONG || tail(kinks[l], mode, total) > 42.0) {
+        if fitting >= 1.0 && (c.kink_power() > STRONG || tail(places[l].kink, mode, total) > 42.0) {
             error += ln_error.exp();
         } else if c.kink_power() < STRONG {
             forced += 1;
-            breaks.push(kinks[l]);
+            breaks.push(places[l].kink);
         } else {
             factor = factor.min(fitting);
             resolvable += 1;
-            breaks.push(kinks[l]);
+            breaks.push(places[l].kink);
         }
     }
     let pieces = LINES_PER_PIECE * f64::from(resolvable + 1);

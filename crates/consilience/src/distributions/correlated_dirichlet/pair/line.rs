@@ -1,13 +1,16 @@
 //! One line of the outer integral: everything at one ratio ρ = s₁/s₂, integrated over the scale s.
 
+use std::f64::consts::TAU;
+
 use pulp::Arch;
 
-use super::inner::{Inner, side};
-use super::kernel::{FourSums, run};
+use super::inner::{Inner, Place, side};
+use super::kernel::{AtNodes, Equidistant, GROUP, run};
 use super::rules::Rules;
 use super::shapes::Component;
 use super::surrogate::Mode;
 use crate::math::laguerre::Laguerre;
+use crate::math::special::ln_gamma;
 
 /// A position on the y axis: an anchor and a distance from it, so that small distances keep their digits.
 #[derive(Debug, Clone, Copy)]
@@ -16,49 +19,116 @@ pub(crate) struct Position {
     pub(crate) offset: f64,
 }
 
+impl Position {
+    /// y itself.
+    pub(crate) fn y(self) -> f64 {
+        self.anchor + self.offset
+    }
+}
+
 /// What does not change from line to line.
 pub(crate) struct Lines<'a> {
     pub(crate) arch: Arch,
     pub(crate) rules: Rules,
     pub(crate) components: &'a [Component],
-    pub(crate) x1: &'a [f64],
-    pub(crate) x2: &'a [f64],
-    /// Kinks yₗ = ln(x²ₗ/x¹ₗ).
-    pub(crate) kinks: &'a [f64],
+    pub(crate) places: &'a [Place],
+    /// Components with an inner integral, in order.
+    pub(crate) active: &'a [usize],
+    /// Constant and coefficient of y from all others.
+    pub(crate) rest: Rest,
     /// Σ(δ + a¹ + a²).
     pub(crate) power: f64,
     pub(crate) mode: Mode,
-    /// A component left out (a point mass in y), if any.
-    pub(crate) skip: Option<usize>,
     pub(crate) laguerre: &'a [Laguerre],
-    /// Spread of the integrand in s: first point, step and last point in units of the centre.
-    pub(crate) spread: Spread,
+    /// Equidistant points in s.
+    pub(crate) grid: &'a mut Grid,
 }
 
-/// Where the equidistant points in s lie, relative to the centre.
+/// What the components without an inner integral add: constant + slope · y + tilt · s.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Spread {
-    pub(crate) lowest: f64,
-    pub(crate) step: f64,
+pub(crate) struct Rest {
+    pub(crate) constant: f64,
+    pub(crate) slope: f64,
+    pub(crate) tilt: f64,
+}
+
+impl Rest {
+    /// G¹ and G² independent: (ρx¹)^(a¹−1) x²^(a²−1) / (Γ(a¹)Γ(a²)).
+    pub(crate) fn add_independent(&mut self, c: &Component, place: &Place) {
+        let [a1, a2] = c.private;
+        self.slope += a1 - 1.0;
+        self.constant += (a1 - 1.0) * place.ln_x[0] + (a2 - 1.0) * place.ln_x[1]
+            - ln_gamma(a1)
+            - ln_gamma(a2);
+    }
+
+    /// G¹ = G², a point mass in y: x²^(δ−1) e^(s x²) / (Γ(δ) x¹ ρ).
+    pub(crate) fn add_rigid(&mut self, c: &Component, place: &Place) {
+        self.slope -= 1.0;
+        self.constant +=
+            (c.shared - 1.0) * place.ln_x[1] - ln_gamma(c.shared) - place.ln_x[0];
+        self.tilt += place.x[1];
+    }
+}
+
+/// Equidistant points t_k = s/centre, for an integrand like that of a gamma variable.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Grid {
+    t: Vec<f64>,
+    /// (N−1) ln t_k.
+    ln_t: Vec<f64>,
+    step: f64,
     /// ln error at this step over ln error at twice the step.
     pub(crate) gain: f64,
+    power: f64,
 }
 
-impl Spread {
-    /// For an integrand like that of a gamma variable with this shape.
-    pub(crate) fn new(shape: f64, rules: &Rules, refine: f64) -> Self {
+impl Grid {
+    /// Fits the grid to a gamma variable with this shape; `power` is N.
+    pub(crate) fn fit(&mut self, shape: f64, power: f64, rules: &Rules, refine: f64) {
         let decay = (-2.0 / shape * rules.target_s.ln()).exp_m1().sqrt();
-        let step = refine * std::f64::consts::TAU / (shape * decay);
+        self.step = refine * TAU / (shape * decay);
+        self.power = power;
+        let u2 = (TAU / (shape * self.step)).powi(2);
+        self.gain = u2.ln_1p() / (0.25 * u2).ln_1p();
         // shape·(ln t − t + 1) = −cut, t < 1
         let target = (rules.cut + 1.0) / shape;
         let mut t = (-target).exp() * 0.4;
-        for _ in 0..8 {
+        for _ in 0..6 {
             let value = t.ln() - t + 1.0 + target;
-            t -= value / (1.0 / t - 1.0);
-            t = t.clamp(1e-6, 0.999);
+            t = (t - value / (1.0 / t - 1.0)).clamp(1e-6, 0.999);
         }
-        let u2 = (std::f64::consts::TAU / (shape * step)).powi(2);
-        Self { lowest: t, step, gain: u2.ln_1p() / (0.25 * u2).ln_1p() }
+        let range = (1.0 - t) * 2.5 + 4.0 / shape.sqrt();
+        self.lay(t.max(1e-3 * self.step), range);
+    }
+
+    fn lay(&mut self, first: f64, range: f64) {
+        let count = (((range / self.step) as usize).min(2000) / GROUP + 1) * GROUP;
+        let step = self.step;
+        self.t.clear();
+        self.t.extend((0..count).map(|k| first + step * k as f64));
+        let power = self.power - 1.0;
+        self.ln_t.clear();
+        self.ln_t.extend(self.t.iter().map(|t| power * (t - 1.0).ln_1p()));
+    }
+
+    /// Begins lower by four points, or as low as there is.
+    fn lower(&mut self) -> bool {
+        let first = self.t[0];
+        if first <= 0.01 * self.step {
+            return false;
+        }
+        let range = self.t[self.t.len() - 1] - first;
+        let next = first - GROUP as f64 * self.step;
+        self.lay(if next > 0.0 { next } else { 1e-3 * self.step.min(first) }, range + 4.0 * self.step);
+        true
+    }
+
+    /// Twice as many points.
+    fn extend(&mut self) {
+        let first = self.t[0];
+        let range = self.t[self.t.len() - 1] - first;
+        self.lay(first, 2.0 * range);
     }
 }
 
@@ -79,34 +149,17 @@ impl Line {
 
 impl Lines<'_> {
     /// Evaluates the line at y, with the integrand in s expected around `ln_s`.
-    pub(crate) fn evaluate(&self, inner: &mut [Inner], at: Position, ln_s: f64) -> Line {
-        let rho = (at.anchor + at.offset).exp();
-        let y = at.anchor + at.offset;
-        let mut constant = self.components.len() as f64 * y;
-        let s = ln_s.exp();
-        let mut tilt = 0.0;
-        let mut mass = 0.0;
-        for (l, component) in self.components.iter().enumerate() {
-            if Some(l) == self.skip {
-                // x² ^(δ−1) e^(s x²) / (Γ(δ) x¹ ρ)
-                constant += (component.shared - 1.0) * self.x2[l].ln()
-                    - crate::math::special::ln_gamma(component.shared)
-                    - self.x1[l].ln()
-                    - y
-                    + s * self.x2[l];
-                tilt += self.x2[l];
-                mass += self.x2[l];
-                continue;
-            }
-            let tau = (at.anchor - self.kinks[l]) + at.offset;
-            if component.is_independent() {
-                let [a1, a2] = component.private;
-                constant += (a1 - 1.0) * (y + self.x1[l].ln()) + (a2 - 1.0) * self.x2[l].ln()
-                    - crate::math::special::ln_gamma(a1)
-                    - crate::math::special::ln_gamma(a2);
-                continue;
-            }
-            let side = side(component, tau, rho * self.x1[l], self.x2[l]);
+    pub(crate) fn evaluate(&mut self, inner: &mut [Inner], at: Position, ln_s: f64) -> Line {
+        let y = at.y();
+        let (rho, s) = (y.exp(), ln_s.exp());
+        let mut constant = self.rest.constant
+            + (self.components.len() as f64 + self.rest.slope) * y
+            + self.rest.tilt * s;
+        let (mut tilt, mut mass) = (self.rest.tilt, self.rest.tilt);
+        for &l in self.active {
+            let place = &self.places[l];
+            let tau = (at.anchor - place.kink) + at.offset;
+            let side = side(&self.components[l], place, tau, y, rho);
             if side.far == 0.0 {
                 return Line::ZERO;
             }
@@ -115,7 +168,7 @@ impl Lines<'_> {
             mass += side.smaller;
         }
         let mut line = if self.laguerre.is_empty() {
-            self.equidistant(inner, rho, tilt, s)
+            self.equidistant(inner, rho, tilt, ln_s)
         } else {
             self.gauss(inner, rho, tilt, mass, s)
         };
@@ -123,86 +176,37 @@ impl Lines<'_> {
         line
     }
 
-    fn active<'b>(&'b self, inner: &'b mut [Inner]) -> impl Iterator<Item = &'b mut Inner> {
-        inner.iter_mut().enumerate().filter_map(|(l, inner)| {
-            (Some(l) != self.skip && !self.components[l].is_independent()).then_some(inner)
-        })
-    }
-
     /// Equal steps in s: the exponentials follow by multiplication.
-    ///
-    /// `constant` of the caller refers to s = `centre` with the pivots' tilt included.
-    fn equidistant(&self, inner: &mut [Inner], rho: f64, tilt: f64, centre: f64) -> Line {
-        let step = self.spread.step * centre;
-        let mut first = self.spread.lowest * centre;
-        let mut line;
+    fn equidistant(&mut self, inner: &mut [Inner], rho: f64, tilt: f64, ln_s: f64) -> Line {
+        let centre = ln_s.exp();
+        let cut = (-self.rules.cut - 1.0).exp();
         loop {
-            line = self.equidistant_from(inner, rho, tilt, centre, first, step);
-            if line.1 || first < 1e-3 * step {
-                break;
+            let sum = run(
+                self.arch,
+                Equidistant {
+                    inner,
+                    active: self.active,
+                    grid: &self.grid.t,
+                    ln_grid: &self.grid.ln_t,
+                    centre,
+                    rate: 1.0 + rho - tilt,
+                    cut,
+                },
+            );
+            if sum.last > cut * sum.largest && self.grid.t.len() < 1500 {
+                self.grid.extend();
+                continue;
             }
-            first = (first - 4.0 * step).max(0.5 * first);
+            if sum.first > cut * sum.largest && self.grid.lower() {
+                continue;
+            }
+            let total = sum.even + sum.odd;
+            return Line {
+                ln_value: (total * self.grid.step).ln() + self.power * ln_s - centre * (1.0 + rho),
+                ln_s: ln_s + self.grid.t[sum.best].ln(),
+                coarse_s: ((sum.even - sum.odd) / total).abs(),
+            };
         }
-        line.0
-    }
-
-    fn equidistant_from(
-        &self,
-        inner: &mut [Inner],
-        rho: f64,
-        tilt: f64,
-        centre: f64,
-        first: f64,
-        step: f64,
-    ) -> (Line, bool) {
-        for inner in self.active(inner) {
-            inner.start(self.arch, first - centre, step);
-        }
-        let rate = 1.0 + rho - tilt;
-        let at_centre = (self.power - 1.0) * centre.ln() - centre * (1.0 + rho);
-        let cut = (-self.rules.cut - 2.0).exp();
-        let (mut sums, mut largest, mut best, mut first_term) = ([0.0; 2], 0.0f64, centre, 0.0);
-        for block in 0..200 {
-            let s: [f64; 4] = std::array::from_fn(|i| first + step * (4 * block + i) as f64);
-            let mut product = s.map(|s| {
-                let relative = (s - centre) / centre;
-                ((self.power - 1.0) * relative.ln_1p() - rate * (s - centre)).exp()
-            });
-            for inner in self.active(inner) {
-                let window = inner.window.clone();
-                let four = run(
-                    self.arch,
-                    FourSums {
-                        terms: &mut inner.terms[window.clone()],
-                        ratios: &inner.ratios[window],
-                    },
-                );
-                for (p, f) in product.iter_mut().zip(four) {
-                    *p *= f;
-                }
-            }
-            if block == 0 {
-                first_term = product[0];
-            }
-            for (s, p) in s.iter().zip(product) {
-                if p > largest {
-                    largest = p;
-                    best = *s;
-                }
-            }
-            sums[0] += product[0] + product[2];
-            sums[1] += product[1] + product[3];
-            if product[3] < cut * largest && product[3] <= product[2] {
-                break;
-            }
-        }
-        let sum = sums[0] + sums[1];
-        let line = Line {
-            ln_value: (sum * step).ln() + at_centre,
-            ln_s: best.ln(),
-            coarse_s: ((sums[0] - sums[1]) / sum).abs(),
-        };
-        (line, first_term < cut * largest)
     }
 
     /// Gauss-Laguerre points, for small total shapes.
@@ -212,7 +216,7 @@ impl Lines<'_> {
     fn gauss(&self, inner: &mut [Inner], rho: f64, tilt: f64, mass: f64, centre: f64) -> Line {
         let slowest = 1.0 + rho - mass;
         let ratio = mass / (slowest + 1.0 + rho);
-        let rate = slowest * (1.0 + ratio);
+        let scale = slowest * (1.0 + ratio);
         let needed = (0.01 * self.rules.tolerance).ln() / (2.0 * ratio.ln());
         let wanted = needed + 2.0 + 0.25 * self.power;
         let rule = self
@@ -220,19 +224,20 @@ impl Lines<'_> {
             .iter()
             .find(|rule| rule.nodes.len() as f64 >= wanted)
             .unwrap_or(&self.laguerre[self.laguerre.len() - 1]);
-        let (mut sum, mut largest, mut best) = (0.0, 0.0, centre);
-        for (t, w) in rule.nodes.iter().zip(&rule.ln_weights) {
-            let s = t / rate;
-            let mut term = (w + (rate - (1.0 + rho)) * s + tilt * (s - centre)).exp();
-            for inner in self.active(inner) {
-                term *= inner.sum_at(self.arch, s - centre);
-            }
-            sum += term;
-            if term > largest {
-                (largest, best) = (term, s);
-            }
-        }
-        let constant = crate::math::special::ln_gamma(self.power) - self.power * rate.ln();
-        Line { ln_value: f64::ln(sum) + constant, ln_s: best.ln(), coarse_s: 0.0 }
+        let (sum, best) = run(
+            self.arch,
+            AtNodes {
+                inner,
+                active: self.active,
+                nodes: &rule.nodes,
+                ln_weights: &rule.ln_weights,
+                centre,
+                scale,
+                rate: 1.0 + rho - scale,
+                tilt,
+            },
+        );
+        let constant = ln_gamma(self.power) - self.power * scale.ln();
+        Line { ln_value: sum.ln() + constant, ln_s: best.ln(), coarse_s: 0.0 }
     }
 }

@@ -14,10 +14,10 @@ mod surrogate;
 use pulp::Arch;
 
 use crate::math::laguerre::Laguerre;
-use crate::math::special::{ln_gamma, ln_multivariate_beta};
+use crate::math::special::ln_multivariate_beta;
 use crate::{Error, Result};
-use inner::Inner;
-use line::{Lines, Position, Spread};
+use inner::{Inner, Place};
+use line::{Grid, Lines, Position, Rest};
 use outer::{Convergence, LogSum, Walk};
 use pieces::{End, Piece};
 use rules::Rules;
@@ -52,7 +52,9 @@ pub struct Estimate {
 pub struct Scratch {
     inner: Vec<Inner>,
     shares: Vec<Share>,
-    kinks: Vec<f64>,
+    places: Vec<Place>,
+    active: Vec<usize>,
+    grid: Grid,
     breaks: Vec<f64>,
     convergence: Vec<Convergence>,
 }
@@ -150,35 +152,44 @@ impl PairDensity {
         steps: Steps,
     ) -> (Estimate, Steps) {
         let rules = self.rules;
-        let Scratch { inner, shares, kinks, breaks, convergence } = scratch;
+        let Scratch { inner, shares, places, active, grid, breaks, convergence } = scratch;
         convergence.clear();
-        kinks.clear();
-        kinks.extend(x1.iter().zip(x2).map(|(a, b)| {
-            let relative = (b - a) / a;
-            if relative.abs() < 0.5 { relative.ln_1p() } else { (b / a).ln() }
-        }));
-        if let Some(value) = self.singular(kinks) {
+        places.clear();
+        places.extend(x1.iter().zip(x2).map(|(&a, &b)| place(a, b)));
+        if let Some(value) = self.singular(places) {
             return (value, steps);
         }
         let mode = surrogate::find(&self.components, x1, x2, shares);
         inner.resize(self.components.len(), Inner::default());
-        for (inner, share) in inner.iter_mut().zip(shares.iter()) {
-            inner.reset(*share, &rules, steps.inner);
+        let mut rest = Rest::default();
+        let mut skip = None;
+        active.clear();
+        for (l, c) in self.components.iter().enumerate() {
+            if c.is_independent() {
+                rest.add_independent(c, &places[l]);
+            } else if c.is_rigid() {
+                rest.add_rigid(c, &places[l]);
+                skip = Some(l);
+            } else {
+                inner[l].reset(shares[l], &rules, steps.inner);
+                active.push(l);
+            }
         }
-        let skip = self.components.iter().position(Component::is_rigid);
         let gauss = mode.precision_s < EQUIDISTANT_FROM && !self.laguerre.is_empty();
-        let lines = Lines {
+        if !gauss {
+            grid.fit(mode.precision_s, self.power, &rules, steps.s);
+        }
+        let mut lines = Lines {
             arch: self.arch,
             rules,
             components: &self.components,
-            x1,
-            x2,
-            kinks,
+            places,
+            active,
+            rest,
             power: self.power,
             mode,
-            skip,
             laguerre: if gauss { &self.laguerre } else { &[] },
-            spread: Spread::new(mode.precision_s, &rules, steps.s),
+            grid,
         };
         let normal = steps.y * rules.step_y * mode.sd_y / (1.0 + 0.6 * mode.sd_y * mode.sd_y).sqrt();
         if let Some(rigid) = skip {
@@ -186,15 +197,15 @@ impl PairDensity {
             let mut value = 0.0;
             for _ in 0..6 {
                 let line =
-                    lines.evaluate(inner, Position { anchor: kinks[rigid], offset: 0.0 }, guess);
+                    lines.evaluate(inner, Position { anchor: places[rigid].kink, offset: 0.0 }, guess);
                 value = line.ln_value;
                 guess = line.ln_s;
             }
             return (Estimate { ln_density: value, error: rules.tolerance, count: 1 }, steps);
         }
-        let plan = kinks::plan(&self.components, x2, kinks, &mode, &rules, normal, breaks);
+        let plan = kinks::plan(&self.components, places, &mode, &rules, normal, breaks);
         let mut walk = Walk {
-            lines: &lines,
+            lines: &mut lines,
             inner,
             step: if breaks.is_empty() { 1.0 } else { steps.y * 0.85 * rules.step_y },
             sum: LogSum::new(),
@@ -236,8 +247,8 @@ impl PairDensity {
         let goal = 0.05 * rules.tolerance;
         for c in convergence.iter() {
             let share = (c.ln_piece - ln_sum).exp();
-            let ln_s = lines.spread.gain * c.coarse_s.ln();
-            let decay_s = aliasing::Decay { level: -ln_s, gain: lines.spread.gain };
+            let ln_s = lines.grid.gain * c.coarse_s.ln();
+            let decay_s = aliasing::Decay { level: -ln_s, gain: lines.grid.gain };
             for (decay, step, old) in [
                 (c.y, &mut wanted.y, steps.y),
                 (decay_s, &mut wanted.s, steps.s),
@@ -254,21 +265,26 @@ impl PairDensity {
     }
 
     /// Poles, and outputs outside the support.
-    fn singular(&self, kinks: &[f64]) -> Option<Estimate> {
-        for (l, &y) in kinks.iter().enumerate() {
-            let strength: f64 = kinks
+    fn singular(&self, places: &[Place]) -> Option<Estimate> {
+        for (l, place) in places.iter().enumerate() {
+            let strength: f64 = places
                 .iter()
                 .zip(&self.components)
-                .filter(|(other, c)| **other == y && !c.is_independent())
+                .filter(|(other, c)| other.kink == place.kink && !c.is_independent())
                 .map(|(_, c)| c.kink_power().min(0.0))
                 .sum();
             let rigid = self.components[l].is_rigid();
             let limit = if rigid { -2.0 } else { -1.0 };
             if !self.components[l].is_independent() && strength <= limit && (!rigid || strength < -1.0) {
-                let _ = ln_gamma;
                 return Some(Estimate { ln_density: f64::INFINITY, error: 0.0, count: 0 });
             }
         }
         None
     }
+}
+
+fn place(x1: f64, x2: f64) -> Place {
+    let relative = (x2 - x1) / x1;
+    let kink = if relative.abs() < 0.5 { relative.ln_1p() } else { (x2 / x1).ln() };
+    Place { x: [x1, x2], ln_x: [x1.ln(), x2.ln()], kink }
 }

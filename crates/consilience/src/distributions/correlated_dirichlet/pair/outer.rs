@@ -92,7 +92,7 @@ struct Approach {
 
 /// State of the walk.
 pub(crate) struct Walk<'a, 'b> {
-    pub(crate) lines: &'a Lines<'b>,
+    pub(crate) lines: &'a mut Lines<'b>,
     pub(crate) inner: &'a mut [Inner],
     pub(crate) step: f64,
     pub(crate) sum: LogSum,
@@ -108,7 +108,7 @@ impl Walk<'_, '_> {
         let mode = self.lines.mode;
         let tau = piece.start(mode.y);
         let point = piece.point(tau);
-        let y = point.at.anchor + point.at.offset;
+        let y = point.at.y();
         let mut first = self.line(&point, mode.ln_s + mode.slope * (y - mode.y));
         let width = 2.0 / mode.precision_s.sqrt();
         let mut guess = mode.ln_s + mode.slope * (y - mode.y);
@@ -132,12 +132,10 @@ impl Walk<'_, '_> {
     /// The slowest of the inner sums on the line just evaluated.
     fn inner_decay(&self) -> Decay {
         let mut worst = Decay { level: 100.0, gain: 2.0 };
-        for (l, c) in self.lines.components.iter().enumerate() {
-            if !c.is_independent() && Some(l) != self.lines.skip {
-                let decay = self.inner[l].decay();
-                if decay.level < worst.level {
-                    worst = decay;
-                }
+        for &l in self.lines.active {
+            let decay = self.inner[l].decay();
+            if decay.level < worst.level {
+                worst = decay;
             }
         }
         worst
@@ -165,7 +163,7 @@ impl Walk<'_, '_> {
         let mut n_collected = 0;
         for k in 1..MAX_LINES {
             let point = piece.point(start + direction * self.step * k as f64);
-            let y = point.at.anchor + point.at.offset;
+            let y = point.at.y();
             let guess = last_s + self.lines.mode.slope * (y - last_y);
             let line = self.line(&point, guess);
             if line.ln_value == f64::NEG_INFINITY {
@@ -193,7 +191,7 @@ impl Walk<'_, '_> {
 
     fn reached(&self, approach: &Approach, point: &Point, direction: f64) -> bool {
         if approach.infinite {
-            return direction * (point.at.anchor + point.at.offset) > approach.onset;
+            return direction * point.at.y() > approach.onset;
         }
         distance(approach, point, direction) < approach.onset
     }
@@ -224,18 +222,16 @@ impl Walk<'_, '_> {
 
     /// Exponents 1 + subset sums of the tied powers, plus integers; the smallest six.
     fn approach_break(&self, piece: &Piece, y: f64) -> Approach {
-        let lines = self.lines;
+        let lines = &*self.lines;
         let (mut gap, mut sharp, mut all) = (f64::INFINITY, 1.0f64, 1.0);
         let mut exponents: Vec<f64> = vec![1.0];
         let s = (lines.mode.ln_s + lines.mode.slope * (y - lines.mode.y)).exp();
-        for (l, c) in lines.components.iter().enumerate() {
-            if c.is_independent() || Some(l) == lines.skip {
-                continue;
-            }
-            let away = (lines.kinks[l] - y).abs();
+        for &l in lines.active {
+            let c = &lines.components[l];
+            let away = (lines.places[l].kink - y).abs();
             all += c.kink_power().min(0.0);
             if away == 0.0 {
-                sharp = sharp.max(1.0 + c.shared + s * lines.x2[l]);
+                sharp = sharp.max(1.0 + c.shared + s * lines.places[l].x[1]);
                 for i in 0..exponents.len().min(64) {
                     exponents.push(exponents[i] + c.kink_power());
                 }
@@ -254,13 +250,13 @@ impl Walk<'_, '_> {
 
     /// Far out the integrand decays like e^(−A|y|), A the total concentration of one classifier.
     fn approach_infinity(&self, piece: &Piece, direction: f64) -> Approach {
-        let lines = self.lines;
+        let lines = &*self.lines;
         let k = usize::from(direction > 0.0);
         let total: f64 = lines.components.iter().map(|c| c.shared + c.private[k]).sum();
         let furthest = lines
-            .kinks
+            .places
             .iter()
-            .map(|kink| direction * kink)
+            .map(|place| direction * place.kink)
             .fold(0.0, f64::max);
         let scale = piece.scale;
         let mut exponents = Vec::with_capacity(12);

@@ -10,9 +10,24 @@ pub(crate) struct Component {
     pub(crate) shared: f64,
     /// a¹ = α¹ − δ and a² = α² − δ, the shapes of the private parts.
     pub(crate) private: [f64; 2],
+    /// −ln Γ of all three shapes, without the factors that quadrature adds, where classifier k is the smaller.
+    pub(crate) ln_constant: [f64; 2],
 }
 
+/// Shapes below this are taken for 0.
+const NEGLIGIBLE: f64 = 1e-150;
+
 impl Component {
+    fn new(shared: f64, private: [f64; 2]) -> Self {
+        let [shared, a1, a2] =
+            [shared, private[0], private[1]].map(|a| if a < NEGLIGIBLE { 0.0 } else { a });
+        let one = |near: f64, far: f64| -> f64 {
+            let common = if near == 0.0 { ln_gamma(shared) } else { ln_gamma_safe(shared) };
+            -common - ln_gamma_safe(near) - ln_gamma(far)
+        };
+        Self { shared, private: [a1, a2], ln_constant: [one(a1, a2), one(a2, a1)] }
+    }
+
     /// Exponent of the density's behaviour |y − yₗ|ᵖ at the component's kink.
     pub(crate) fn kink_power(&self) -> f64 {
         self.private[0] + self.private[1] - 1.0
@@ -71,5 +86,5 @@ fn component(alpha1: f64, alpha2: f64, delta: f64, l: usize) -> Result<Component
         let requirement = "between 0 and the smaller of the two concentrations";
         return Err(Error::parameter(format!("delta[{l}]"), requirement, delta));
     }
-    Ok(Component { shared: delta, private: [alpha1 - delta, alpha2 - delta] })
+    Ok(Component::new(delta, [alpha1 - delta, alpha2 - delta]))
 }
