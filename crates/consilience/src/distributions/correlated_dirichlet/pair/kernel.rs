@@ -261,18 +261,18 @@ fn one_sum<S: Simd>(simd: S, parts: &Parts<'_>, from_centre: f64) -> f64 {
     let (offset, pivot) = (simd.splat_f64s(parts.offset), simd.splat_f64s(parts.pivot));
     let shift = simd.splat_f64s(from_centre * parts.smaller);
     let mut sum = simd.splat_f64s(0.0);
-    let term = |i: usize| {
-        let away = simd.sub_f64s(v[i], pivot);
-        exp(simd, fma(simd, shift, away, simd.sub_f64s(exponents[i], offset)))
-    };
     if let Some(weights) = parts.weights {
         let (weights, _) = S::as_simd_f64s(weights);
         for i in 0..v.len() {
-            sum = fma(simd, weights[i], term(i), sum);
+            let away = simd.sub_f64s(v[i], pivot);
+            let exponent = fma(simd, shift, away, simd.sub_f64s(exponents[i], offset));
+            sum = fma(simd, weights[i], exp(simd, exponent), sum);
         }
     } else {
         for i in 0..v.len() {
-            sum = simd.add_f64s(sum, term(i));
+            let away = simd.sub_f64s(v[i], pivot);
+            let exponent = fma(simd, shift, away, simd.sub_f64s(exponents[i], offset));
+            sum = simd.add_f64s(sum, exp(simd, exponent));
         }
     }
     simd.reduce_sum_f64s(sum)

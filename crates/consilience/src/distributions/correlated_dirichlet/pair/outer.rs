@@ -78,6 +78,9 @@ pub(crate) struct Convergence {
     pub(crate) coarse_s: f64,
 }
 
+/// Part of the tolerance that a closed end may cost.
+const ONSET_GOAL: f64 = 0.3;
+
 /// What an end looks like from far out.
 #[derive(Debug, Clone, Copy)]
 struct Approach {
@@ -240,9 +243,15 @@ impl Walk<'_, '_> {
             }
         }
         let reach = gap.min(piece.scale).min(1.0 / sharp);
+        let (exponents, missing) = smallest(&exponents, 1.0);
+        // the first exponential left out, in parts of the whole: (d/reach)^(e₆−e₀) (d/σ)^e₀
+        let order = missing - exponents[0];
+        let goal = (ONSET_GOAL * lines.rules.tolerance).ln();
+        let ln_onset =
+            (goal + order * reach.ln() + exponents[0] * piece.scale.ln()) / missing.max(1e-3);
         Approach {
-            exponents: smallest(&exponents, 1.0),
-            onset: 0.5 * lines.rules.onset * reach,
+            exponents,
+            onset: ln_onset.exp().min(0.5 * reach),
             blind: if all < 0.99 { gap } else { f64::INFINITY },
             infinite: false,
         }
@@ -267,7 +276,7 @@ impl Walk<'_, '_> {
         }
         let margin = -lines.rules.onset.ln() + total.max(1.0).ln();
         Approach {
-            exponents: smallest(&exponents, f64::INFINITY),
+            exponents: smallest(&exponents, f64::INFINITY).0,
             onset: furthest + margin.max(scale * margin),
             blind: f64::INFINITY,
             infinite: true,
@@ -279,11 +288,11 @@ fn distance(approach: &Approach, point: &Point, direction: f64) -> f64 {
     if approach.infinite { 0.0 } else { point.from[usize::from(direction > 0.0)] }
 }
 
-/// The smallest six of a set, after adding 0, `ladder`, 2·`ladder`, … to each.
-fn smallest(exponents: &[f64], ladder: f64) -> [f64; CLOSING] {
+/// The smallest six of a set, and the seventh, after adding 0, `ladder`, 2·`ladder`, … to each.
+fn smallest(exponents: &[f64], ladder: f64) -> ([f64; CLOSING], f64) {
     let mut all: Vec<f64> = Vec::with_capacity(exponents.len() * CLOSING);
     for &e in exponents {
-        for i in 0..CLOSING {
+        for i in 0..=CLOSING {
             let shift = if i == 0 { 0.0 } else { ladder * i as f64 };
             if (e + shift).is_finite() {
                 all.push(e + shift);
@@ -292,5 +301,7 @@ fn smallest(exponents: &[f64], ladder: f64) -> [f64; CLOSING] {
     }
     all.sort_unstable_by(f64::total_cmp);
     all.dedup_by(|a, b| (*a - *b).abs() < 1e-9);
-    std::array::from_fn(|i| all.get(i).copied().unwrap_or_else(|| all[all.len() - 1] + 1.0 + i as f64))
+    let get =
+        |i: usize| all.get(i).copied().unwrap_or_else(|| all[all.len() - 1] + 1.0 + i as f64);
+    (std::array::from_fn(get), get(CLOSING))
 }
