@@ -41,6 +41,7 @@ fn stress() {
     let (mut bad, mut lied, mut finite, mut time, mut claim) = (0, 0, 0, 0.0, 0);
     for i in 0..n {
         let c = case(&mut rng);
+        if get("CASE", -1.0) >= 0.0 && get("CASE", -1.0) as usize != i { continue; }
         let d = PairDensity::new(&c.a1, &c.a2, &c.d).unwrap();
         let t = d.clone().with_tolerance(truth).unwrap().ln_density(&c.x1, &c.x2, &mut scratch);
         let d = d.with_tolerance(tol).unwrap();

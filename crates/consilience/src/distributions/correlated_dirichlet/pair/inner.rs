@@ -10,6 +10,7 @@
 //! a belongs to the smaller of the two, b to the other. The singularities sit at Im z = π for every c,
 //! so the same step serves kinks and ties; both ends are closed analytically where they do not die out.
 
+use std::f64::consts::{PI, TAU};
 use std::ops::Range;
 
 use pulp::Arch;
@@ -100,10 +101,7 @@ impl Inner {
                 array.resize(LENGTH, 0.0);
             }
         }
-        let skew = (0.5 * share.logit).tanh().abs();
-        let sd = share.sd;
-        self.step =
-            refine * rules.step_inner * sd / (1.0 + (0.7 + 1.8 * skew) * sd * sd).sqrt();
+        self.step = refine * lattice_step(share, rules.target_inner);
         self.ln_step = self.step.ln();
         self.peak = ORIGIN;
         self.centre = share.logit;
@@ -387,6 +385,29 @@ impl Inner {
 
 /// Weights that let an alternating sum fade out over a closed end (Euler's transformation).
 const FADE: [f64; CLOSING] = [15.0 / 16.0, 11.0 / 16.0, 5.0 / 16.0, 1.0 / 16.0];
+
+/// The step that sums a logit-beta density with this mode and width to the relative error e^−target.
+///
+/// A density v^A q^B of the logit z has the Fourier transform Γ(A+iω)Γ(B−iω); by Stirling's formula
+/// −ln|Γ(A+iω)/Γ(A)| = ω atan(ω/A) − ½(A−½) ln(1+ω²/A²).
+fn lattice_step(share: Share, target: f64) -> f64 {
+    let v = 1.0 / (1.0 + (-share.logit).exp());
+    let precision = 1.0 / (share.sd * share.sd);
+    let ends = [precision / (1.0 - v).max(1e-9), precision / v.max(1e-9)];
+    let mut omega = (2.0 * target * precision).sqrt();
+    omega = omega.hypot(target / PI);
+    for _ in 0..2 {
+        let (mut value, mut slope) = (-target, 1e-9);
+        for a in ends {
+            let ratio = omega / a;
+            let (angle, log) = (ratio.atan(), (ratio * ratio).ln_1p());
+            value += omega * angle - 0.5 * (a - 0.5) * log;
+            slope += angle + 0.5 * ratio / a / (1.0 + ratio * ratio);
+        }
+        omega = (omega - value / slope).max(0.5 * omega);
+    }
+    TAU / omega
+}
 
 /// One output pair's component as every line needs it.
 #[derive(Debug, Clone, Copy, Default)]

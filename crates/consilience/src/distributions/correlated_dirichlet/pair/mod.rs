@@ -175,9 +175,10 @@ impl PairDensity {
                 active.push(l);
             }
         }
-        let gauss = mode.precision_s < EQUIDISTANT_FROM && !self.laguerre.is_empty();
+        let shape_s = mode.precision_s.min(self.power);
+        let gauss = shape_s < EQUIDISTANT_FROM && !self.laguerre.is_empty();
         if !gauss {
-            grid.fit(mode.precision_s, self.power, &rules, steps.s);
+            grid.fit(shape_s, self.power, &rules, steps.s);
         }
         let mut lines = Lines {
             arch: self.arch,

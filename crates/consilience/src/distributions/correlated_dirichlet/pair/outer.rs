@@ -79,7 +79,7 @@ pub(crate) struct Convergence {
 }
 
 /// Part of the tolerance that a closed end may cost.
-const ONSET_GOAL: f64 = 0.3;
+const ONSET_GOAL: f64 = 0.1;
 
 /// What an end looks like from far out.
 #[derive(Debug, Clone, Copy)]
@@ -132,16 +132,18 @@ impl Walk<'_, '_> {
         self.convergence.push(Convergence { ln_piece, y, inner, coarse_s: self.coarse_s });
     }
 
-    /// The slowest of the inner sums on the line just evaluated.
+    /// All inner sums on the line just evaluated; the slowest one's gain.
     fn inner_decay(&self) -> Decay {
         let mut worst = Decay { level: 100.0, gain: 2.0 };
+        let mut error = 0.0;
         for &l in self.lines.active {
             let decay = self.inner[l].decay();
+            error += decay.error();
             if decay.level < worst.level {
                 worst = decay;
             }
         }
-        worst
+        Decay { level: -f64::ln(error).min(0.0), gain: worst.gain }
     }
 
     fn line(&mut self, point: &Point, ln_s: f64) -> Line {
@@ -226,7 +228,7 @@ impl Walk<'_, '_> {
     /// Exponents 1 + subset sums of the tied powers, plus integers; the smallest six.
     fn approach_break(&self, piece: &Piece, y: f64) -> Approach {
         let lines = &*self.lines;
-        let (mut gap, mut sharp, mut all) = (f64::INFINITY, 1.0f64, 1.0);
+        let (mut gap, mut reach, mut sharp, mut all) = (f64::INFINITY, f64::INFINITY, 1.0f64, 1.0);
         let mut exponents: Vec<f64> = vec![1.0];
         let s = (lines.mode.ln_s + lines.mode.slope * (y - lines.mode.y)).exp();
         for &l in lines.active {
@@ -240,15 +242,17 @@ impl Walk<'_, '_> {
                 }
             } else {
                 gap = gap.min(away);
+                reach = reach.min(away / (1.0 + 0.5 * c.kink_power().abs()));
             }
         }
-        let reach = gap.min(piece.scale).min(1.0 / sharp);
+        let scale = piece.scale.min(piece.width());
+        let reach = reach.min(scale).min(1.0 / sharp);
         let (exponents, missing) = smallest(&exponents, 1.0);
         // the first exponential left out, in parts of the whole: (d/reach)^(e₆−e₀) (d/σ)^e₀
         let order = missing - exponents[0];
         let goal = (ONSET_GOAL * lines.rules.tolerance).ln();
         let ln_onset =
-            (goal + order * reach.ln() + exponents[0] * piece.scale.ln()) / missing.max(1e-3);
+            (goal + order * reach.ln() + exponents[0] * scale.ln()) / missing.max(1e-3);
         Approach {
             exponents,
             onset: ln_onset.exp().min(0.5 * reach),

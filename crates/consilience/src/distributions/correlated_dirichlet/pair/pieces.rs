@@ -106,6 +106,14 @@ impl Piece {
         }
     }
 
+    /// Its length.
+    pub(crate) fn width(&self) -> f64 {
+        match (self.lower, self.upper) {
+            (End::Break(a), End::Break(b)) => b - a,
+            _ => f64::INFINITY,
+        }
+    }
+
     /// Whether the mode lies inside.
     pub(crate) fn contains(&self, y: f64) -> bool {
         let above = match self.lower {

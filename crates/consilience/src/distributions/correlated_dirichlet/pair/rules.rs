@@ -9,8 +9,8 @@ pub(crate) struct Rules {
     pub(crate) tolerance: f64,
     /// Step in y in units of its standard deviation.
     pub(crate) step_y: f64,
-    /// Step of the inner lattices, likewise.
-    pub(crate) step_inner: f64,
+    /// −ln of the relative error allowed to an inner lattice.
+    pub(crate) target_inner: f64,
     /// Relative error allowed to the step in s.
     pub(crate) target_s: f64,
     /// Terms below e^−cut of the largest are left out: in y and s, and in the inner sums.
@@ -31,7 +31,7 @@ impl Rules {
         Self {
             tolerance,
             step_y: gaussian_step(0.04 * tolerance),
-            step_inner: gaussian_step(0.002 * tolerance),
+            target_inner: -(0.02 * tolerance).ln(),
             target_s: 0.03 * tolerance,
             cut,
             cut_inner: 1.1 * cut + 1.0,
