@@ -15,7 +15,6 @@ use std::ops::Range;
 
 use pulp::Arch;
 
-use super::aliasing::{Classes, Decay};
 use super::kernel::{Exponents, FillNodes, GROUP, run};
 use super::rules::Rules;
 use super::shapes::{Component, left_out};
@@ -55,6 +54,8 @@ pub(crate) struct Inner {
     ln_step: f64,
     /// All weights are equal and part of the constant.
     plain: bool,
+    /// Relative error of the lattice by its ends' law.
+    pub(crate) error: f64,
     /// The lattice ran out of room.
     pub(crate) clipped: bool,
 }
@@ -85,7 +86,7 @@ struct Closed {
 
 impl Inner {
     /// Prepares the lattice for a new pair of outputs.
-    pub(crate) fn reset(&mut self, share: Share, rules: &Rules, refine: f64) {
+    pub(crate) fn reset(&mut self, share: Share, target: f64, refine: f64) {
         if self.v.is_empty() {
             for array in [
                 &mut self.v,
@@ -101,7 +102,10 @@ impl Inner {
                 array.resize(LENGTH, 0.0);
             }
         }
-        self.step = refine * lattice_step(share, rules.target_inner);
+        let ends = Ends::new(share);
+        let omega = ends.frequency(target) / refine;
+        self.step = TAU / omega;
+        self.error = 2.0 * (-ends.level(omega).0).exp();
         self.ln_step = self.step.ln();
         self.peak = ORIGIN;
         self.centre = share.logit;
@@ -356,57 +360,43 @@ pub(crate) struct Parts<'a> {
     pub(crate) ratios: &'a mut [f64],
 }
 
-impl Inner {
-    /// How the lattice sum converges at the central s of the current line.
-    pub(crate) fn decay(&self) -> Decay {
-        let ordinary = left_out(self.side.shared) * left_out(self.side.near);
-        let (mut classes, mut total) = (Classes::default(), 0.0);
-        if self.side.near == 0.0 {
-            return Decay { level: 100.0, gain: 2.0 };
-        }
-        for i in self.window.clone() {
-            let term = (self.exponents[i] - self.largest).exp();
-            total += if self.plain { ordinary } else { self.weights[i] } * term;
-            let outward = match (self.closed[0].node, self.closed[1].node) {
-                (Some(node), _) if i <= node => node - i,
-                (_, Some(node)) if i >= node => i - node,
-                _ => usize::MAX,
-            };
-            let fade = if outward == usize::MAX {
-                1.0
-            } else {
-                FADE.get(outward).copied().unwrap_or(0.0)
-            };
-            classes.add(i as i64, fade * ordinary * term);
-        }
-        classes.decay(total)
-    }
-}
-
-/// Weights that let an alternating sum fade out over a closed end (Euler's transformation).
-const FADE: [f64; CLOSING] = [15.0 / 16.0, 11.0 / 16.0, 5.0 / 16.0, 1.0 / 16.0];
-
-/// The step that sums a logit-beta density with this mode and width to the relative error e^−target.
+/// Shapes that rule the two ends of an inner integrand in the logit of the share.
 ///
 /// A density v^A q^B of the logit z has the Fourier transform Γ(A+iω)Γ(B−iω); by Stirling's formula
 /// −ln|Γ(A+iω)/Γ(A)| = ω atan(ω/A) − ½(A−½) ln(1+ω²/A²).
-fn lattice_step(share: Share, target: f64) -> f64 {
-    let v = 1.0 / (1.0 + (-share.logit).exp());
-    let precision = 1.0 / (share.sd * share.sd);
-    let ends = [precision / (1.0 - v).max(1e-9), precision / v.max(1e-9)];
-    let mut omega = (2.0 * target * precision).sqrt();
-    omega = omega.hypot(target / PI);
-    for _ in 0..2 {
-        let (mut value, mut slope) = (-target, 1e-9);
-        for a in ends {
+#[derive(Debug, Clone, Copy)]
+struct Ends([f64; 2]);
+
+impl Ends {
+    fn new(share: Share) -> Self {
+        let v = 1.0 / (1.0 + (-share.logit).exp());
+        let precision = 1.0 / (share.sd * share.sd);
+        // the surrogate's private shapes are half a unit too small here
+        Self([precision / (1.0 - v).max(1e-9), precision / v.max(1e-9) + 0.5])
+    }
+
+    /// −ln of the transform at ω, and its derivative.
+    fn level(self, omega: f64) -> (f64, f64) {
+        let (mut value, mut slope) = (0.0, 0.0);
+        for a in self.0 {
             let ratio = omega / a;
             let (angle, log) = (ratio.atan(), (ratio * ratio).ln_1p());
             value += omega * angle - 0.5 * (a - 0.5) * log;
             slope += angle + 0.5 * ratio / a / (1.0 + ratio * ratio);
         }
-        omega = (omega - value / slope).max(0.5 * omega);
+        (value, slope)
     }
-    TAU / omega
+
+    /// The frequency at which the level is `target`.
+    fn frequency(self, target: f64) -> f64 {
+        let gaussian = 2.0 * target / (1.0 / self.0[0] + 1.0 / self.0[1]);
+        let mut omega = gaussian.sqrt().hypot(target / PI);
+        for _ in 0..2 {
+            let (value, slope) = self.level(omega);
+            omega = (omega + (target - value) / slope).max(0.5 * omega);
+        }
+        omega
+    }
 }
 
 /// One output pair's component as every line needs it.

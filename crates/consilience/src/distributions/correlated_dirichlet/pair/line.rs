@@ -4,6 +4,7 @@ use std::f64::consts::TAU;
 
 use pulp::Arch;
 
+use super::aliasing::Decay;
 use super::inner::{Inner, Place, side};
 use super::kernel::{AtNodes, Equidistant, GROUP, run};
 use super::rules::Rules;
@@ -78,8 +79,8 @@ pub(crate) struct Grid {
     /// (N−1) ln t_k.
     ln_t: Vec<f64>,
     step: f64,
-    /// ln error at this step over ln error at twice the step.
-    pub(crate) gain: f64,
+    /// (ω/β)² of the gamma variable at this step.
+    square: f64,
     power: f64,
 }
 
@@ -89,8 +90,7 @@ impl Grid {
         let decay = (-2.0 / shape * rules.target_s.ln()).exp_m1().sqrt();
         self.step = refine * TAU / (shape * decay);
         self.power = power;
-        let u2 = (TAU / (shape * self.step)).powi(2);
-        self.gain = u2.ln_1p() / (0.25 * u2).ln_1p();
+        self.square = (TAU / (shape * self.step)).powi(2);
         // shape·(ln t − t + 1) = −cut, t < 1
         let target = (rules.cut + 1.0) / shape;
         let mut t = (-target).exp() * 0.4;
@@ -110,6 +110,13 @@ impl Grid {
         let power = self.power - 1.0;
         self.ln_t.clear();
         self.ln_t.extend(self.t.iter().map(|t| power * (t - 1.0).ln_1p()));
+    }
+
+    /// Convergence in s, from |even − odd| / sum, the error at twice the step.
+    pub(crate) fn decay(&self, coarse: f64) -> Decay {
+        // e₂ₕ = (1+u²/4)^−κ and eₕ = (1+u²)^−κ; as if a Gaussian had had the error eₕ
+        let gain = self.square.ln_1p() / (0.25 * self.square).ln_1p();
+        Decay::gaussian(2.0 * (0.5 * coarse).powf(0.25 * gain))
     }
 
     /// Begins lower by four points, or as low as there is.

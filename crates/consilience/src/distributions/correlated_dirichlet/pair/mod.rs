@@ -16,6 +16,7 @@ use pulp::Arch;
 use crate::math::laguerre::Laguerre;
 use crate::math::special::ln_multivariate_beta;
 use crate::{Error, Result};
+use aliasing::Decay;
 use inner::{Inner, Place};
 use line::{Grid, Lines, Position, Rest};
 use outer::{Convergence, LogSum, Walk};
@@ -161,6 +162,7 @@ impl PairDensity {
         }
         let mode = surrogate::find(&self.components, x1, x2, shares);
         inner.resize(self.components.len(), Inner::default());
+        let target_inner = -(0.5 * rules.target_inner / self.components.len() as f64).ln();
         let mut rest = Rest::default();
         let mut skip = None;
         active.clear();
@@ -171,7 +173,7 @@ impl PairDensity {
                 rest.add_rigid(c, &places[l]);
                 skip = Some(l);
             } else {
-                inner[l].reset(shares[l], &rules, steps.inner);
+                inner[l].reset(shares[l], target_inner, steps.inner);
                 active.push(l);
             }
         }
@@ -207,7 +209,7 @@ impl PairDensity {
         let plan = kinks::plan(&self.components, places, &mode, &rules, normal, breaks);
         let mut walk = Walk {
             lines: &mut lines,
-            inner,
+            inner: &mut *inner,
             step: if breaks.is_empty() { 1.0 } else { steps.y * 0.85 * rules.step_y },
             sum: LogSum::new(),
             coarse_s: 0.0,
@@ -244,17 +246,18 @@ impl PairDensity {
         let count = walk.count;
         let ln_sum = walk.sum.ln();
         let mut wanted = steps;
-        let mut error = plan.error + 3.0 * (-rules.cut).exp();
+        let inside: f64 = lines.active.iter().map(|&l| inner[l].error).sum();
+        let mut error = plan.error + 3.0 * (-rules.cut).exp() + inside;
         let goal = 0.05 * rules.tolerance;
         for c in convergence.iter() {
             let share = (c.ln_piece - ln_sum).exp();
-            let ln_s = lines.grid.gain * c.coarse_s.ln();
-            let decay_s = aliasing::Decay { level: -ln_s, gain: lines.grid.gain };
-            for (decay, step, old) in [
-                (c.y, &mut wanted.y, steps.y),
-                (decay_s, &mut wanted.s, steps.s),
-                (c.inner, &mut wanted.inner, steps.inner),
-            ] {
+            if share < 1e-3 * rules.tolerance {
+                continue;
+            }
+            let decay_s = if gauss { Decay::gaussian(0.0) } else { lines.grid.decay(c.coarse_s) };
+            for (decay, step, old) in
+                [(c.y, &mut wanted.y, steps.y), (decay_s, &mut wanted.s, steps.s)]
+            {
                 let part = share * decay.error();
                 error += part;
                 if part > 0.3 * rules.tolerance {

@@ -70,10 +70,9 @@ impl LogSum {
 /// Convergence of the pieces that matter, in each direction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Convergence {
-    /// ln of a piece's integral and its decays in y and inside.
+    /// ln of a piece's integral and its decay in y.
     pub(crate) ln_piece: f64,
     pub(crate) y: Decay,
-    pub(crate) inner: Decay,
     /// |even − odd| / sum over s, weighted by the line's share of the largest.
     pub(crate) coarse_s: f64,
 }
@@ -123,27 +122,12 @@ impl Walk<'_, '_> {
             first = self.line(&point, guess);
         }
         self.coarse_s = 0.0;
-        let inner = self.inner_decay();
         self.add(&first, &point, 0, 1.0, 1.0);
         for direction in [1.0, -1.0] {
             self.direction(piece, tau, direction, (y, first.ln_s));
         }
         let (y, ln_piece) = self.sum.end_piece();
-        self.convergence.push(Convergence { ln_piece, y, inner, coarse_s: self.coarse_s });
-    }
-
-    /// All inner sums on the line just evaluated; the slowest one's gain.
-    fn inner_decay(&self) -> Decay {
-        let mut worst = Decay { level: 100.0, gain: 2.0 };
-        let mut error = 0.0;
-        for &l in self.lines.active {
-            let decay = self.inner[l].decay();
-            error += decay.error();
-            if decay.level < worst.level {
-                worst = decay;
-            }
-        }
-        Decay { level: -f64::ln(error).min(0.0), gain: worst.gain }
+        self.convergence.push(Convergence { ln_piece, y, coarse_s: self.coarse_s });
     }
 
     fn line(&mut self, point: &Point, ln_s: f64) -> Line {

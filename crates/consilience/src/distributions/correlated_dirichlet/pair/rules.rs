@@ -9,7 +9,7 @@ pub(crate) struct Rules {
     pub(crate) tolerance: f64,
     /// Step in y in units of its standard deviation.
     pub(crate) step_y: f64,
-    /// −ln of the relative error allowed to an inner lattice.
+    /// Relative error allowed to all inner lattices together.
     pub(crate) target_inner: f64,
     /// Relative error allowed to the step in s.
     pub(crate) target_s: f64,
@@ -31,7 +31,7 @@ impl Rules {
         Self {
             tolerance,
             step_y: gaussian_step(0.04 * tolerance),
-            target_inner: -(0.02 * tolerance).ln(),
+            target_inner: 0.1 * tolerance,
             target_s: 0.03 * tolerance,
             cut,
             cut_inner: 1.1 * cut + 1.0,
