@@ -47,6 +47,13 @@ pub(crate) fn ladder<const M: usize>(first: f64, step: f64) -> [f64; M] {
     scaled_weights(&exponents, step)
 }
 
+/// Derivative of [`ladder`] in its first exponent.
+pub(crate) fn ladder_derivative<const M: usize>(first: f64, step: f64) -> [f64; M] {
+    const STEP: f64 = 1e-4;
+    let (up, down) = (ladder::<M>(first + STEP, step), ladder::<M>(first - STEP, step));
+    std::array::from_fn(|j| (up[j] - down[j]) / (2.0 * STEP))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,6 +7,9 @@ pub(crate) struct Laguerre {
     pub(crate) nodes: Vec<f64>,
     /// ln of the weights.
     pub(crate) ln_weights: Vec<f64>,
+    /// Derivatives of nodes and ln weights in the shape, where asked for.
+    pub(crate) node_slopes: Vec<f64>,
+    pub(crate) weight_slopes: Vec<f64>,
 }
 
 impl Laguerre {
@@ -25,6 +28,21 @@ impl Laguerre {
             rule.ln_weights.push(-squared_norm(n, shape, node).ln());
         }
         rule
+    }
+}
+
+impl Laguerre {
+    /// Adds the derivatives in the shape, by central differences.
+    pub(crate) fn with_slopes(mut self, shape: f64) -> Self {
+        let step = 1e-4 * shape;
+        let n = self.nodes.len();
+        let (up, down) = (Self::new(n, shape + step), Self::new(n, shape - step));
+        let slope = |a: &[f64], b: &[f64]| -> Vec<f64> {
+            a.iter().zip(b).map(|(a, b)| (a - b) / (2.0 * step)).collect()
+        };
+        self.node_slopes = slope(&up.nodes, &down.nodes);
+        self.weight_slopes = slope(&up.ln_weights, &down.ln_weights);
+        self
     }
 }
 

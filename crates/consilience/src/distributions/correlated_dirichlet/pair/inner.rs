@@ -43,6 +43,7 @@ pub(crate) struct Inner {
     weights: Vec<f64>,
     pub(crate) terms: Vec<f64>,
     pub(crate) ratios: Vec<f64>,
+    posterior: Vec<f64>,
     /// Points in use on the current line, in whole groups.
     pub(crate) window: Range<usize>,
     closed: [Closed; 2],
@@ -70,6 +71,7 @@ pub(crate) struct Side {
     /// min(ρx¹, x²) and its logarithm.
     pub(crate) smaller: f64,
     pub(crate) ln_smaller: f64,
+    pub(crate) smaller_is_second: bool,
     /// −Σ ln Γ.
     pub(crate) ln_constant: f64,
     /// e^|y − yₗ| − 1.
@@ -98,6 +100,7 @@ impl Inner {
                 &mut self.weights,
                 &mut self.terms,
                 &mut self.ratios,
+                &mut self.posterior,
             ] {
                 array.resize(LENGTH, 0.0);
             }
@@ -340,8 +343,56 @@ impl Inner {
             exponents: &self.exponents[window.clone()],
             weights: if self.plain { None } else { Some(&self.weights[window.clone()]) },
             terms: &mut self.terms[window.clone()],
-            ratios: &mut self.ratios[window],
+            ratios: &mut self.ratios[window.clone()],
+            posterior: &mut self.posterior[window],
         }
+    }
+}
+
+/// Derivatives of one component's inner integral in its three shapes.
+impl Inner {
+    /// E[ln v], E[ln q] and E[ln(c+q)] over the posterior, with the derivatives of closed ends and of the
+    /// factors left out of Γ; in the order common, near, far.
+    pub(crate) fn shape_slopes(&self) -> [f64; 3] {
+        let side = self.side;
+        if side.near == 0.0 {
+            return [0.0, f64::NEG_INFINITY, side.distance.ln()];
+        }
+        let mut sums = [0.0; 3];
+        for i in self.window.clone() {
+            let p = self.posterior[i];
+            sums[0] += p * self.ln_v[i];
+            sums[1] += p * self.ln_q[i];
+            sums[2] += p * self.ln_cq[i];
+        }
+        sums[0] += self.weight_slope(0, side.shared);
+        sums[1] += self.weight_slope(1, side.near);
+        sums
+    }
+
+    /// Σ pᵢ ∂ln wᵢ/∂shape of one end.
+    fn weight_slope(&self, end: usize, shape: f64) -> f64 {
+        let mut ordinary = self.posterior[self.window.clone()].iter().sum::<f64>();
+        let mut sum = 0.0;
+        if let Some(node) = self.closed[end].node {
+            let mut slopes = closing::ladder_derivative::<CLOSING>(shape, self.step);
+            if shape >= 1.0 {
+                for (slope, w) in slopes.iter_mut().zip(self.closed[end].weights) {
+                    *slope = (*slope - w) / shape;
+                }
+            }
+            for (j, slope) in slopes.iter().enumerate() {
+                let p = self.posterior[if end == 0 { node - j } else { node + j }];
+                ordinary -= p;
+                sum += p * slope / self.closed[end].weights[j];
+            }
+        }
+        if shape < 1.0 { sum + ordinary / shape } else { sum }
+    }
+
+    /// The side of the kink that the current line is on.
+    pub(crate) fn side(&self) -> Side {
+        self.side
     }
 }
 
@@ -358,6 +409,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) weights: Option<&'a [f64]>,
     pub(crate) terms: &'a mut [f64],
     pub(crate) ratios: &'a mut [f64],
+    pub(crate) posterior: &'a mut [f64],
 }
 
 /// Shapes that rule the two ends of an inner integrand in the logit of the share.
@@ -422,6 +474,7 @@ pub(crate) fn side(component: &Component, place: &Place, tau: f64, y: f64, rho: 
         far: component.private[1 - k],
         smaller,
         ln_smaller,
+        smaller_is_second: k == 1,
         ln_constant: component.ln_constant[k],
         distance: tau.abs().exp_m1(),
     }

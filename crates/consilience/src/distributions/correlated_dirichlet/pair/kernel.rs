@@ -148,6 +148,27 @@ pub(crate) struct Equidistant<'a, I> {
     pub(crate) rate: f64,
     /// Terms below this part of the largest end the sum.
     pub(crate) cut: f64,
+    /// Keeps terms and inner sums for derivatives.
+    pub(crate) record: Option<&'a mut Record>,
+}
+
+/// Terms of a line and the inner sums they are made of, for derivatives.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Record {
+    /// One a point in s.
+    pub(crate) terms: Vec<f64>,
+    /// All active components' sums, point by point.
+    pub(crate) sums: Vec<f64>,
+    /// s of each point, less the centre.
+    pub(crate) from_centre: Vec<f64>,
+}
+
+impl Record {
+    pub(crate) fn clear(&mut self) {
+        self.terms.clear();
+        self.sums.clear();
+        self.from_centre.clear();
+    }
 }
 
 /// What comes out.
@@ -166,7 +187,8 @@ impl WithSimd for Equidistant<'_, Inner> {
     type Output = SumOverS;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) -> SumOverS {
+    fn with_simd<S: Simd>(mut self, simd: S) -> SumOverS {
+        let n_active = self.active.len();
         let step = self.centre * (self.grid[1] - self.grid[0]);
         let from_centre = self.centre * (self.grid[0] - 1.0);
         for &l in self.active {
@@ -178,11 +200,23 @@ impl WithSimd for Equidistant<'_, Inner> {
             self.grid.chunks_exact(GROUP).zip(self.ln_grid.chunks_exact(GROUP)).enumerate()
         {
             let mut product = four_powers(simd, t, ln_t, rate);
-            for &l in self.active {
+            if let Some(record) = &mut self.record {
+                record.sums.resize((block + 1) * GROUP * n_active, 0.0);
+                record.from_centre.extend(t.iter().map(|t| self.centre * (t - 1.0)));
+            }
+            for (a, &l) in self.active.iter().enumerate() {
                 let sums = four_sums(simd, &mut self.inner[l].parts());
+                if let Some(record) = &mut self.record {
+                    for (i, sum) in sums.iter().enumerate() {
+                        record.sums[(block * GROUP + i) * n_active + a] = *sum;
+                    }
+                }
                 for (p, sum) in product.iter_mut().zip(sums) {
                     *p *= sum;
                 }
+            }
+            if let Some(record) = &mut self.record {
+                record.terms.extend(product);
             }
             if block == 0 {
                 out.first = product[0];
@@ -228,6 +262,7 @@ pub(crate) struct AtNodes<'a, I> {
     pub(crate) scale: f64,
     pub(crate) rate: f64,
     pub(crate) tilt: f64,
+    pub(crate) record: Option<&'a mut Record>,
 }
 
 impl WithSimd for AtNodes<'_, Inner> {
@@ -235,14 +270,22 @@ impl WithSimd for AtNodes<'_, Inner> {
     type Output = (f64, f64);
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) -> (f64, f64) {
+    fn with_simd<S: Simd>(mut self, simd: S) -> (f64, f64) {
         let (mut sum, mut largest, mut best) = (0.0, 0.0, self.centre);
         for (node, weight) in self.nodes.iter().zip(self.ln_weights) {
             let s = node / self.scale;
             let away = s - self.centre;
             let mut term = (weight - self.rate * s + self.tilt * away).exp();
             for &l in self.active {
-                term *= one_sum(simd, &self.inner[l].parts(), away);
+                let inner = one_sum(simd, &self.inner[l].parts(), away);
+                term *= inner;
+                if let Some(record) = &mut self.record {
+                    record.sums.push(inner);
+                }
+            }
+            if let Some(record) = &mut self.record {
+                record.terms.push(term);
+                record.from_centre.push(away);
             }
             sum += term;
             if term > largest {
@@ -276,6 +319,52 @@ fn one_sum<S: Simd>(simd: S, parts: &Parts<'_>, from_centre: f64) -> f64 {
         }
     }
     simd.reduce_sum_f64s(sum)
+}
+
+/// The posterior of one component's nodes, summed over the points in s.
+pub(crate) struct Posterior<'a> {
+    pub(crate) parts: Parts<'a>,
+    pub(crate) from_centre: &'a [f64],
+    /// A point's part of the line over the component's sum there.
+    pub(crate) coefficients: &'a [f64],
+    /// Receives Σ vᵢ termᵢ of every point.
+    pub(crate) means: &'a mut [f64],
+}
+
+impl WithSimd for Posterior<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let parts = self.parts;
+        let (v, _) = S::as_simd_f64s(parts.v);
+        let (exponents, _) = S::as_simd_f64s(parts.exponents);
+        let (posterior, _) = S::as_mut_simd_f64s(parts.posterior);
+        let weights = parts.weights.map(|weights| S::as_simd_f64s(weights).0);
+        let (offset, pivot) = (simd.splat_f64s(parts.offset), simd.splat_f64s(parts.pivot));
+        let zero = simd.splat_f64s(0.0);
+        for p in posterior.iter_mut() {
+            *p = zero;
+        }
+        for ((&away, &coefficient), mean) in
+            self.from_centre.iter().zip(self.coefficients).zip(self.means)
+        {
+            let shift = simd.splat_f64s(away * parts.smaller);
+            let coefficient = simd.splat_f64s(coefficient);
+            let mut sum = zero;
+            for i in 0..v.len() {
+                let d = simd.sub_f64s(v[i], pivot);
+                let exponent = fma(simd, shift, d, simd.sub_f64s(exponents[i], offset));
+                let mut term = exp(simd, exponent);
+                if let Some(weights) = weights {
+                    term = simd.mul_f64s(term, weights[i]);
+                }
+                posterior[i] = fma(simd, coefficient, term, posterior[i]);
+                sum = fma(simd, term, v[i], sum);
+            }
+            *mean = simd.reduce_sum_f64s(sum);
+        }
+    }
 }
 
 /// Runs a loop with the best instruction set of the machine.

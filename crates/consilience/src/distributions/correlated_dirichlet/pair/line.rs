@@ -6,7 +6,7 @@ use pulp::Arch;
 
 use super::aliasing::Decay;
 use super::inner::{Inner, Place, side};
-use super::kernel::{AtNodes, Equidistant, GROUP, run};
+use super::kernel::{AtNodes, Equidistant, GROUP, Record, run};
 use super::rules::Rules;
 use super::shapes::Component;
 use super::surrogate::Mode;
@@ -41,8 +41,12 @@ pub(crate) struct Lines<'a> {
     pub(crate) power: f64,
     pub(crate) mode: Mode,
     pub(crate) laguerre: &'a [Laguerre],
+    /// The Gauss rule of the last line and its scale.
+    pub(crate) rule: (usize, f64),
     /// Equidistant points in s.
     pub(crate) grid: &'a mut Grid,
+    /// Kept for derivatives, where asked for.
+    pub(crate) record: Option<&'a mut Record>,
 }
 
 /// What the components without an inner integral add: constant + slope · y + tilt · s.
@@ -77,7 +81,7 @@ impl Rest {
 pub(crate) struct Grid {
     t: Vec<f64>,
     /// (N−1) ln t_k.
-    ln_t: Vec<f64>,
+    pub(crate) ln_t: Vec<f64>,
     step: f64,
     /// (ω/β)² of the gamma variable at this step.
     square: f64,
@@ -144,14 +148,15 @@ impl Grid {
 pub(crate) struct Line {
     /// ln of the integral over s, with every constant.
     pub(crate) ln_value: f64,
-    /// ln s at the largest term.
+    /// ln s at the largest term, and where it was expected.
     pub(crate) ln_s: f64,
+    pub(crate) centre: f64,
     /// |even − odd| / sum over s: the relative error at twice the step.
     pub(crate) coarse_s: f64,
 }
 
 impl Line {
-    const ZERO: Self = Self { ln_value: f64::NEG_INFINITY, ln_s: 0.0, coarse_s: 0.0 };
+    const ZERO: Self = Self { ln_value: f64::NEG_INFINITY, ln_s: 0.0, centre: 0.0, coarse_s: 0.0 };
 }
 
 impl Lines<'_> {
@@ -188,6 +193,9 @@ impl Lines<'_> {
         let centre = ln_s.exp();
         let cut = (-self.rules.cut - 1.0).exp();
         loop {
+            if let Some(record) = &mut self.record {
+                record.clear();
+            }
             let sum = run(
                 self.arch,
                 Equidistant {
@@ -198,6 +206,7 @@ impl Lines<'_> {
                     centre,
                     rate: 1.0 + rho - tilt,
                     cut,
+                    record: self.record.as_deref_mut(),
                 },
             );
             if sum.last > cut * sum.largest && self.grid.t.len() < 1500 {
@@ -211,6 +220,7 @@ impl Lines<'_> {
             return Line {
                 ln_value: (total * self.grid.step).ln() + self.power * ln_s - centre * (1.0 + rho),
                 ln_s: ln_s + self.grid.t[sum.best].ln(),
+                centre: ln_s,
                 coarse_s: ((sum.even - sum.odd) / total).abs(),
             };
         }
@@ -220,7 +230,7 @@ impl Lines<'_> {
     ///
     /// The integrand is a mixture of e^(−s(1+ρ−κ)), 0 ≤ κ ≤ M = Σ m; the rate β of the rule makes the two
     /// ends of that range converge alike, by the factor (M/(2(1+ρ)−M))² a point.
-    fn gauss(&self, inner: &mut [Inner], rho: f64, tilt: f64, mass: f64, centre: f64) -> Line {
+    fn gauss(&mut self, inner: &mut [Inner], rho: f64, tilt: f64, mass: f64, centre: f64) -> Line {
         let slowest = 1.0 + rho - mass;
         let ratio = mass / (slowest + 1.0 + rho);
         let scale = slowest * (1.0 + ratio);
@@ -229,8 +239,13 @@ impl Lines<'_> {
         let rule = self
             .laguerre
             .iter()
-            .find(|rule| rule.nodes.len() as f64 >= wanted)
-            .unwrap_or(&self.laguerre[self.laguerre.len() - 1]);
+            .position(|rule| rule.nodes.len() as f64 >= wanted)
+            .unwrap_or(self.laguerre.len() - 1);
+        self.rule = (rule, scale);
+        let rule = &self.laguerre[rule];
+        if let Some(record) = &mut self.record {
+            record.clear();
+        }
         let (sum, best) = run(
             self.arch,
             AtNodes {
@@ -242,9 +257,10 @@ impl Lines<'_> {
                 scale,
                 rate: 1.0 + rho - scale,
                 tilt,
+                record: self.record.as_deref_mut(),
             },
         );
         let constant = ln_gamma(self.power) - self.power * scale.ln();
-        Line { ln_value: sum.ln() + constant, ln_s: best.ln(), coarse_s: 0.0 }
+        Line { ln_value: sum.ln() + constant, ln_s: best.ln(), centre: centre.ln(), coarse_s: 0.0 }
     }
 }

@@ -1,6 +1,7 @@
 //! The density of two classifiers' outputs under the correlated Dirichlet distribution.
 
 mod aliasing;
+mod gradient;
 mod inner;
 mod kernel;
 mod kinks;
@@ -17,7 +18,10 @@ use crate::math::laguerre::Laguerre;
 use crate::math::special::ln_multivariate_beta;
 use crate::{Error, Result};
 use aliasing::Decay;
+pub use gradient::Gradient;
+use gradient::Tally;
 use inner::{Inner, Place};
+use kernel::Record;
 use line::{Grid, Lines, Position, Rest};
 use outer::{Convergence, LogSum, Walk};
 use pieces::{End, Piece};
@@ -35,6 +39,8 @@ pub struct PairDensity {
     rules: Rules,
     laguerre: Vec<Laguerre>,
     arch: Arch,
+    /// The same with shapes of 0 raised a little, where there are any: derivatives are taken there.
+    inside: Option<Box<PairDensity>>,
 }
 
 /// A log density with its estimated error.
@@ -58,10 +64,15 @@ pub struct Scratch {
     grid: Grid,
     breaks: Vec<f64>,
     convergence: Vec<Convergence>,
+    record: Record,
+    tally: Tally,
 }
 
 /// Below this precision of ln s the scale is integrated by Gauss-Laguerre rules.
 const EQUIDISTANT_FROM: f64 = 10.0;
+
+/// Shapes of 0 are raised to this for derivatives.
+const INSIDE: f64 = 1e-9;
 
 /// Factors on the normal steps of the three directions.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -88,8 +99,10 @@ impl PairDensity {
             rules: Rules::new(1e-6),
             laguerre: Vec::new(),
             arch: Arch::new(),
+            inside: None,
         };
         density.prepare_laguerre();
+        density.inside = density.moved_inside()?.map(Box::new);
         Ok(density)
     }
 
@@ -99,8 +112,23 @@ impl PairDensity {
             return Err(Error::parameter("tolerance", "between 0 and 0.1", tolerance));
         }
         self.rules = Rules::new(tolerance.max(1e-12));
+        if let Some(inside) = self.inside.take() {
+            self.inside = Some(Box::new(inside.with_tolerance(tolerance)?));
+        }
         self.prepare_laguerre();
         Ok(self)
+    }
+
+    fn moved_inside(&self) -> Result<Option<Self>> {
+        if self.components.iter().all(|c| c.shared > 0.0 && c.private[0] > 0.0 && c.private[1] > 0.0) {
+            return Ok(None);
+        }
+        let shape = |value: f64| value.max(INSIDE);
+        let sum = |k: usize| -> Vec<f64> {
+            self.components.iter().map(|c| shape(c.shared) + shape(c.private[k])).collect()
+        };
+        let delta: Vec<f64> = self.components.iter().map(|c| shape(c.shared)).collect();
+        Self::new(&sum(0), &sum(1), &delta).map(Some)
     }
 
     fn prepare_laguerre(&mut self) {
@@ -111,7 +139,8 @@ impl PairDensity {
         let longest = (0.01 * self.rules.tolerance).ln() / (2.0 * (1f64 / 3.0).ln()) + 3.0;
         let longest = longest + 0.25 * self.power;
         for part in [0.5, 0.7, 0.85, 1.0] {
-            self.laguerre.push(Laguerre::new((longest * part).ceil() as usize, self.power));
+            let rule = Laguerre::new((longest * part).ceil() as usize, self.power);
+            self.laguerre.push(rule.with_slopes(self.power));
         }
     }
 
@@ -120,12 +149,33 @@ impl PairDensity {
         if self.components.iter().all(Component::is_independent) {
             return self.independent(x1, x2);
         }
+        self.refine(x1, x2, scratch, false)
+    }
+
+    /// The log density and its derivatives in δ, α¹ and α².
+    ///
+    /// Shapes of exactly 0 are differentiated at 1e-9, from inside the legal region.
+    pub fn ln_density_and_gradient(
+        &self,
+        x1: &[f64],
+        x2: &[f64],
+        scratch: &mut Scratch,
+        gradient: &mut Gradient,
+    ) -> Estimate {
+        let inside = self.inside.as_deref().unwrap_or(self);
+        let estimate = inside.refine(x1, x2, scratch, true);
+        scratch.tally.finish(gradient);
+        if self.inside.is_some() { self.ln_density(x1, x2, scratch) } else { estimate }
+    }
+
+    /// Passes with finer steps until the estimated error is small enough.
+    fn refine(&self, x1: &[f64], x2: &[f64], scratch: &mut Scratch, slopes: bool) -> Estimate {
         let mut steps = Steps { y: 1.0, s: 1.0, inner: 1.0 };
         let mut estimate = Estimate { ln_density: f64::NAN, error: f64::INFINITY, count: 0 };
         for _ in 0..MAX_PASSES {
             let count = estimate.count;
             let wanted;
-            (estimate, wanted) = self.one_pass(x1, x2, scratch, steps);
+            (estimate, wanted) = self.one_pass(x1, x2, scratch, steps, slopes);
             estimate.count += count;
             if estimate.error <= ACCEPT * self.rules.tolerance || wanted == steps {
                 break;
@@ -151,9 +201,12 @@ impl PairDensity {
         x2: &[f64],
         scratch: &mut Scratch,
         steps: Steps,
+        slopes: bool,
     ) -> (Estimate, Steps) {
         let rules = self.rules;
-        let Scratch { inner, shares, places, active, grid, breaks, convergence } = scratch;
+        let Scratch { inner, shares, places, active, grid, breaks, convergence, record, tally } =
+            scratch;
+        tally.reset(self.components.len());
         convergence.clear();
         places.clear();
         places.extend(x1.iter().zip(x2).map(|(&a, &b)| place(a, b)));
@@ -192,7 +245,9 @@ impl PairDensity {
             power: self.power,
             mode,
             laguerre: if gauss { &self.laguerre } else { &[] },
+            rule: (0, 1.0),
             grid,
+            record: slopes.then_some(record),
         };
         let normal = steps.y * rules.step_y * mode.sd_y / (1.0 + 0.6 * mode.sd_y * mode.sd_y).sqrt();
         if let Some(rigid) = skip {
@@ -215,6 +270,7 @@ impl PairDensity {
             coarse_s: 0.0,
             convergence,
             count: 0,
+            tally: slopes.then_some(tally),
         };
         if breaks.is_empty() {
             walk.piece(&Piece {
@@ -270,17 +326,29 @@ impl PairDensity {
 
     /// Poles, and outputs outside the support.
     fn singular(&self, places: &[Place]) -> Option<Estimate> {
-        for (l, place) in places.iter().enumerate() {
-            let strength: f64 = places
+        let certain = |ln_density| Some(Estimate { ln_density, error: 0.0, count: 0 });
+        let rigid = || places.iter().zip(&self.components).filter(|(_, c)| c.is_rigid());
+        if let Some((first, _)) = rigid().next()
+            && rigid().any(|(place, _)| place.kink != first.kink)
+        {
+            return certain(f64::NEG_INFINITY);
+        }
+        for place in places {
+            let (mut strength, mut n_rigid, mut pole) = (0.0, 0, false);
+            for (_, c) in places
                 .iter()
                 .zip(&self.components)
                 .filter(|(other, c)| other.kink == place.kink && !c.is_independent())
-                .map(|(_, c)| c.kink_power().min(0.0))
-                .sum();
-            let rigid = self.components[l].is_rigid();
-            let limit = if rigid { -2.0 } else { -1.0 };
-            if !self.components[l].is_independent() && strength <= limit && (!rigid || strength < -1.0) {
-                return Some(Estimate { ln_density: f64::INFINITY, error: 0.0, count: 0 });
+            {
+                if c.is_rigid() {
+                    n_rigid += 1;
+                } else {
+                    strength += c.kink_power().min(0.0);
+                    pole |= c.kink_power() <= 0.0;
+                }
+            }
+            if strength <= -1.0 || n_rigid > 1 || (n_rigid == 1 && pole) {
+                return certain(f64::INFINITY);
             }
         }
         None

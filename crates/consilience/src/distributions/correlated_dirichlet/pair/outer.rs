@@ -1,13 +1,14 @@
 //! The outer integral over y = ln(s₁/s₂): a walk along each piece from where its mass is to both ends.
 
 use super::aliasing::{Classes, Decay};
+use super::gradient::Tally;
 use super::inner::Inner;
 use super::line::{Line, Lines};
 use super::pieces::{End, Piece, Point};
 use crate::math::closing;
 
 /// Number of exponentials in a closed end.
-const CLOSING: usize = 6;
+pub(crate) const CLOSING: usize = 6;
 /// No integrand needs more lines than this on one piece and side.
 const MAX_LINES: usize = 4000;
 
@@ -37,9 +38,12 @@ impl LogSum {
         }
     }
 
-    fn add(&mut self, ln_term: f64, k: i64, weight: f64, fade: f64) {
+    /// Adds a term; returns it, and the factor by which everything before was scaled.
+    fn add(&mut self, ln_term: f64, k: i64, weight: f64, fade: f64) -> (f64, f64) {
+        let mut rescaled = 1.0;
         if ln_term > self.reference + 300.0 {
             let scale = (self.reference - ln_term).exp();
+            rescaled = scale;
             self.total *= scale;
             self.piece *= scale;
             self.classes.0 = self.classes.0.map(|sum| sum * scale);
@@ -49,6 +53,7 @@ impl LogSum {
         let term = (ln_term - self.reference).exp();
         self.piece += weight * term;
         self.classes.add(k, fade * term);
+        (term, rescaled)
     }
 
     /// Ends a piece; returns how its sum converges and the logarithm of its integral.
@@ -89,7 +94,17 @@ struct Approach {
     onset: f64,
     /// Terms may not be dropped before this distance to the break: spikes can hide there.
     blind: f64,
-    infinite: bool,
+    kind: Kind,
+    upwards: bool,
+}
+
+/// What kind of end it is.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    /// A break at this y.
+    Break(f64),
+    /// No end; the total concentration that rules the decay, the piece's scale, and whether it is mapped.
+    Infinite { total: f64, scale: f64, mapped: bool },
 }
 
 /// State of the walk.
@@ -102,6 +117,8 @@ pub(crate) struct Walk<'a, 'b> {
     pub(crate) coarse_s: f64,
     pub(crate) convergence: &'a mut Vec<Convergence>,
     pub(crate) count: usize,
+    /// Derivatives, where asked for.
+    pub(crate) tally: Option<&'a mut Tally>,
 }
 
 impl Walk<'_, '_> {
@@ -132,7 +149,13 @@ impl Walk<'_, '_> {
 
     fn line(&mut self, point: &Point, ln_s: f64) -> Line {
         self.count += 1;
-        self.lines.evaluate(self.inner, point.at, ln_s)
+        let line = self.lines.evaluate(self.inner, point.at, ln_s);
+        if let Some(tally) = self.tally.as_deref_mut()
+            && line.ln_value > f64::NEG_INFINITY
+        {
+            self.lines.differentiate(self.inner, point.at, &line, tally);
+        }
+        line
     }
 
     fn add(&mut self, line: &Line, point: &Point, k: i64, weight: f64, fade: f64) {
@@ -140,7 +163,13 @@ impl Walk<'_, '_> {
             return;
         }
         let ln_term = line.ln_value + point.ln_jacobian;
-        self.sum.add(ln_term, k, weight, fade);
+        let (term, rescaled) = self.sum.add(ln_term, k, weight, fade);
+        if let Some(tally) = &mut self.tally {
+            if rescaled != 1.0 {
+                tally.scale(rescaled);
+            }
+            tally.add(weight * term);
+        }
         let share = (ln_term - self.sum.largest).exp();
         self.coarse_s = self.coarse_s.max(line.coarse_s * share);
     }
@@ -161,6 +190,9 @@ impl Walk<'_, '_> {
             (last_y, last_s) = (y, line.ln_s);
             if n_collected > 0 || self.reached(&approach, &point, direction) {
                 collected[n_collected] = (line, Some(point));
+                if let Some(tally) = &mut self.tally {
+                    tally.wait(n_collected);
+                }
                 n_collected += 1;
                 if n_collected == CLOSING {
                     self.close(&approach, &collected, k as i64, direction);
@@ -179,10 +211,10 @@ impl Walk<'_, '_> {
     }
 
     fn reached(&self, approach: &Approach, point: &Point, direction: f64) -> bool {
-        if approach.infinite {
-            return direction * point.at.y() > approach.onset;
+        match approach.kind {
+            Kind::Infinite { .. } => direction * point.at.y() > approach.onset,
+            Kind::Break(_) => distance(approach, point, direction) < approach.onset,
         }
-        distance(approach, point, direction) < approach.onset
     }
 
     fn close(
@@ -197,23 +229,63 @@ impl Walk<'_, '_> {
         for (j, (line, point)) in collected.iter().enumerate() {
             let point = point.expect("collected with its point");
             let k = last + 1 + j as i64 - CLOSING as i64;
+            if let Some(tally) = &mut self.tally {
+                tally.recall(j);
+            }
             self.add(line, &point, direction as i64 * k, weights[j] / first, FADE[j]);
+        }
+        if self.tally.is_some() {
+            self.close_slopes(approach, collected);
+        }
+    }
+
+    /// Derivatives of a closed end's weights: their exponents contain the shapes.
+    fn close_slopes(&mut self, approach: &Approach, collected: &[(Line, Option<Point>); CLOSING]) {
+        const STEP: f64 = 1e-5;
+        let (reference, step) = (self.sum.reference, self.step);
+        let lines = &*self.lines;
+        let slope = |exponents: &dyn Fn(f64) -> [f64; CLOSING]| -> f64 {
+            let weights = [STEP, -STEP].map(|by| {
+                let exponents = exponents(by);
+                closing::scaled_weights(&exponents, step).map(|w| w / exponents[0])
+            });
+            let mut sum = 0.0;
+            for (j, (line, point)) in collected.iter().enumerate() {
+                let jacobian = point.expect("collected with its point").ln_jacobian;
+                let term = (line.ln_value + jacobian - reference).exp();
+                sum += term * (weights[0][j] - weights[1][j]) / (2.0 * STEP);
+            }
+            sum
+        };
+        match approach.kind {
+            Kind::Break(y) => {
+                for &l in lines.active {
+                    if lines.places[l].kink == y {
+                        let sum = slope(&|by| lines.break_exponents(y, l, by).0);
+                        self.tally.as_deref_mut().expect("asked for").add_private(l, [sum; 2]);
+                    }
+                }
+            }
+            Kind::Infinite { total, scale, mapped } => {
+                let k = usize::from(approach.upwards);
+                let sum = slope(&|by| infinite_exponents(total + by, scale, mapped));
+                self.tally.as_deref_mut().expect("asked for").add_total(k, sum);
+            }
         }
     }
 
     fn approach(&self, piece: &Piece, direction: f64) -> Approach {
         let end = if direction > 0.0 { piece.upper } else { piece.lower };
         match end {
-            End::Break(y) => self.approach_break(piece, y),
+            End::Break(y) => self.approach_break(piece, y, direction > 0.0),
             End::Infinite => self.approach_infinity(piece, direction),
         }
     }
 
     /// Exponents 1 + subset sums of the tied powers, plus integers; the smallest six.
-    fn approach_break(&self, piece: &Piece, y: f64) -> Approach {
+    fn approach_break(&self, piece: &Piece, y: f64, upwards: bool) -> Approach {
         let lines = &*self.lines;
         let (mut gap, mut reach, mut sharp, mut all) = (f64::INFINITY, f64::INFINITY, 1.0f64, 1.0);
-        let mut exponents: Vec<f64> = vec![1.0];
         let s = (lines.mode.ln_s + lines.mode.slope * (y - lines.mode.y)).exp();
         for &l in lines.active {
             let c = &lines.components[l];
@@ -221,9 +293,6 @@ impl Walk<'_, '_> {
             all += c.kink_power().min(0.0);
             if away == 0.0 {
                 sharp = sharp.max(1.0 + c.shared + s * lines.places[l].x[1]);
-                for i in 0..exponents.len().min(64) {
-                    exponents.push(exponents[i] + c.kink_power());
-                }
             } else {
                 gap = gap.min(away);
                 reach = reach.min(away / (1.0 + 0.5 * c.kink_power().abs()));
@@ -231,7 +300,7 @@ impl Walk<'_, '_> {
         }
         let scale = piece.scale.min(piece.width());
         let reach = reach.min(scale).min(1.0 / sharp);
-        let (exponents, missing) = smallest(&exponents, 1.0);
+        let (exponents, missing) = lines.break_exponents(y, usize::MAX, 0.0);
         // the first exponential left out, in parts of the whole: (d/reach)^(e₆−e₀) (d/σ)^e₀
         let order = missing - exponents[0];
         let goal = (ONSET_GOAL * lines.rules.tolerance).ln();
@@ -241,7 +310,8 @@ impl Walk<'_, '_> {
             exponents,
             onset: ln_onset.exp().min(0.5 * reach),
             blind: if all < 0.99 { gap } else { f64::INFINITY },
-            infinite: false,
+            kind: Kind::Break(y),
+            upwards,
         }
     }
 
@@ -250,46 +320,88 @@ impl Walk<'_, '_> {
         let lines = &*self.lines;
         let k = usize::from(direction > 0.0);
         let total: f64 = lines.components.iter().map(|c| c.shared + c.private[k]).sum();
-        let furthest = lines
-            .places
-            .iter()
-            .map(|place| direction * place.kink)
-            .fold(0.0, f64::max);
-        let scale = piece.scale;
-        let mut exponents = Vec::with_capacity(12);
-        for i in 0..6 {
-            for j in 0..if matches!((piece.lower, piece.upper), (End::Infinite, End::Infinite)) { 1 } else { 3 } {
-                exponents.push(scale * (total + f64::from(i)) + f64::from(j));
-            }
-        }
+        let furthest =
+            lines.places.iter().map(|place| direction * place.kink).fold(0.0, f64::max);
+        let mapped = !matches!((piece.lower, piece.upper), (End::Infinite, End::Infinite));
         let margin = -lines.rules.onset.ln() + total.max(1.0).ln();
         Approach {
-            exponents: smallest(&exponents, f64::INFINITY).0,
-            onset: furthest + margin.max(scale * margin),
+            exponents: infinite_exponents(total, piece.scale, mapped),
+            onset: furthest + margin.max(piece.scale * margin),
             blind: f64::INFINITY,
-            infinite: true,
+            kind: Kind::Infinite { total, scale: piece.scale, mapped },
+            upwards: direction > 0.0,
         }
     }
 }
 
+impl Lines<'_> {
+    /// The six smallest exponents at a break, and the seventh; component `l`'s power moved by `by`.
+    fn break_exponents(&self, y: f64, l: usize, by: f64) -> ([f64; CLOSING], f64) {
+        let mut exponents = [0.0; MAX_SUBSETS];
+        exponents[0] = 1.0;
+        let mut count = 1;
+        for &tied in self.active {
+            if self.places[tied].kink == y {
+                let power = self.components[tied].kink_power() + if tied == l { by } else { 0.0 };
+                for i in 0..count.min(MAX_SUBSETS - count) {
+                    exponents[count + i] = exponents[i] + power;
+                }
+                count = (2 * count).min(MAX_SUBSETS);
+            }
+        }
+        smallest(&exponents[..count], 1.0)
+    }
+}
+
+/// Subsets of tied components that are looked at.
+const MAX_SUBSETS: usize = 64;
+
+/// Exponents in τ far out: y is τ times the scale, and mapped pieces add integers of their own.
+fn infinite_exponents(total: f64, scale: f64, mapped: bool) -> [f64; CLOSING] {
+    let mut exponents = [0.0; 3 * CLOSING];
+    let per = if mapped { 3 } else { 1 };
+    for i in 0..CLOSING {
+        for j in 0..per {
+            exponents[per * i + j] = scale * (total + i as f64) + j as f64;
+        }
+    }
+    smallest(&exponents[..per * CLOSING], f64::INFINITY).0
+}
+
 fn distance(approach: &Approach, point: &Point, direction: f64) -> f64 {
-    if approach.infinite { 0.0 } else { point.from[usize::from(direction > 0.0)] }
+    match approach.kind {
+        Kind::Infinite { .. } => 0.0,
+        Kind::Break(_) => point.from[usize::from(direction > 0.0)],
+    }
 }
 
 /// The smallest six of a set, and the seventh, after adding 0, `ladder`, 2·`ladder`, … to each.
 fn smallest(exponents: &[f64], ladder: f64) -> ([f64; CLOSING], f64) {
-    let mut all: Vec<f64> = Vec::with_capacity(exponents.len() * CLOSING);
+    let mut best = [f64::INFINITY; CLOSING + 1];
     for &e in exponents {
         for i in 0..=CLOSING {
-            let shift = if i == 0 { 0.0 } else { ladder * i as f64 };
-            if (e + shift).is_finite() {
-                all.push(e + shift);
-            }
+            let value = e + if i == 0 { 0.0 } else { ladder * i as f64 };
+            insert(&mut best, value);
         }
     }
-    all.sort_unstable_by(f64::total_cmp);
-    all.dedup_by(|a, b| (*a - *b).abs() < 1e-9);
-    let get =
-        |i: usize| all.get(i).copied().unwrap_or_else(|| all[all.len() - 1] + 1.0 + i as f64);
-    (std::array::from_fn(get), get(CLOSING))
+    let mut last = 0.0;
+    for value in &mut best {
+        if value.is_infinite() {
+            *value = last + 1.0;
+        }
+        last = *value;
+    }
+    (std::array::from_fn(|i| best[i]), best[CLOSING])
 }
+
+/// Inserts into a sorted list, unless it is there already.
+fn insert(best: &mut [f64; CLOSING + 1], value: f64) {
+    let place = best.iter().position(|&b| value < b + SAME).unwrap_or(best.len());
+    if place < best.len() && (value < best[place] - SAME) {
+        best.copy_within(place..CLOSING, place + 1);
+        best[place] = value;
+    }
+}
+
+/// Exponents closer than this are one.
+const SAME: f64 = 1e-9;
