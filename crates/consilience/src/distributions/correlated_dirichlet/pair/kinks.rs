@@ -58,6 +58,37 @@ fn ln_kummer(shared: f64, r: f64, tilt: f64) -> f64 {
     shared * v.ln() + r * q.ln() + tilt * v + 0.5 * (TAU / curvature.max(1e-9)).ln()
 }
 
+/// For a finite resolution: centres of the kinks that the lattice has to be dense at.
+///
+/// The smoothing multiplies a kink's transform by e^(−ε²ω²/2); kinks closer than ε share a centre.
+pub(crate) fn smoothed_centres(
+    components: &[Component],
+    places: &[Place],
+    mode: &Mode,
+    rules: &Rules,
+    step: f64,
+    epsilon: f64,
+    centres: &mut Vec<f64>,
+) {
+    centres.clear();
+    let totals = [0, 1].map(|k| components.iter().map(|c| c.shared + c.private[k]).sum::<f64>());
+    let total = totals[0].min(totals[1]);
+    let goal = (0.1 * rules.tolerance).ln();
+    let damping = 0.5 * (epsilon * TAU / step).powi(2);
+    for (c, place) in components.iter().zip(places) {
+        if c.is_independent() {
+            continue;
+        }
+        let softened = Component { private: c.private.map(|a| a.max(0.05)), ..*c };
+        let error = ln_error(&softened, place.x[1], place.kink, mode, step, total) - damping;
+        if error > goal {
+            centres.push(place.kink);
+        }
+    }
+    centres.sort_unstable_by(f64::total_cmp);
+    centres.dedup_by(|a, b| (*a - *b).abs() < epsilon);
+}
+
 /// Chooses between a finer lattice and breaks; fills the sorted list of breaks.
 pub(crate) fn plan(
     components: &[Component],

@@ -7,6 +7,7 @@ use pulp::Arch;
 use super::aliasing::Decay;
 use super::inner::{Inner, Place, side};
 use super::kernel::{AtNodes, Equidistant, GROUP, Record, run};
+use super::resolution::{Row, Smoothed};
 use super::rules::Rules;
 use super::shapes::Component;
 use super::surrogate::Mode;
@@ -47,6 +48,24 @@ pub(crate) struct Lines<'a> {
     pub(crate) grid: &'a mut Grid,
     /// Kept for derivatives, where asked for.
     pub(crate) record: Option<&'a mut Record>,
+    /// Tables of components observed at a finite resolution; empty where it is 0.
+    pub(crate) smoothed: &'a [Smoothed],
+    pub(crate) epsilon: f64,
+    pub(crate) tabled: &'a mut Tabled,
+}
+
+/// The components of a line that come from tables, and what they add to the exponent at every s.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tabled {
+    /// Component, τ and ln min(ρx¹, x²).
+    members: Vec<(usize, f64, f64)>,
+    /// Exact components far from their kink: power of the larger gamma, and its share of s.
+    far: Vec<(f64, f64)>,
+    /// Components with an inner integral on this line.
+    active: Vec<usize>,
+    exponents: Vec<f64>,
+    ln_s: Vec<f64>,
+    row: Row,
 }
 
 /// What the components without an inner integral add: constant + slope · y + tilt · s.
@@ -168,10 +187,22 @@ impl Lines<'_> {
             + (self.components.len() as f64 + self.rest.slope) * y
             + self.rest.tilt * s;
         let (mut tilt, mut mass) = (self.rest.tilt, self.rest.tilt);
+        self.tabled.members.clear();
+        self.tabled.far.clear();
+        self.tabled.active.clear();
         for &l in self.active {
             let place = &self.places[l];
             let tau = (at.anchor - place.kink) + at.offset;
             let side = side(&self.components[l], place, tau, y, rho);
+            if !self.smoothed.is_empty() {
+                if tau.abs() < self.smoothed[l].reach || self.components[l].is_rigid() {
+                    self.tabled.members.push((l, tau, side.ln_smaller));
+                    mass += side.smaller;
+                    continue;
+                }
+                self.tabled.far.push((side.far, side.smaller * (1.0 + side.distance)));
+            }
+            self.tabled.active.push(l);
             if side.far == 0.0 {
                 return Line::ZERO;
             }
@@ -196,13 +227,15 @@ impl Lines<'_> {
             if let Some(record) = &mut self.record {
                 record.clear();
             }
+            let offset = self.tabled_on_grid(ln_s);
+            let plain = self.tabled.members.is_empty() && self.tabled.far.is_empty();
             let sum = run(
                 self.arch,
                 Equidistant {
                     inner,
-                    active: self.active,
+                    active: &self.tabled.active,
                     grid: &self.grid.t,
-                    ln_grid: &self.grid.ln_t,
+                    ln_grid: if plain { &self.grid.ln_t } else { &self.tabled.exponents },
                     centre,
                     rate: 1.0 + rho - tilt,
                     cut,
@@ -218,11 +251,47 @@ impl Lines<'_> {
             }
             let total = sum.even + sum.odd;
             return Line {
-                ln_value: (total * self.grid.step).ln() + self.power * ln_s - centre * (1.0 + rho),
+                ln_value: (total * self.grid.step).ln() + self.power * ln_s - centre * (1.0 + rho)
+                    + offset,
                 ln_s: ln_s + self.grid.t[sum.best].ln(),
                 centre: ln_s,
                 coarse_s: ((sum.even - sum.odd) / total).abs(),
             };
+        }
+    }
+
+    /// Exponents of the tabled components on the grid, with the grid's own; returns what was taken out.
+    fn tabled_on_grid(&mut self, ln_s: f64) -> f64 {
+        if self.tabled.members.is_empty() && self.tabled.far.is_empty() {
+            return 0.0;
+        }
+        let Tabled { ln_s: all, .. } = &mut *self.tabled;
+        all.clear();
+        all.extend(self.grid.t.iter().map(|t| ln_s + t.ln()));
+        self.add_tabled();
+        let middle = self.tabled.exponents[self.grid.t.partition_point(|&t| t < 1.0).min(self.grid.t.len() - 1)];
+        for (e, ln_t) in self.tabled.exponents.iter_mut().zip(&self.grid.ln_t) {
+            *e += ln_t - middle;
+        }
+        middle
+    }
+
+    /// ln of the tabled components' inner integrals, and the resolution's effect on those far from their kink.
+    fn add_tabled(&mut self) {
+        let Tabled { members, far, exponents, ln_s, row, .. } = &mut *self.tabled;
+        exponents.clear();
+        exponents.resize(ln_s.len(), 0.0);
+        for &(l, tau, ln_smaller) in members.iter() {
+            self.smoothed[l].add_ln_inner(tau, ln_smaller, ln_s, row, exponents);
+        }
+        // far out h is L^b e^−L times a function of M: E over the error of τ to second order
+        let half = 0.5 * self.epsilon * self.epsilon;
+        for &(power, larger) in far.iter() {
+            for (e, ln_s) in exponents.iter_mut().zip(ln_s.iter()) {
+                let large = larger * ln_s.exp();
+                let slope = power - large;
+                *e += half * (slope * slope - large);
+            }
         }
     }
 
@@ -243,6 +312,16 @@ impl Lines<'_> {
             .unwrap_or(self.laguerre.len() - 1);
         self.rule = (rule, scale);
         let rule = &self.laguerre[rule];
+        self.tabled.ln_s.clear();
+        self.tabled.ln_s.extend(rule.nodes.iter().map(|t| (t / scale).ln()));
+        self.add_tabled();
+        for (e, w) in self.tabled.exponents.iter_mut().zip(&rule.ln_weights) {
+            *e += w;
+        }
+        let middle = self.tabled.exponents.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        for e in &mut self.tabled.exponents {
+            *e -= middle;
+        }
         if let Some(record) = &mut self.record {
             record.clear();
         }
@@ -250,9 +329,9 @@ impl Lines<'_> {
             self.arch,
             AtNodes {
                 inner,
-                active: self.active,
+                active: &self.tabled.active,
                 nodes: &rule.nodes,
-                ln_weights: &rule.ln_weights,
+                ln_weights: &self.tabled.exponents,
                 centre,
                 scale,
                 rate: 1.0 + rho - scale,
@@ -260,7 +339,7 @@ impl Lines<'_> {
                 record: self.record.as_deref_mut(),
             },
         );
-        let constant = ln_gamma(self.power) - self.power * scale.ln();
+        let constant = ln_gamma(self.power) - self.power * scale.ln() + middle;
         Line { ln_value: sum.ln() + constant, ln_s: best.ln(), centre: centre.ln(), coarse_s: 0.0 }
     }
 }

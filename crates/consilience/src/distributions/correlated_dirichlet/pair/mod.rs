@@ -9,6 +9,7 @@ mod line;
 mod moments;
 mod outer;
 mod pieces;
+mod resolution;
 mod rules;
 mod shapes;
 mod surrogate;
@@ -24,9 +25,10 @@ pub use moments::{ComponentMoments, moments};
 use gradient::Tally;
 use inner::{Inner, Place};
 use kernel::Record;
-use line::{Grid, Lines, Position, Rest};
+use line::{Grid, Lines, Position, Rest, Tabled};
 use outer::{Convergence, LogSum, Walk};
-use pieces::{End, Piece};
+use pieces::{End, Monitor, Piece};
+use resolution::Smoothed;
 use rules::Rules;
 use shapes::Component;
 use surrogate::Share;
@@ -43,6 +45,9 @@ pub struct PairDensity {
     arch: Arch,
     /// The same with shapes of 0 raised a little, where there are any: derivatives are taken there.
     inside: Option<Box<PairDensity>>,
+    /// The resolution and the tables that belong to it; none where it is 0.
+    epsilon: f64,
+    smoothed: Vec<Smoothed>,
 }
 
 /// A log density with its estimated error.
@@ -68,6 +73,8 @@ pub struct Scratch {
     convergence: Vec<Convergence>,
     record: Record,
     tally: Tally,
+    tabled: Tabled,
+    monitor: Monitor,
 }
 
 /// Below this precision of ln s the scale is integrated by Gauss-Laguerre rules.
@@ -102,6 +109,8 @@ impl PairDensity {
             laguerre: Vec::new(),
             arch: Arch::new(),
             inside: None,
+            epsilon: 0.0,
+            smoothed: Vec::new(),
         };
         density.prepare_laguerre();
         density.inside = density.moved_inside()?.map(Box::new);
@@ -118,6 +127,23 @@ impl PairDensity {
             self.inside = Some(Box::new(inside.with_tolerance(tolerance)?));
         }
         self.prepare_laguerre();
+        Ok(self)
+    }
+
+    /// Observes every component at the resolution ε: an N(0, ε²) error of ln G¹ − ln G², see `resolution`.
+    ///
+    /// 0 is the exact density. Tables are made here, once for all items.
+    pub fn with_resolution(mut self, epsilon: f64) -> Result<Self> {
+        if !(epsilon >= 0.0 && epsilon <= 1.0) {
+            return Err(Error::parameter("resolution", "between 0 and 1", epsilon));
+        }
+        self.epsilon = epsilon;
+        self.smoothed.clear();
+        if epsilon > 0.0 {
+            self.smoothed.extend(
+                self.components.iter().map(|c| Smoothed::new(self.arch, c, epsilon)),
+            );
+        }
         Ok(self)
     }
 
@@ -148,7 +174,7 @@ impl PairDensity {
 
     /// The log density at (x¹, x²).
     pub fn ln_density(&self, x1: &[f64], x2: &[f64], scratch: &mut Scratch) -> Estimate {
-        if self.components.iter().all(Component::is_independent) {
+        if self.epsilon == 0.0 && self.components.iter().all(Component::is_independent) {
             return self.independent(x1, x2);
         }
         self.refine(x1, x2, scratch, false)
@@ -206,13 +232,16 @@ impl PairDensity {
         slopes: bool,
     ) -> (Estimate, Steps) {
         let rules = self.rules;
-        let Scratch { inner, shares, places, active, grid, breaks, convergence, record, tally } =
+        let Scratch { inner, shares, places, active, grid, breaks, convergence, record, tally, tabled, monitor } =
             scratch;
         tally.reset(self.components.len());
         convergence.clear();
         places.clear();
         places.extend(x1.iter().zip(x2).map(|(&a, &b)| place(a, b)));
-        if let Some(value) = self.singular(places) {
+        let smooth = self.epsilon > 0.0;
+        if let Some(value) = self.singular(places)
+            && !smooth
+        {
             return (value, steps);
         }
         let mode = surrogate::find(&self.components, x1, x2, shares);
@@ -222,7 +251,10 @@ impl PairDensity {
         let mut skip = None;
         active.clear();
         for (l, c) in self.components.iter().enumerate() {
-            if c.is_independent() {
+            if smooth {
+                inner[l].reset(shares[l], target_inner, steps.inner);
+                active.push(l);
+            } else if c.is_independent() {
                 rest.add_independent(c, &places[l]);
             } else if c.is_rigid() {
                 rest.add_rigid(c, &places[l]);
@@ -250,6 +282,9 @@ impl PairDensity {
             rule: (0, 1.0),
             grid,
             record: slopes.then_some(record),
+            smoothed: &self.smoothed,
+            epsilon: self.epsilon,
+            tabled,
         };
         let normal = steps.y * rules.step_y * mode.sd_y / (1.0 + 0.6 * mode.sd_y * mode.sd_y).sqrt();
         if let Some(rigid) = skip {
@@ -263,16 +298,37 @@ impl PairDensity {
             }
             return (Estimate { ln_density: value, error: rules.tolerance, count: 1 }, steps);
         }
-        let plan = kinks::plan(&self.components, places, &mode, &rules, normal, breaks);
+        let plan = if smooth {
+            breaks.clear();
+            kinks::smoothed_centres(
+                &self.components,
+                places,
+                &mode,
+                &rules,
+                normal,
+                self.epsilon,
+                &mut monitor.centres,
+            );
+            monitor.width = 1.55 * self.epsilon;
+            kinks::Plan { factor: 1.0, error: 0.1 * rules.tolerance }
+        } else {
+            monitor.centres.clear();
+            kinks::plan(&self.components, places, &mode, &rules, normal, breaks)
+        };
         let mut walk = Walk {
             lines: &mut lines,
             inner: &mut *inner,
-            step: if breaks.is_empty() { 1.0 } else { steps.y * 0.85 * rules.step_y },
+            step: if !monitor.centres.is_empty() {
+                steps.y
+            } else if breaks.is_empty() {
+                1.0
+            } else { steps.y * 0.85 * rules.step_y },
             sum: LogSum::new(),
             coarse_s: 0.0,
             convergence,
             count: 0,
             tally: slopes.then_some(tally),
+            monitor: (!monitor.centres.is_empty()).then_some(monitor),
         };
         if breaks.is_empty() {
             walk.piece(&Piece {

@@ -4,7 +4,7 @@ use super::aliasing::{Classes, Decay};
 use super::gradient::Tally;
 use super::inner::Inner;
 use super::line::{Line, Lines};
-use super::pieces::{End, Piece, Point};
+use super::pieces::{End, Monitor, Piece, Point};
 use crate::math::closing;
 
 /// Number of exponentials in a closed end.
@@ -119,6 +119,8 @@ pub(crate) struct Walk<'a, 'b> {
     pub(crate) count: usize,
     /// Derivatives, where asked for.
     pub(crate) tally: Option<&'a mut Tally>,
+    /// Where the lattice is to be dense, if anywhere.
+    pub(crate) monitor: Option<&'a Monitor>,
 }
 
 impl Walk<'_, '_> {
@@ -126,7 +128,7 @@ impl Walk<'_, '_> {
     pub(crate) fn piece(&mut self, piece: &Piece) {
         let mode = self.lines.mode;
         let tau = piece.start(mode.y);
-        let point = piece.point(tau);
+        let point = self.point(piece, tau, mode.y);
         let y = point.at.y();
         let mut first = self.line(&point, mode.ln_s + mode.slope * (y - mode.y));
         let width = 2.0 / mode.precision_s.sqrt();
@@ -145,6 +147,13 @@ impl Walk<'_, '_> {
         }
         let (y, ln_piece) = self.sum.end_piece();
         self.convergence.push(Convergence { ln_piece, y, coarse_s: self.coarse_s });
+    }
+
+    fn point(&self, piece: &Piece, tau: f64, near: f64) -> Point {
+        match self.monitor {
+            Some(monitor) => piece.monitored(monitor, tau, near),
+            None => piece.point(tau),
+        }
     }
 
     fn line(&mut self, point: &Point, ln_s: f64) -> Line {
@@ -180,7 +189,7 @@ impl Walk<'_, '_> {
         let mut collected: [(Line, Option<Point>); CLOSING] = [(Line::default(), None); CLOSING];
         let mut n_collected = 0;
         for k in 1..MAX_LINES {
-            let point = piece.point(start + direction * self.step * k as f64);
+            let point = self.point(piece, start + direction * self.step * k as f64, last_y);
             let y = point.at.y();
             let guess = last_s + self.lines.mode.slope * (y - last_y);
             let line = self.line(&point, guess);
@@ -376,7 +385,7 @@ fn distance(approach: &Approach, point: &Point, direction: f64) -> f64 {
 }
 
 /// The smallest six of a set, and the seventh, after adding 0, `ladder`, 2·`ladder`, … to each.
-fn smallest(exponents: &[f64], ladder: f64) -> ([f64; CLOSING], f64) {
+pub(crate) fn smallest(exponents: &[f64], ladder: f64) -> ([f64; CLOSING], f64) {
     let mut best = [f64::INFINITY; CLOSING + 1];
     for &e in exponents {
         for i in 0..=CLOSING {
