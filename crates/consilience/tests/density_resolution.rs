@@ -11,7 +11,7 @@ fn table() {
         let epsilon: f64 = c[6].parse().unwrap();
         let want: f64 = c[7].parse().unwrap();
         let err: f64 = c[8].parse().unwrap();
-        let d = PairDensity::new(&v[2], &v[3], &v[4]).unwrap();
+        let tol: f64 = std::env::var("TOL").map_or(1e-6, |t| t.parse().unwrap()); let d = PairDensity::new(&v[2], &v[3], &v[4]).unwrap().with_tolerance(tol).unwrap();
         let t = std::time::Instant::now();
         let d = d.with_resolution(epsilon).unwrap();
         let build = t.elapsed().as_secs_f64() * 1e6;

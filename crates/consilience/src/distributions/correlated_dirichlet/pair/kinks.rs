@@ -58,36 +58,32 @@ fn ln_kummer(shared: f64, r: f64, tilt: f64) -> f64 {
     shared * v.ln() + r * q.ln() + tilt * v + 0.5 * (TAU / curvature.max(1e-9)).ln()
 }
 
-/// For a finite resolution: centres of the kinks that the lattice has to be dense at.
+/// For a finite resolution: M = min(G¹, G²) has a corner at every kink, with analytic sides.
 ///
-/// The smoothing multiplies a kink's transform by e^(−ε²ω²/2); kinks closer than ε share a centre.
-pub(crate) fn smoothed_centres(
+/// Corners far out in the tails are left alone; those much closer than the resolution share a break.
+pub(crate) fn corners(
     components: &[Component],
     places: &[Place],
     mode: &Mode,
     rules: &Rules,
-    step: f64,
     epsilon: f64,
-    centres: &mut Vec<f64>,
-) {
-    centres.clear();
+    breaks: &mut Vec<f64>,
+) -> Plan {
+    breaks.clear();
     let totals = [0, 1].map(|k| components.iter().map(|c| c.shared + c.private[k]).sum::<f64>());
     let total = totals[0].min(totals[1]);
-    let goal = (0.1 * rules.tolerance).ln();
-    let damping = 0.5 * (epsilon * TAU / step).powi(2);
-    for (c, place) in components.iter().zip(places) {
-        if c.is_independent() {
-            continue;
-        }
-        let softened = Component { private: c.private.map(|a| a.max(0.05)), ..*c };
-        let error = ln_error(&softened, place.x[1], place.kink, mode, step, total) - damping;
-        if error > goal {
-            centres.push(place.kink);
+    for place in places {
+        if tail(place.kink, mode, total) < 3.0 - rules.tolerance.ln() {
+            breaks.push(place.kink);
         }
     }
-    centres.sort_unstable_by(f64::total_cmp);
-    centres.dedup_by(|a, b| (*a - *b).abs() < epsilon);
+    breaks.sort_unstable_by(f64::total_cmp);
+    breaks.dedup_by(|a, b| (*a - *b).abs() < SAME_CORNER * epsilon);
+    Plan { factor: 1.0, error: 0.1 * rules.tolerance }
 }
+
+/// Corners closer than this, in resolutions, share a break.
+const SAME_CORNER: f64 = 1e-3;
 
 /// Chooses between a finer lattice and breaks; fills the sorted list of breaks.
 pub(crate) fn plan(

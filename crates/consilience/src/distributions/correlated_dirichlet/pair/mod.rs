@@ -27,7 +27,7 @@ use inner::{Inner, Place};
 use kernel::Record;
 use line::{Grid, Lines, Position, Rest, Tabled};
 use outer::{Convergence, LogSum, Walk};
-use pieces::{End, Monitor, Piece};
+use pieces::{End, Piece};
 use resolution::Smoothed;
 use rules::Rules;
 use shapes::Component;
@@ -74,7 +74,6 @@ pub struct Scratch {
     record: Record,
     tally: Tally,
     tabled: Tabled,
-    monitor: Monitor,
 }
 
 /// Below this precision of ln s the scale is integrated by Gauss-Laguerre rules.
@@ -232,7 +231,7 @@ impl PairDensity {
         slopes: bool,
     ) -> (Estimate, Steps) {
         let rules = self.rules;
-        let Scratch { inner, shares, places, active, grid, breaks, convergence, record, tally, tabled, monitor } =
+        let Scratch { inner, shares, places, active, grid, breaks, convergence, record, tally, tabled } =
             scratch;
         tally.reset(self.components.len());
         convergence.clear();
@@ -299,36 +298,19 @@ impl PairDensity {
             return (Estimate { ln_density: value, error: rules.tolerance, count: 1 }, steps);
         }
         let plan = if smooth {
-            breaks.clear();
-            kinks::smoothed_centres(
-                &self.components,
-                places,
-                &mode,
-                &rules,
-                normal,
-                self.epsilon,
-                &mut monitor.centres,
-            );
-            monitor.width = 1.55 * self.epsilon;
-            kinks::Plan { factor: 1.0, error: 0.1 * rules.tolerance }
+            kinks::corners(&self.components, places, &mode, &rules, self.epsilon, breaks)
         } else {
-            monitor.centres.clear();
             kinks::plan(&self.components, places, &mode, &rules, normal, breaks)
         };
         let mut walk = Walk {
             lines: &mut lines,
             inner: &mut *inner,
-            step: if !monitor.centres.is_empty() {
-                steps.y
-            } else if breaks.is_empty() {
-                1.0
-            } else { steps.y * 0.85 * rules.step_y },
+            step: if breaks.is_empty() { 1.0 } else { steps.y * 0.85 * rules.step_y },
             sum: LogSum::new(),
             coarse_s: 0.0,
             convergence,
             count: 0,
             tally: slopes.then_some(tally),
-            monitor: (!monitor.centres.is_empty()).then_some(monitor),
         };
         if breaks.is_empty() {
             walk.piece(&Piece {

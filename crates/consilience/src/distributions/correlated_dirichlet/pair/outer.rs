@@ -4,7 +4,7 @@ use super::aliasing::{Classes, Decay};
 use super::gradient::Tally;
 use super::inner::Inner;
 use super::line::{Line, Lines};
-use super::pieces::{End, Monitor, Piece, Point};
+use super::pieces::{End, Piece, Point};
 use crate::math::closing;
 
 /// Number of exponentials in a closed end.
@@ -82,6 +82,9 @@ pub(crate) struct Convergence {
     pub(crate) coarse_s: f64,
 }
 
+/// Distance over which a smoothed kink's one-sided expansion converges, in resolutions.
+const SMOOTH_REACH: f64 = 1.0;
+
 /// Part of the tolerance that a closed end may cost.
 const ONSET_GOAL: f64 = 0.1;
 
@@ -119,8 +122,6 @@ pub(crate) struct Walk<'a, 'b> {
     pub(crate) count: usize,
     /// Derivatives, where asked for.
     pub(crate) tally: Option<&'a mut Tally>,
-    /// Where the lattice is to be dense, if anywhere.
-    pub(crate) monitor: Option<&'a Monitor>,
 }
 
 impl Walk<'_, '_> {
@@ -128,7 +129,7 @@ impl Walk<'_, '_> {
     pub(crate) fn piece(&mut self, piece: &Piece) {
         let mode = self.lines.mode;
         let tau = piece.start(mode.y);
-        let point = self.point(piece, tau, mode.y);
+        let point = piece.point(tau);
         let y = point.at.y();
         let mut first = self.line(&point, mode.ln_s + mode.slope * (y - mode.y));
         let width = 2.0 / mode.precision_s.sqrt();
@@ -147,13 +148,6 @@ impl Walk<'_, '_> {
         }
         let (y, ln_piece) = self.sum.end_piece();
         self.convergence.push(Convergence { ln_piece, y, coarse_s: self.coarse_s });
-    }
-
-    fn point(&self, piece: &Piece, tau: f64, near: f64) -> Point {
-        match self.monitor {
-            Some(monitor) => piece.monitored(monitor, tau, near),
-            None => piece.point(tau),
-        }
     }
 
     fn line(&mut self, point: &Point, ln_s: f64) -> Line {
@@ -189,7 +183,7 @@ impl Walk<'_, '_> {
         let mut collected: [(Line, Option<Point>); CLOSING] = [(Line::default(), None); CLOSING];
         let mut n_collected = 0;
         for k in 1..MAX_LINES {
-            let point = self.point(piece, start + direction * self.step * k as f64, last_y);
+            let point = piece.point(start + direction * self.step * k as f64);
             let y = point.at.y();
             let guess = last_s + self.lines.mode.slope * (y - last_y);
             let line = self.line(&point, guess);
@@ -308,7 +302,13 @@ impl Walk<'_, '_> {
             }
         }
         let scale = piece.scale.min(piece.width());
-        let reach = reach.min(scale).min(1.0 / sharp);
+        let reach = if lines.epsilon > 0.0 {
+            // analytic from either side, and smooth on the scale of the resolution
+            (gap, all) = (f64::INFINITY, 1.0);
+            scale.min(SMOOTH_REACH * lines.epsilon)
+        } else {
+            reach.min(scale).min(1.0 / sharp)
+        };
         let (exponents, missing) = lines.break_exponents(y, usize::MAX, 0.0);
         // the first exponential left out, in parts of the whole: (d/reach)^(e₆−e₀) (d/σ)^e₀
         let order = missing - exponents[0];
@@ -348,6 +348,9 @@ impl Lines<'_> {
     fn break_exponents(&self, y: f64, l: usize, by: f64) -> ([f64; CLOSING], f64) {
         let mut exponents = [0.0; MAX_SUBSETS];
         exponents[0] = 1.0;
+        if self.epsilon > 0.0 {
+            return smallest(&exponents[..1], 1.0);
+        }
         let mut count = 1;
         for &tied in self.active {
             if self.places[tied].kink == y {

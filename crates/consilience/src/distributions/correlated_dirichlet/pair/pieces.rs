@@ -6,41 +6,6 @@
 
 use super::line::Position;
 
-/// A lattice that is dense near smoothed kinks: θ(y) = y/σ + w Σ asinh((y − y_c)/b).
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Monitor {
-    /// Centres of the kinks, and b.
-    pub(crate) centres: Vec<f64>,
-    pub(crate) width: f64,
-}
-
-/// Density of points at a smoothed kink; the strip of analyticity allows no less.
-const MONITOR_WEIGHT: f64 = 1.65;
-
-impl Monitor {
-    /// y at θ, counted from `centre`, by Newton's method from a guess; and dy/dθ.
-    fn invert(&self, centre: f64, scale: f64, theta: f64, guess: f64) -> (f64, f64) {
-        let mut y = guess;
-        let mut slope = 1.0;
-        for _ in 0..60 {
-            let mut value = y / scale - theta;
-            slope = 1.0 / scale;
-            for c in &self.centres {
-                let d = (centre + y - c) / self.width;
-                let zero = (centre - c) / self.width;
-                value += MONITOR_WEIGHT * (d.asinh() - zero.asinh());
-                slope += MONITOR_WEIGHT / self.width / d.hypot(1.0);
-            }
-            let step = (value / slope).clamp(-scale, scale);
-            y -= step;
-            if step.abs() < 1e-14 * (scale + y.abs()) {
-                break;
-            }
-        }
-        (y, 1.0 / slope)
-    }
-}
-
 /// One end of a piece.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum End {
@@ -72,16 +37,6 @@ pub(crate) struct Point {
 }
 
 impl Piece {
-    /// The point at τ on a lattice made dense near kinks; `guess` is a y nearby.
-    pub(crate) fn monitored(&self, monitor: &Monitor, tau: f64, guess: f64) -> Point {
-        let (offset, slope) = monitor.invert(self.centre, self.scale, tau, guess - self.centre);
-        Point {
-            at: Position { anchor: self.centre, offset },
-            ln_jacobian: slope.ln(),
-            from: [f64::INFINITY; 2],
-        }
-    }
-
     /// The point at τ.
     pub(crate) fn point(&self, tau: f64) -> Point {
         let ln_scale = self.scale.ln();
