@@ -90,3 +90,29 @@ fn speed() {
         eprintln!("J {j} alpha {scale} r {ratio}: mean {best:.1} median {:.1} us, {:.1} lines, {:.2} us/line", all[all.len() / 2], count as f64 / 40.0, best / (count as f64 / 40.0));
     }
 }
+#[test]
+fn smooth_speed() {
+    for (j, scale, ratio) in [(3, 10.0, 0.2), (3, 10.0, 0.5), (3, 10.0, 0.8), (3, 10.0, 0.95), (3, 10.0, 0.99), (3, 1.0, 0.5), (3, 100.0, 0.5), (3, 1000.0, 0.9), (10, 10.0, 0.5)] {
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        let mut cases = Vec::new();
+        let t = std::time::Instant::now();
+        for _ in 0..20 {
+            let a: Vec<f64> = (0..j).map(|_| scale * rng.random_range(0.8..1.25)).collect();
+            let b: Vec<f64> = (0..j).map(|_| scale * rng.random_range(0.8..1.25)).collect();
+            let d: Vec<f64> = (0..j).map(|l| ratio * a[l].min(b[l])).collect();
+            let com: Vec<f64> = d.iter().map(|&d| gamma(&mut rng, d)).collect();
+            let mut x1: Vec<f64> = (0..j).map(|l| com[l] + gamma(&mut rng, a[l] - d[l])).collect();
+            let mut x2: Vec<f64> = (0..j).map(|l| com[l] + gamma(&mut rng, b[l] - d[l])).collect();
+            normal(&mut x1); normal(&mut x2);
+            cases.push((PairDensity::new(&a, &b, &d).unwrap().with_resolution(0.03).unwrap(), x1, x2));
+        }
+        let build = t.elapsed().as_secs_f64() / 20.0 * 1e6;
+        let mut scratch = Scratch::default();
+        let mut count = 0;
+        let mut all = Vec::new();
+        for (d, a, b) in &cases { for rep in 0..10 { let t = std::time::Instant::now(); let c = d.ln_density(a, b, &mut scratch).count; if rep > 0 { count += c; all.push(t.elapsed().as_secs_f64() * 1e6); } } }
+        all.sort_by(f64::total_cmp);
+        let lines = count as f64 / all.len() as f64;
+        eprintln!("smooth J {j} alpha {scale} r {ratio}: median {:.1} us, {:.1} lines, {:.2} us/line build {build:.0}", all[all.len() / 2], lines, all[all.len() / 2] / lines);
+    }
+}

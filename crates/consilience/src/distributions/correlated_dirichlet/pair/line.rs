@@ -7,7 +7,7 @@ use pulp::Arch;
 use super::aliasing::Decay;
 use super::inner::{Inner, Place, side};
 use super::kernel::{AtNodes, Equidistant, GROUP, Record, run};
-use super::resolution::{Row, Smoothed};
+use super::resolution::{At, Row, Smoothed};
 use super::rules::Rules;
 use super::shapes::Component;
 use super::surrogate::Mode;
@@ -64,8 +64,62 @@ pub(crate) struct Tabled {
     /// Components with an inner integral on this line.
     active: Vec<usize>,
     exponents: Vec<f64>,
-    ln_s: Vec<f64>,
+    /// Points of a Gauss rule.
+    t: Vec<f64>,
+    ln_t: Vec<f64>,
     row: Row,
+}
+
+impl Tabled {
+    /// ln of the tabled components' inner integrals at s = centre · t, and the resolution's effect on those
+    /// far from their kink.
+    fn add(
+        &mut self,
+        arch: Arch,
+        smoothed: &[Smoothed],
+        epsilon: f64,
+        ln_centre: f64,
+        t: &[f64],
+        ln_t: &[f64],
+    ) {
+        self.exponents.clear();
+        self.exponents.resize(t.len(), 0.0);
+        for &(l, tau, ln_smaller) in &self.members {
+            let at = At { arch, tau, ln_smaller, ln_centre, t, ln_t };
+            smoothed[l].add_ln_inner(&at, &mut self.row, &mut self.exponents);
+        }
+        // far out h is L^b e^−L times a function of M: E over the error of τ to second order
+        let (half, centre) = (0.5 * epsilon * epsilon, ln_centre.exp());
+        for &(power, larger) in &self.far {
+            for (e, t) in self.exponents.iter_mut().zip(t) {
+                let large = larger * centre * t;
+                let slope = power - large;
+                *e += half * (slope * slope - large);
+            }
+        }
+    }
+
+    fn add_at_nodes(
+        &mut self,
+        arch: Arch,
+        smoothed: &[Smoothed],
+        epsilon: f64,
+        nodes: &[f64],
+        scale: f64,
+    ) {
+        let (mut t, mut ln_t) = (std::mem::take(&mut self.t), std::mem::take(&mut self.ln_t));
+        t.clear();
+        ln_t.clear();
+        if !self.members.is_empty() || !self.far.is_empty() {
+            t.extend(nodes.iter().map(|node| node / scale));
+            ln_t.extend(t.iter().map(|t| t.ln()));
+            self.add(arch, smoothed, epsilon, 0.0, &t, &ln_t);
+        } else {
+            self.exponents.clear();
+            self.exponents.resize(nodes.len(), 0.0);
+        }
+        (self.t, self.ln_t) = (t, ln_t);
+    }
 }
 
 /// What the components without an inner integral add: constant + slope · y + tilt · s.
@@ -99,8 +153,9 @@ impl Rest {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Grid {
     t: Vec<f64>,
-    /// (N−1) ln t_k.
+    /// (N−1) ln t_k, and ln t_k.
     pub(crate) ln_t: Vec<f64>,
+    plain_ln_t: Vec<f64>,
     step: f64,
     /// (ω/β)² of the gamma variable at this step.
     square: f64,
@@ -121,8 +176,13 @@ impl Grid {
             let value = t.ln() - t + 1.0 + target;
             t = (t - value / (1.0 / t - 1.0)).clamp(1e-6, 0.999);
         }
-        let range = (1.0 - t) * 2.5 + 4.0 / shape.sqrt();
-        self.lay(t.max(1e-3 * self.step), range);
+        // the same for t > 1
+        let mut upper = 1.0 + (2.0 * target).sqrt() + 0.7 * target;
+        for _ in 0..3 {
+            upper -= (upper.ln() - upper + 1.0 + target) / (1.0 / upper - 1.0);
+        }
+        let first = t.max(1e-3 * self.step);
+        self.lay(first, upper - first);
     }
 
     fn lay(&mut self, first: f64, range: f64) {
@@ -131,8 +191,10 @@ impl Grid {
         self.t.clear();
         self.t.extend((0..count).map(|k| first + step * k as f64));
         let power = self.power - 1.0;
+        self.plain_ln_t.clear();
+        self.plain_ln_t.extend(self.t.iter().map(|t| (t - 1.0).ln_1p()));
         self.ln_t.clear();
-        self.ln_t.extend(self.t.iter().map(|t| power * (t - 1.0).ln_1p()));
+        self.ln_t.extend(self.plain_ln_t.iter().map(|ln_t| power * ln_t));
     }
 
     /// Convergence in s, from |even − odd| / sum, the error at twice the step.
@@ -265,34 +327,13 @@ impl Lines<'_> {
         if self.tabled.members.is_empty() && self.tabled.far.is_empty() {
             return 0.0;
         }
-        let Tabled { ln_s: all, .. } = &mut *self.tabled;
-        all.clear();
-        all.extend(self.grid.t.iter().map(|t| ln_s + t.ln()));
-        self.add_tabled();
+        let Grid { t, plain_ln_t, .. } = &*self.grid;
+        self.tabled.add(self.arch, self.smoothed, self.epsilon, ln_s, t, plain_ln_t);
         let middle = self.tabled.exponents[self.grid.t.partition_point(|&t| t < 1.0).min(self.grid.t.len() - 1)];
         for (e, ln_t) in self.tabled.exponents.iter_mut().zip(&self.grid.ln_t) {
             *e += ln_t - middle;
         }
         middle
-    }
-
-    /// ln of the tabled components' inner integrals, and the resolution's effect on those far from their kink.
-    fn add_tabled(&mut self) {
-        let Tabled { members, far, exponents, ln_s, row, .. } = &mut *self.tabled;
-        exponents.clear();
-        exponents.resize(ln_s.len(), 0.0);
-        for &(l, tau, ln_smaller) in members.iter() {
-            self.smoothed[l].add_ln_inner(tau, ln_smaller, ln_s, row, exponents);
-        }
-        // far out h is L^b e^−L times a function of M: E over the error of τ to second order
-        let half = 0.5 * self.epsilon * self.epsilon;
-        for &(power, larger) in far.iter() {
-            for (e, ln_s) in exponents.iter_mut().zip(ln_s.iter()) {
-                let large = larger * ln_s.exp();
-                let slope = power - large;
-                *e += half * (slope * slope - large);
-            }
-        }
     }
 
     /// Gauss-Laguerre points, for small total shapes.
@@ -312,9 +353,7 @@ impl Lines<'_> {
             .unwrap_or(self.laguerre.len() - 1);
         self.rule = (rule, scale);
         let rule = &self.laguerre[rule];
-        self.tabled.ln_s.clear();
-        self.tabled.ln_s.extend(rule.nodes.iter().map(|t| (t / scale).ln()));
-        self.add_tabled();
+        self.tabled.add_at_nodes(self.arch, self.smoothed, self.epsilon, &rule.nodes, scale);
         for (e, w) in self.tabled.exponents.iter_mut().zip(&rule.ln_weights) {
             *e += w;
         }

@@ -13,6 +13,7 @@ mod resolution;
 mod rules;
 mod shapes;
 mod surrogate;
+mod table_kernel;
 
 use pulp::Arch;
 

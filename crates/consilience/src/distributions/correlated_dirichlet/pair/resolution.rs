@@ -21,6 +21,7 @@ use pulp::Arch;
 use super::kernel::{Exponents, FillNodes, GROUP, run};
 use super::outer::{CLOSING, smallest};
 use super::shapes::{Component, left_out};
+use super::table_kernel::{Exponentiate, Gaussian, Interpolate, SumRows};
 use crate::math::closing;
 use crate::math::special::ln_gamma;
 
@@ -63,6 +64,7 @@ pub(crate) struct Smoothed {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Row {
     values: Vec<f64>,
+    weights: Vec<f64>,
 }
 
 impl Smoothed {
@@ -73,14 +75,14 @@ impl Smoothed {
         let root = power.sqrt();
         let typical = c.shared + a1.min(a2) + 0.5;
         let highest = typical * (10.0 / root + 1.0).exp();
-        let step = (200.0 * ACCURACY.sqrt() * 1e-2 / highest).powf(1.0 / 6.0).min(0.15);
+        let step = (4e-5 / highest).powf(1.0 / 6.0).min(0.15);
         let first = LOWEST.ln();
         let mut smoothed = Self {
             epsilon,
             power,
             shared: c.shared,
             rigid: c.is_rigid(),
-            reach: (14.0 / root + 12.0 * epsilon).min(5.0).min(400.0 * epsilon),
+            reach: (10.0 / root + 12.0 * epsilon).min(5.0).min(400.0 * epsilon),
             half_width: 7.0 + (4.0 * epsilon * root).min(8.0),
             first,
             step,
@@ -102,7 +104,7 @@ impl Smoothed {
     fn tabulate(&mut self, arch: Arch, c: &Component, typical: f64) {
         let lattice = Lattice::new(arch, c, typical);
         let masses: Vec<f64> = (0..self.count).map(|m| self.mass(m)).collect();
-        let powers = lattice.powers(&masses, typical);
+        let powers = lattice.powers(arch, &masses, typical);
         let mut rows: Vec<(f64, f64, Vec<f64>)> = Vec::new();
         for upper in [false, true] {
             let k = usize::from(upper);
@@ -116,14 +118,23 @@ impl Smoothed {
             }
         }
         rows.sort_by(|a, b| a.0.total_cmp(&b.0));
-        self.reference = (0..self.count)
-            .map(|m| rows.iter().map(|row| row.2[m]).fold(f64::NEG_INFINITY, f64::max))
-            .collect();
-        for (node, weight, logs) in rows {
+        self.reference = vec![f64::NEG_INFINITY; self.count];
+        for (_, _, logs) in &rows {
+            for (reference, log) in self.reference.iter_mut().zip(logs) {
+                *reference = reference.max(*log);
+            }
+        }
+        self.table = Vec::with_capacity(rows.len() * self.count);
+        let scale = 1.0 / (self.epsilon * TAU.sqrt());
+        for (node, weight, mut logs) in rows {
             self.nodes.push(node);
-            self.table.extend(
-                logs.iter().zip(&self.reference).map(|(log, reference)| weight * (log - reference).exp()),
-            );
+            let task = Exponentiate {
+                factor: weight * scale,
+                reference: &self.reference,
+                values: &mut logs,
+            };
+            run(arch, task);
+            self.table.extend(logs);
         }
     }
 
@@ -154,76 +165,86 @@ impl Smoothed {
         nodes
     }
 
-    /// ln φ, the inner integral's stand-in (see `inner`), at the given s; adds to `out`.
+    /// ln φ, the inner integral's stand-in (see `inner`), at s = centre · t; adds to `out`.
     ///
-    /// `ln_smaller` is ln min(ρx¹, x²), `s` ascending.
-    pub(crate) fn add_ln_inner(
-        &self,
-        tau: f64,
-        ln_smaller: f64,
-        ln_s: &[f64],
-        row: &mut Row,
-        out: &mut [f64],
-    ) {
-        let excess = tau.abs().exp_m1();
-        let constant = (self.power - 2.0) * ln_smaller - tau.abs();
+    /// `ln_smaller` is ln min(ρx¹, x²), `ln_centre` that of the centre; t ascends.
+    pub(crate) fn add_ln_inner(&self, at: &At<'_>, row: &mut Row, out: &mut [f64]) {
+        let excess = at.tau.abs().exp_m1();
+        let constant = (self.power - 2.0) * at.ln_smaller - at.tau.abs();
+        let ln_mass = at.ln_centre + at.ln_smaller;
+        let mass = ln_mass.exp();
         if self.rigid {
-            let z = tau / self.epsilon;
+            let z = at.tau / self.epsilon;
             let gaussian = -0.5 * z * z - (self.epsilon * TAU.sqrt()).ln() - ln_gamma(self.shared);
-            for (out, ln_s) in out.iter_mut().zip(ln_s) {
-                let mass = (ln_s + ln_smaller).exp();
-                *out += constant + gaussian + mass + mass * excess;
+            for (out, t) in out.iter_mut().zip(at.t) {
+                *out += constant + gaussian + mass * t * (1.0 + excess);
             }
             return;
         }
-        let index = |ln_s: f64| {
-            ((ln_s + ln_smaller - self.first) / self.step).clamp(0.0, (self.count - POINTS) as f64)
-        };
-        let low = (index(ln_s[0]) as usize).saturating_sub(2);
-        let high = (index(ln_s[ln_s.len() - 1]) as usize + POINTS).min(self.count);
-        self.convolve(tau, low, high, row);
-        for (out, ln_s) in out.iter_mut().zip(ln_s) {
-            let ln_mass = ln_s + ln_smaller;
-            let mass = ln_mass.exp();
-            let beyond = (mass - self.mass(self.count - POINTS)).max(0.0);
-            let value = interpolate(&row.values, index(*ln_s) - low as f64);
-            *out += constant + value + (mass - beyond) * excess;
-        }
+        let start = (ln_mass - self.first) / self.step;
+        let last = (self.count - POINTS) as f64;
+        let index = |ln_t: f64| (start + ln_t / self.step).clamp(0.0, last);
+        let low = (index(at.ln_t[0]) as usize).saturating_sub(2);
+        let high = (index(at.ln_t[at.ln_t.len() - 1]) as usize + POINTS).min(self.count);
+        self.convolve(at.arch, at.tau, low, high, row);
+        run(
+            at.arch,
+            Interpolate {
+                values: &row.values,
+                start: start - low as f64,
+                ratio: 1.0 / self.step,
+                last: last - low as f64,
+                ln_t: at.ln_t,
+                t: at.t,
+                constant,
+                slope: mass * excess,
+                highest: self.mass(self.count - POINTS) / mass,
+                out,
+            },
+        );
     }
 
     /// ln h_ε − (n−1) ln M + 2M on lattice points `low..high`.
-    fn convolve(&self, tau: f64, low: usize, high: usize, row: &mut Row) {
-        row.values.clear();
-        row.values.resize(high - low, 0.0);
+    fn convolve(&self, arch: Arch, tau: f64, low: usize, high: usize, row: &mut Row) {
         let width = self.half_width * self.epsilon;
         let from = self.nodes.partition_point(|&node| node < tau - width);
         let to = self.nodes.partition_point(|&node| node < tau + width);
-        for j in from..to {
-            let z = (tau - self.nodes[j]) / self.epsilon;
-            let weight = (-0.5 * z * z).exp();
-            let table = &self.table[j * self.count + low..j * self.count + high];
-            for (sum, value) in row.values.iter_mut().zip(table) {
-                *sum += weight * value;
-            }
-        }
-        let scale = (self.epsilon * TAU.sqrt()).ln();
+        row.weights.clear();
+        row.weights.resize(to - from, 0.0);
+        run(
+            arch,
+            Gaussian {
+                centre: tau,
+                width: self.epsilon,
+                nodes: &self.nodes[from..to],
+                out: &mut row.weights,
+            },
+        );
+        row.values.clear();
+        row.values.resize(high - low, 0.0);
+        run(
+            arch,
+            SumRows {
+                weights: &row.weights,
+                rows: &self.table[from * self.count + low..],
+                stride: self.count,
+                out: &mut row.values,
+            },
+        );
         for (sum, reference) in row.values.iter_mut().zip(&self.reference[low..high]) {
-            *sum = sum.max(1e-300).ln() + reference - scale;
+            *sum += reference;
         }
     }
 }
 
-/// Six-point Lagrange interpolation at a fractional index.
-fn interpolate(values: &[f64], index: f64) -> f64 {
-    let base = (index as usize).saturating_sub(2).min(values.len().saturating_sub(POINTS));
-    let x = index - base as f64;
-    let d: [f64; POINTS] = std::array::from_fn(|i| x - i as f64);
-    // products over the other five, divided by −120, 24, −12, 12, −24, 120
-    let (left, middle, right) = (d[0] * d[1], d[2] * d[3], d[4] * d[5]);
-    let v = &values[base..base + POINTS];
-    middle * right * (d[0] * v[1] / 24.0 - d[1] * v[0] / 120.0)
-        + left * right * (d[2] * v[3] - d[3] * v[2]) / 12.0
-        + left * middle * (d[4] * v[5] / 120.0 - d[5] * v[4] / 24.0)
+/// Where a component is wanted: τ, ln min(ρx¹, x²), and s = centre · t.
+pub(crate) struct At<'a> {
+    pub(crate) arch: Arch,
+    pub(crate) tau: f64,
+    pub(crate) ln_smaller: f64,
+    pub(crate) ln_centre: f64,
+    pub(crate) t: &'a [f64],
+    pub(crate) ln_t: &'a [f64],
 }
 
 /// Nodes of the inner integrals that serve every M and τ of a table.
@@ -246,7 +267,7 @@ impl Lattice {
         let step = TAU / omega;
         let onset = 0.3 * ACCURACY.powf(0.25);
         let start = (onset / (1.0 + 10.0 * typical + power)).ln() - INNER_CLOSING as f64 * step;
-        let end = 45.0 - start;
+        let end = (-start + 8.0).max(-(1e-4 * onset / (1.0 + power)).ln());
         let count = ((end - start) / step) as usize / GROUP * GROUP + GROUP;
         let mut lattice = Self {
             step,
@@ -272,13 +293,13 @@ impl Lattice {
     }
 
     /// e^((M − typical)(v − pivot)), one row a node.
-    fn powers(&self, masses: &[f64], typical: f64) -> Vec<f64> {
+    fn powers(&self, arch: Arch, masses: &[f64], typical: f64) -> Vec<f64> {
         let mut powers = Vec::with_capacity(self.v.len() * masses.len());
         for v in &self.v {
-            powers.extend(
-                masses.iter().map(|m| ((m - typical) * (v - self.pivot)).min(650.0).exp()),
-            );
+            powers.extend(masses.iter().map(|m| ((m - typical) * (v - self.pivot)).min(650.0)));
         }
+        let zeros = vec![0.0; powers.len()];
+        run(arch, Exponentiate { factor: 1.0, reference: &zeros, values: &mut powers });
         powers
     }
 
@@ -306,22 +327,14 @@ impl Lattice {
             return masses.iter().map(|&m| rest(m, ln_inner + m)).collect();
         }
         let (weights, largest) = self.weights(arch, shared, near, far, excess, typical);
-        let mut sums = vec![0.0; masses.len()];
-        for (i, &weight) in weights.iter().enumerate() {
-            if weight == 0.0 {
-                continue;
-            }
-            for (sum, power) in sums.iter_mut().zip(&powers[i * masses.len()..]) {
-                *sum += weight * power;
-            }
-        }
+        let mut logs = vec![0.0; masses.len()];
+        let stride = masses.len();
+        run(arch, SumRows { weights: &weights, rows: powers, stride, out: &mut logs });
         let gammas = safe(shared) + safe(near) - self.step.ln() - largest;
         masses
             .iter()
-            .zip(sums)
-            .map(|(&m, sum)| {
-                rest(m, sum.max(1e-300).ln() + (m - typical) * self.pivot - gammas)
-            })
+            .zip(logs)
+            .map(|(&m, log)| rest(m, log + (m - typical) * self.pivot - gammas))
             .collect()
     }
 
@@ -354,8 +367,15 @@ impl Lattice {
             },
         );
         let (left, right) = (left_out(shared), left_out(near));
+        let reference = vec![largest; count];
+        run(
+            arch,
+            Exponentiate { factor: left * right, reference: &reference, values: &mut terms },
+        );
         for term in &mut terms {
-            *term = left * right * (*term - largest).exp();
+            if *term < 1e-30 * left * right {
+                *term = 0.0;
+            }
         }
         let close = |shape: f64, left_out: f64| -> [f64; INNER_CLOSING] {
             let weights = closing::ladder(shape, self.step);
