@@ -22,7 +22,7 @@ pub(crate) fn run(
     let truth = options.truth()?;
     if let Some(location) = &options.truth {
         let n_classes = truth.schema().n_classes();
-        let method = Method::Correlated(CorrelatedParameters::new(&truth));
+        let method = Method::Correlated(CorrelatedParameters::new(&truth, 0.0)?);
         let model = Model::new(method, ClassPrior::uniform(n_classes))?;
         write_whole(location, model.to_json().as_bytes())?;
     }
