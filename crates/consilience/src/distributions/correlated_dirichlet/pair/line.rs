@@ -66,7 +66,6 @@ pub(crate) struct Tabled {
     exponents: Vec<f64>,
     /// Points of a Gauss rule.
     t: Vec<f64>,
-    ln_t: Vec<f64>,
     row: Row,
 }
 
@@ -80,12 +79,11 @@ impl Tabled {
         epsilon: f64,
         ln_centre: f64,
         t: &[f64],
-        ln_t: &[f64],
     ) {
         self.exponents.clear();
         self.exponents.resize(t.len(), 0.0);
         for &(l, tau, ln_smaller) in &self.members {
-            let at = At { arch, tau, ln_smaller, ln_centre, t, ln_t };
+            let at = At { arch, tau, ln_smaller, ln_centre, t };
             smoothed[l].add_ln_inner(&at, &mut self.row, &mut self.exponents);
         }
         // far out h is L^b e^−L times a function of M: E over the error of τ to second order
@@ -107,18 +105,16 @@ impl Tabled {
         nodes: &[f64],
         scale: f64,
     ) {
-        let (mut t, mut ln_t) = (std::mem::take(&mut self.t), std::mem::take(&mut self.ln_t));
+        let mut t = std::mem::take(&mut self.t);
         t.clear();
-        ln_t.clear();
         if !self.members.is_empty() || !self.far.is_empty() {
             t.extend(nodes.iter().map(|node| node / scale));
-            ln_t.extend(t.iter().map(|t| t.ln()));
-            self.add(arch, smoothed, epsilon, 0.0, &t, &ln_t);
+            self.add(arch, smoothed, epsilon, 0.0, &t);
         } else {
             self.exponents.clear();
             self.exponents.resize(nodes.len(), 0.0);
         }
-        (self.t, self.ln_t) = (t, ln_t);
+        self.t = t;
     }
 }
 
@@ -153,9 +149,8 @@ impl Rest {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Grid {
     t: Vec<f64>,
-    /// (N−1) ln t_k, and ln t_k.
+    /// (N−1) ln t_k.
     pub(crate) ln_t: Vec<f64>,
-    plain_ln_t: Vec<f64>,
     step: f64,
     /// (ω/β)² of the gamma variable at this step.
     square: f64,
@@ -191,10 +186,8 @@ impl Grid {
         self.t.clear();
         self.t.extend((0..count).map(|k| first + step * k as f64));
         let power = self.power - 1.0;
-        self.plain_ln_t.clear();
-        self.plain_ln_t.extend(self.t.iter().map(|t| (t - 1.0).ln_1p()));
         self.ln_t.clear();
-        self.ln_t.extend(self.plain_ln_t.iter().map(|ln_t| power * ln_t));
+        self.ln_t.extend(self.t.iter().map(|t| power * (t - 1.0).ln_1p()));
     }
 
     /// Convergence in s, from |even − odd| / sum, the error at twice the step.
@@ -327,8 +320,7 @@ impl Lines<'_> {
         if self.tabled.members.is_empty() && self.tabled.far.is_empty() {
             return 0.0;
         }
-        let Grid { t, plain_ln_t, .. } = &*self.grid;
-        self.tabled.add(self.arch, self.smoothed, self.epsilon, ln_s, t, plain_ln_t);
+        self.tabled.add(self.arch, self.smoothed, self.epsilon, ln_s, &self.grid.t);
         let middle = self.tabled.exponents[self.grid.t.partition_point(|&t| t < 1.0).min(self.grid.t.len() - 1)];
         for (e, ln_t) in self.tabled.exponents.iter_mut().zip(&self.grid.ln_t) {
             *e += ln_t - middle;
