@@ -110,7 +110,7 @@ fn smooth_speed() {
         let mut scratch = Scratch::default();
         let mut count = 0;
         let mut all = Vec::new();
-        for (d, a, b) in &cases { for rep in 0..10 { let t = std::time::Instant::now(); let c = d.ln_density(a, b, &mut scratch).count; if rep > 0 { count += c; all.push(t.elapsed().as_secs_f64() * 1e6); } } }
+        for (d, a, b) in &cases { for rep in 0..std::env::var("REPS").map_or(10, |r| r.parse().unwrap()) { let t = std::time::Instant::now(); let c = d.ln_density(a, b, &mut scratch).count; if rep > 0 { count += c; all.push(t.elapsed().as_secs_f64() * 1e6); } } }
         all.sort_by(f64::total_cmp);
         let lines = count as f64 / all.len() as f64;
         eprintln!("smooth J {j} alpha {scale} r {ratio}: median {:.1} us, {:.1} lines, {:.2} us/line build {build:.0}", all[all.len() / 2], lines, all[all.len() / 2] / lines);

@@ -83,7 +83,7 @@ pub(crate) struct Convergence {
 }
 
 /// Distance over which a smoothed kink's one-sided expansion converges, in resolutions.
-const SMOOTH_REACH: f64 = 1.0;
+const SMOOTH_REACH: f64 = 3.0;
 
 /// Part of the tolerance that a closed end may cost.
 const ONSET_GOAL: f64 = 0.1;
