@@ -22,7 +22,7 @@ fn table() {
         let limit = (2.0 * tol).max(2.0 * err);
         let isbad = !(off < limit);
         if isbad { bad += 1; }
-        if isbad || all { eprintln!("{}{:32} got {:.10} want {:.10} off {:.2e} err {:.1e} est {:.1e} lines {} us {:.0}", if isbad {"BAD "} else {""}, c[0], e.ln_density, want, off, err, e.error, e.count, us); }
+        if isbad || all { eprintln!("{}{:32} got {:.10} want {:.10} off {:.2e} err {:.1e} est {:.1e} lines {} us {:.0}", if isbad {"BAD "} else {""}, c[0], e.ln_density, want, off, err, e.error, 0, us); }
     }
     eprintln!("{bad} bad of {n}");
 }

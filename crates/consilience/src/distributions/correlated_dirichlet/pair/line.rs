@@ -1,6 +1,7 @@
 //! One line of the outer integral: everything at one ratio ρ = s₁/s₂, integrated over the scale s.
 
 use std::f64::consts::TAU;
+use std::sync::Arc;
 
 use pulp::Arch;
 
@@ -49,7 +50,7 @@ pub(crate) struct Lines<'a> {
     /// Kept for derivatives, where asked for.
     pub(crate) record: Option<&'a mut Record>,
     /// Tables of components observed at a finite resolution; empty where it is 0.
-    pub(crate) smoothed: &'a [Smoothed],
+    pub(crate) smoothed: &'a [Arc<Smoothed>],
     pub(crate) epsilon: f64,
     pub(crate) tabled: &'a mut Tabled,
 }
@@ -75,7 +76,7 @@ impl Tabled {
     fn add(
         &mut self,
         arch: Arch,
-        smoothed: &[Smoothed],
+        smoothed: &[Arc<Smoothed>],
         epsilon: f64,
         ln_centre: f64,
         t: &[f64],
@@ -100,7 +101,7 @@ impl Tabled {
     fn add_at_nodes(
         &mut self,
         arch: Arch,
-        smoothed: &[Smoothed],
+        smoothed: &[Arc<Smoothed>],
         epsilon: f64,
         nodes: &[f64],
         scale: f64,
@@ -233,7 +234,28 @@ impl Line {
     const ZERO: Self = Self { ln_value: f64::NEG_INFINITY, ln_s: 0.0, centre: 0.0, coarse_s: 0.0 };
 }
 
+/// Points of a Gauss-Laguerre rule that converges by `ratio`² a point, at a total shape.
+pub(crate) fn gauss_points(tolerance: f64, ratio: f64, power: f64) -> f64 {
+    (0.01 * tolerance).ln() / (2.0 * ratio.ln()) + 2.0 + 0.25 * power
+}
+
 impl Lines<'_> {
+    /// Evaluates a line whose place in s is only known from the surrogate, until the two agree.
+    pub(crate) fn settle(&mut self, inner: &mut [Inner], at: Position) -> Line {
+        let mode = self.mode;
+        let width = 2.0 / mode.precision_s.sqrt();
+        let mut guess = mode.ln_s + mode.slope * (at.y() - mode.y);
+        let mut line = self.evaluate(inner, at, guess);
+        for _ in 0..8 {
+            if (line.ln_s - guess).abs() < width || line.ln_value == f64::NEG_INFINITY {
+                break;
+            }
+            guess = line.ln_s;
+            line = self.evaluate(inner, at, guess);
+        }
+        line
+    }
+
     /// Evaluates the line at y, with the integrand in s expected around `ln_s`.
     pub(crate) fn evaluate(&mut self, inner: &mut [Inner], at: Position, ln_s: f64) -> Line {
         let y = at.y();
@@ -336,8 +358,7 @@ impl Lines<'_> {
         let slowest = 1.0 + rho - mass;
         let ratio = mass / (slowest + 1.0 + rho);
         let scale = slowest * (1.0 + ratio);
-        let needed = (0.01 * self.rules.tolerance).ln() / (2.0 * ratio.ln());
-        let wanted = needed + 2.0 + 0.25 * self.power;
+        let wanted = gauss_points(self.rules.tolerance, ratio, self.power);
         let rule = self
             .laguerre
             .iter()

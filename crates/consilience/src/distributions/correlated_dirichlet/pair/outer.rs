@@ -119,7 +119,6 @@ pub(crate) struct Walk<'a, 'b> {
     /// |even − odd| / sum over s of every line with its weight.
     pub(crate) coarse_s: f64,
     pub(crate) convergence: &'a mut Vec<Convergence>,
-    pub(crate) count: usize,
     /// Derivatives, where asked for.
     pub(crate) tally: Option<&'a mut Tally>,
 }
@@ -131,16 +130,8 @@ impl Walk<'_, '_> {
         let tau = piece.start(mode.y);
         let point = piece.point(tau);
         let y = point.at.y();
-        let mut first = self.line(&point, mode.ln_s + mode.slope * (y - mode.y));
-        let width = 2.0 / mode.precision_s.sqrt();
-        let mut guess = mode.ln_s + mode.slope * (y - mode.y);
-        for _ in 0..8 {
-            if (first.ln_s - guess).abs() < width || first.ln_value == f64::NEG_INFINITY {
-                break;
-            }
-            guess = first.ln_s;
-            first = self.line(&point, guess);
-        }
+        let first = self.lines.settle(self.inner, point.at);
+        self.differentiate(&point, &first);
         self.coarse_s = 0.0;
         self.add(&first, &point, 0, 1.0, 1.0);
         for direction in [1.0, -1.0] {
@@ -151,14 +142,17 @@ impl Walk<'_, '_> {
     }
 
     fn line(&mut self, point: &Point, ln_s: f64) -> Line {
-        self.count += 1;
         let line = self.lines.evaluate(self.inner, point.at, ln_s);
+        self.differentiate(point, &line);
+        line
+    }
+
+    fn differentiate(&mut self, point: &Point, line: &Line) {
         if let Some(tally) = self.tally.as_deref_mut()
             && line.ln_value > f64::NEG_INFINITY
         {
-            self.lines.differentiate(self.inner, point.at, &line, tally);
+            self.lines.differentiate(self.inner, point.at, line, tally);
         }
-        line
     }
 
     fn add(&mut self, line: &Line, point: &Point, k: i64, weight: f64, fade: f64) {

@@ -18,7 +18,8 @@ pub(crate) struct Component {
 const NEGLIGIBLE: f64 = 1e-150;
 
 impl Component {
-    fn new(shared: f64, private: [f64; 2]) -> Self {
+    /// A component with these shapes.
+    pub(crate) fn new(shared: f64, private: [f64; 2]) -> Self {
         let [shared, a1, a2] =
             [shared, private[0], private[1]].map(|a| if a < NEGLIGIBLE { 0.0 } else { a });
         let one = |near: f64, far: f64| -> f64 {
@@ -26,6 +27,11 @@ impl Component {
             -common - ln_gamma_safe(near) - ln_gamma(far)
         };
         Self { shared, private: [a1, a2], ln_constant: [one(a1, a2), one(a2, a1)] }
+    }
+
+    /// δ + a¹ + a².
+    pub(crate) fn power(&self) -> f64 {
+        self.shared + self.private[0] + self.private[1]
     }
 
     /// Exponent of the density's behaviour |y − yₗ|ᵖ at the component's kink.
