@@ -8,5 +8,7 @@ mod outputs;
 mod schema;
 
 pub use error::{Error, OutputProblem, Result};
-pub use outputs::{DEFAULT_FLOOR, Intake, Items, Outputs, OutputsBuilder, SUM_TOLERANCE, ValueKind};
+pub use outputs::{
+    DEFAULT_FLOOR, Intake, Items, Outputs, OutputsBuilder, SUM_TOLERANCE, ValueKind,
+};
 pub use schema::Schema;

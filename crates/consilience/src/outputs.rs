@@ -44,7 +44,10 @@ pub struct Intake {
 
 impl Default for Intake {
     fn default() -> Self {
-        Self { kind: ValueKind::Probabilities, floor: DEFAULT_FLOOR }
+        Self {
+            kind: ValueKind::Probabilities,
+            floor: DEFAULT_FLOOR,
+        }
     }
 }
 
@@ -63,7 +66,10 @@ impl Intake {
 
     /// Turns one classifier's raw values into probabilities in place; returns how many were
     /// raised to the floor, or `None` where the output is missing (all NaN).
-    pub fn admit(&self, values: &mut [f64]) -> Result<Option<usize>, (Option<usize>, OutputProblem)> {
+    pub fn admit(
+        &self,
+        values: &mut [f64],
+    ) -> Result<Option<usize>, (Option<usize>, OutputProblem)> {
         if let Some(first) = values.iter().position(|value| value.is_nan()) {
             return match values.iter().all(|value| value.is_nan()) {
                 true => Ok(None),
@@ -71,7 +77,8 @@ impl Intake {
             };
         }
         for (class, value) in values.iter().enumerate() {
-            self.check_value(*value).map_err(|problem| (Some(class), problem))?;
+            self.check_value(*value)
+                .map_err(|problem| (Some(class), problem))?;
         }
         match self.kind {
             ValueKind::Probabilities => {}
@@ -162,7 +169,9 @@ impl Outputs {
         if self.labels.is_empty() {
             return Err(Error::NoItems);
         }
-        (0..self.n_items()).map(|item| self.label(item).ok_or(Error::MissingLabel { item })).collect()
+        (0..self.n_items())
+            .map(|item| self.label(item).ok_or(Error::MissingLabel { item }))
+            .collect()
     }
 
     /// Number of items of each class among the labelled ones.
@@ -230,11 +239,13 @@ impl Outputs {
             .classifiers()
             .iter()
             .map(|name| {
-                self.schema.classifier_index(name).ok_or_else(|| Error::Mismatch {
-                    what: "classifiers",
-                    expected: format!("`{name}`"),
-                    found: crate::error::quoted(self.schema.classifiers()),
-                })
+                self.schema
+                    .classifier_index(name)
+                    .ok_or_else(|| Error::Mismatch {
+                        what: "classifiers",
+                        expected: format!("`{name}`"),
+                        found: crate::error::quoted(self.schema.classifiers()),
+                    })
             })
             .collect::<Result<_>>()?;
         let n_classes = schema.n_classes();
@@ -310,7 +321,10 @@ impl<'a> Items<'a> {
     /// A part of these items.
     pub fn range(&self, range: std::ops::Range<usize>) -> Self {
         let width = self.n_classifiers * self.n_classes;
-        Self { values: &self.values[range.start * width..range.end * width], ..*self }
+        Self {
+            values: &self.values[range.start * width..range.end * width],
+            ..*self
+        }
     }
 }
 
@@ -343,7 +357,9 @@ impl OutputsBuilder {
 
     /// Makes room for more items.
     pub fn reserve(&mut self, n_items: usize) {
-        self.outputs.values.reserve(n_items * self.outputs.schema.width());
+        self.outputs
+            .values
+            .reserve(n_items * self.outputs.schema.width());
         self.outputs.labels.reserve(n_items);
     }
 
@@ -369,8 +385,12 @@ impl OutputsBuilder {
             self.outputs.values.truncate(start);
             return Err(error);
         }
-        let label = label.map(|class| self.checked_label(item, class)).transpose();
-        self.outputs.labels.push(label.inspect_err(|_| self.outputs.values.truncate(start))?);
+        let label = label
+            .map(|class| self.checked_label(item, class))
+            .transpose();
+        self.outputs
+            .labels
+            .push(label.inspect_err(|_| self.outputs.values.truncate(start))?);
         Ok(())
     }
 
@@ -392,14 +412,28 @@ impl OutputsBuilder {
     }
 
     fn admit(&mut self, item: usize, start: usize) -> Result<()> {
-        let Outputs { schema, values, n_raised, any_missing, .. } = &mut self.outputs;
-        for (k, block) in values[start..].chunks_exact_mut(schema.n_classes()).enumerate() {
+        let Outputs {
+            schema,
+            values,
+            n_raised,
+            any_missing,
+            ..
+        } = &mut self.outputs;
+        for (k, block) in values[start..]
+            .chunks_exact_mut(schema.n_classes())
+            .enumerate()
+        {
             match self.intake.admit(block) {
                 Ok(Some(raised)) => *n_raised += raised,
                 Ok(None) => *any_missing = true,
                 Err((class, problem)) => {
                     let classifier = schema.classifiers()[k].clone();
-                    return Err(Error::InvalidOutput { item, classifier, class, problem });
+                    return Err(Error::InvalidOutput {
+                        item,
+                        classifier,
+                        class,
+                        problem,
+                    });
                 }
             }
         }
@@ -454,10 +488,15 @@ mod tests {
             (ValueKind::Odds, [1.2, 3.6]),
         ] {
             let mut builder = builder(kind, 0.0);
-            builder.push(&[raw[0], raw[1], f64::NAN, f64::NAN], None).unwrap();
+            builder
+                .push(&[raw[0], raw[1], f64::NAN, f64::NAN], None)
+                .unwrap();
             let outputs = builder.finish();
             for (got, want) in outputs.output(0, 0).unwrap().iter().zip(expected) {
-                assert!((got - want).abs() < 1e-13, "{kind:?}: {got} instead of {want}");
+                assert!(
+                    (got - want).abs() < 1e-13,
+                    "{kind:?}: {got} instead of {want}"
+                );
             }
             assert!(outputs.any_missing() && outputs.output(0, 1).is_none());
         }
@@ -466,14 +505,35 @@ mod tests {
     #[test]
     fn bad_outputs_are_refused_with_their_reason() {
         let p = ValueKind::Probabilities;
-        assert_eq!(problem_of(p, [0.5, 0.5, -0.5, 1.5]), OutputProblem::Negative(-0.5));
-        assert_eq!(problem_of(p, [1.5, 0.5, 0.5, 0.5]), OutputProblem::AboveOne(1.5));
-        assert_eq!(problem_of(p, [0.5, f64::NAN, 0.5, 0.5]), OutputProblem::PartlyMissing);
-        assert_eq!(problem_of(p, [f64::INFINITY, 0.0, 0.5, 0.5]), OutputProblem::Infinite(f64::INFINITY));
-        assert_eq!(problem_of(p, [0.5, 0.25, 0.5, 0.5]), OutputProblem::WrongSum(0.75));
-        assert_eq!(problem_of(ValueKind::Odds, [0.5, 2.0, 2.0, 2.0]), OutputProblem::OddsBelowOne(0.5));
+        assert_eq!(
+            problem_of(p, [0.5, 0.5, -0.5, 1.5]),
+            OutputProblem::Negative(-0.5)
+        );
+        assert_eq!(
+            problem_of(p, [1.5, 0.5, 0.5, 0.5]),
+            OutputProblem::AboveOne(1.5)
+        );
+        assert_eq!(
+            problem_of(p, [0.5, f64::NAN, 0.5, 0.5]),
+            OutputProblem::PartlyMissing
+        );
+        assert_eq!(
+            problem_of(p, [f64::INFINITY, 0.0, 0.5, 0.5]),
+            OutputProblem::Infinite(f64::INFINITY)
+        );
+        assert_eq!(
+            problem_of(p, [0.5, 0.25, 0.5, 0.5]),
+            OutputProblem::WrongSum(0.75)
+        );
+        assert_eq!(
+            problem_of(ValueKind::Odds, [0.5, 2.0, 2.0, 2.0]),
+            OutputProblem::OddsBelowOne(0.5)
+        );
         let infinite = OutputProblem::Infinite(f64::NEG_INFINITY);
-        assert_eq!(problem_of(ValueKind::Logits, [f64::NEG_INFINITY, 0.0, 0.0, 0.0]), infinite);
+        assert_eq!(
+            problem_of(ValueKind::Logits, [f64::NEG_INFINITY, 0.0, 0.0, 0.0]),
+            infinite
+        );
     }
 
     #[test]

@@ -210,7 +210,10 @@ mod tests {
                 other => panic!("unknown function {other}"),
             };
             let off = ((got - expected) / expected).abs();
-            assert!(off < TOLERANCE || got == expected, "{line}: got {got}, off by {off:e}");
+            assert!(
+                off < TOLERANCE || got == expected,
+                "{line}: got {got}, off by {off:e}"
+            );
             seen += 1;
         }
         assert!(seen > 200, "the table has only {seen} rows");
@@ -220,7 +223,9 @@ mod tests {
     fn holds_at_the_edges() {
         assert_eq!(ln_gamma(0.0), f64::INFINITY);
         for function in [digamma, trigamma] {
-            assert!(function(0.0).is_nan() && function(-1.0).is_nan() && function(f64::NAN).is_nan());
+            assert!(
+                function(0.0).is_nan() && function(-1.0).is_nan() && function(f64::NAN).is_nan()
+            );
         }
         assert_eq!(digamma(f64::INFINITY), f64::INFINITY);
         assert_eq!(trigamma(f64::INFINITY), 0.0);

@@ -45,8 +45,12 @@ fn map_bits<S: Simd>(simd: S, x: S::f64s, f: impl Fn(u64) -> u64) -> S::f64s {
 #[inline(always)]
 pub(crate) fn exp<S: Simd>(simd: S, x: S::f64s) -> S::f64s {
     let x = simd.max_f64s(x, simd.splat_f64s(LOWEST));
-    let shifted =
-        fma(simd, x, simd.splat_f64s(std::f64::consts::LOG2_E), simd.splat_f64s(ROUNDER));
+    let shifted = fma(
+        simd,
+        x,
+        simd.splat_f64s(std::f64::consts::LOG2_E),
+        simd.splat_f64s(ROUNDER),
+    );
     let k = simd.sub_f64s(shifted, simd.splat_f64s(ROUNDER));
     let r = fma(simd, k, simd.splat_f64s(-LN2_HIGH), x);
     let r = fma(simd, k, simd.splat_f64s(-LN2_LOW), r);
@@ -62,13 +66,21 @@ fn taylor<S: Simd>(simd: S, r: S::f64s) -> S::f64s {
     let r4 = simd.mul_f64s(r2, r2);
     let quad = |low: S::f64s, high: S::f64s| fma(simd, high, r2, low);
     let first = quad(pair(1.0, 1.0), pair(1.0 / 2.0, 1.0 / 6.0));
-    let second = quad(pair(1.0 / 24.0, 1.0 / 120.0), pair(1.0 / 720.0, 1.0 / 5_040.0));
+    let second = quad(
+        pair(1.0 / 24.0, 1.0 / 120.0),
+        pair(1.0 / 720.0, 1.0 / 5_040.0),
+    );
     let third = quad(
         pair(1.0 / 40_320.0, 1.0 / 362_880.0),
         pair(1.0 / 3_628_800.0, 1.0 / 39_916_800.0),
     );
     let last = simd.splat_f64s(1.0 / 479_001_600.0);
-    fma(simd, fma(simd, fma(simd, last, r4, third), r4, second), r4, first)
+    fma(
+        simd,
+        fma(simd, fma(simd, last, r4, third), r4, second),
+        r4,
+        first,
+    )
 }
 
 /// ln x for positive normal x, to about one unit in the last place.
@@ -106,7 +118,12 @@ pub(crate) fn ln<S: Simd>(simd: S, x: S::f64s) -> S::f64s {
     let rest = simd.mul_f64s(square, horner(simd, &ODD, square));
     let half = simd.mul_f64s(simd.splat_f64s(0.5), simd.mul_f64s(f, f));
     // ln(1+f) = f − (f²/2 − s(f²/2 + R)), smallest terms first
-    let low = fma(simd, k, simd.splat_f64s(LN2_LOW), simd.mul_f64s(s, simd.add_f64s(half, rest)));
+    let low = fma(
+        simd,
+        k,
+        simd.splat_f64s(LN2_LOW),
+        simd.mul_f64s(s, simd.add_f64s(half, rest)),
+    );
     let small = simd.sub_f64s(half, low);
     fma(simd, k, simd.splat_f64s(LN2_HIGH), simd.sub_f64s(f, small))
 }
@@ -138,12 +155,21 @@ mod tests {
         let mut points: Vec<f64> = (-7000..7000).map(|i| f64::from(i) * 0.100_37).collect();
         points.extend((1..400).map(|i| 1.0 + f64::from(i - 200) * 0.003));
         points.extend((1..60).map(|i| 1.0 + 0.5f64.powi(i)));
-        let (scalar, vector) = (Both(&points).with_simd(Scalar), Arch::new().dispatch(Both(&points)));
+        let (scalar, vector) = (
+            Both(&points).with_simd(Scalar),
+            Arch::new().dispatch(Both(&points)),
+        );
         for ((&x, one), two) in points.iter().zip(scalar).zip(vector) {
             let (exp, ln) = (x.exp(), x.abs().max(1e-300).ln());
             for (got_exp, got_ln) in [one, two] {
-                assert!((got_exp / exp - 1.0).abs() < 5e-16, "exp({x}) = {got_exp}, not {exp}");
-                assert!((got_ln - ln).abs() <= 5e-16 * ln.abs(), "ln({x}) = {got_ln}, not {ln}");
+                assert!(
+                    (got_exp / exp - 1.0).abs() < 5e-16,
+                    "exp({x}) = {got_exp}, not {exp}"
+                );
+                assert!(
+                    (got_ln - ln).abs() <= 5e-16 * ln.abs(),
+                    "ln({x}) = {got_ln}, not {ln}"
+                );
             }
         }
     }

@@ -62,7 +62,12 @@ impl Tally {
     /// Adds the last line with its weight.
     pub(crate) fn add(&mut self, weight: f64) {
         self.total += weight;
-        for (sum, current) in self.sum.iter_mut().flatten().zip(self.current.iter().flatten()) {
+        for (sum, current) in self
+            .sum
+            .iter_mut()
+            .flatten()
+            .zip(self.current.iter().flatten())
+        {
             *sum += weight * current;
         }
     }
@@ -93,7 +98,11 @@ impl Tally {
 
     /// The finished derivatives.
     pub(crate) fn finish(&self, gradient: &mut Gradient) {
-        for list in [&mut gradient.delta, &mut gradient.alpha1, &mut gradient.alpha2] {
+        for list in [
+            &mut gradient.delta,
+            &mut gradient.alpha1,
+            &mut gradient.alpha2,
+        ] {
             list.clear();
         }
         for sum in &self.sum {
@@ -134,7 +143,10 @@ impl PairDensity {
             gradient_entry(&mut scratch.slopes, i, (high - low) / pair.distance);
         }
         scratch.tally.reset(self.n_classes());
-        scratch.tally.current.copy_from_slice(&scratch.slopes[..self.n_classes()]);
+        scratch
+            .tally
+            .current
+            .copy_from_slice(&scratch.slopes[..self.n_classes()]);
         scratch.tally.add(1.0);
         scratch.tally.finish(gradient);
         self.ln_density(x1, x2, scratch)
@@ -154,7 +166,11 @@ impl PairDensity {
                     let component = Component::new(shapes[0], [shapes[1], shapes[2]]);
                     self.with_component(l, component)
                 });
-                all.push(Neighbour { lower, upper, distance: moved[1] - moved[0] });
+                all.push(Neighbour {
+                    lower,
+                    upper,
+                    distance: moved[1] - moved[0],
+                });
             }
         }
         all
@@ -168,7 +184,11 @@ fn gradient_entry(slopes: &mut Vec<[f64; 3]>, i: usize, value: f64) {
 
 /// ψ of the safe constant: ψ(s), or ψ(1+s) below 1.
 fn digamma_safe(shape: f64) -> f64 {
-    if shape >= 1.0 { digamma(shape) } else { digamma(1.0 + shape) }
+    if shape >= 1.0 {
+        digamma(shape)
+    } else {
+        digamma(1.0 + shape)
+    }
 }
 
 impl Lines<'_> {
@@ -180,19 +200,25 @@ impl Lines<'_> {
         line: &Line,
         tally: &mut Tally,
     ) {
-        let Some(record) = self.record.as_deref() else { return };
+        let Some(record) = self.record.as_deref() else {
+            return;
+        };
         let total: f64 = record.terms.iter().sum();
         let n_active = self.active.len();
         tally.slopes.clear();
         tally.slopes.resize(record.terms.len(), 0.0);
         for (a, &l) in self.active.iter().enumerate() {
             tally.coefficients.clear();
-            tally.coefficients.extend(
-                record.terms.iter().enumerate().map(|(k, term)| {
+            tally
+                .coefficients
+                .extend(record.terms.iter().enumerate().map(|(k, term)| {
                     let part = term / total;
-                    if part > 0.0 { part / record.sums[k * n_active + a] } else { 0.0 }
-                }),
-            );
+                    if part > 0.0 {
+                        part / record.sums[k * n_active + a]
+                    } else {
+                        0.0
+                    }
+                }));
             tally.means.clear();
             tally.means.resize(record.terms.len(), 0.0);
             run(
@@ -221,8 +247,12 @@ impl Lines<'_> {
         let total: f64 = record.terms.iter().sum();
         if self.laguerre.is_empty() {
             let power = self.power - 1.0;
-            let mean: f64 =
-                record.terms.iter().zip(&self.grid.ln_t).map(|(term, ln_t)| term * ln_t).sum();
+            let mean: f64 = record
+                .terms
+                .iter()
+                .zip(&self.grid.ln_t)
+                .map(|(term, ln_t)| term * ln_t)
+                .sum();
             return line.centre + mean / (total * power);
         }
         let (rule, scale) = (&self.laguerre[self.rule.0], self.rule.1);
@@ -248,6 +278,10 @@ impl Lines<'_> {
         let common = base + common - digamma_safe(side.shared);
         let near = base + near - digamma_safe(side.near);
         let far = base + far - digamma(side.far);
-        if side.smaller_is_second { [common, far, near] } else { [common, near, far] }
+        if side.smaller_is_second {
+            [common, far, near]
+        } else {
+            [common, near, far]
+        }
     }
 }

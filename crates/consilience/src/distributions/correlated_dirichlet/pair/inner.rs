@@ -219,7 +219,10 @@ impl Inner {
         let left = rules.onset / (1.0 + tilt + side.near + side.far / (1.0 + side.distance));
         let right = rules.onset
             / (1.0 + tilt + side.shared + (1.0 + (side.far - 1.0).abs()) / side.distance);
-        [self.index_below(left.ln()), self.index_below(-right.ln()) + 1.0]
+        [
+            self.index_below(left.ln()),
+            self.index_below(-right.ln()) + 1.0,
+        ]
     }
 
     fn settle_left(&mut self, arch: Arch, rules: &Rules, s: f64, onset: f64) {
@@ -244,7 +247,11 @@ impl Inner {
             self.window.start += GROUP;
         }
         let open = self.window.start > outermost;
-        self.close(0, if open { None } else { Some(onset as usize) }, self.side.shared);
+        self.close(
+            0,
+            if open { None } else { Some(onset as usize) },
+            self.side.shared,
+        );
     }
 
     fn settle_right(&mut self, arch: Arch, rules: &Rules, s: f64, onset: f64) {
@@ -254,9 +261,7 @@ impl Inner {
         loop {
             let last = self.window.end - 1;
             let beyond_kink = !rising || self.q[last] < self.side.distance;
-            if last >= outermost
-                || (beyond_kink && self.exponents[last] <= self.largest - cut)
-            {
+            if last >= outermost || (beyond_kink && self.exponents[last] <= self.largest - cut) {
                 break;
             }
             if self.window.end + GROUP > LENGTH {
@@ -274,11 +279,16 @@ impl Inner {
         {
             self.window.end -= GROUP;
         }
-        while self.window.end > outermost + GROUP && self.window.start + 2 * GROUP < self.window.end {
+        while self.window.end > outermost + GROUP && self.window.start + 2 * GROUP < self.window.end
+        {
             self.window.end -= GROUP;
         }
         let open = self.window.end - 1 < outermost;
-        self.close(1, if open { None } else { Some(onset as usize) }, self.side.near);
+        self.close(
+            1,
+            if open { None } else { Some(onset as usize) },
+            self.side.near,
+        );
     }
 
     fn close(&mut self, end: usize, node: Option<usize>, shape: f64) {
@@ -298,7 +308,11 @@ impl Inner {
         let (left, right) = (left_out(self.side.shared), left_out(self.side.near));
         self.plain = self.closed[0].node.is_none() && self.closed[1].node.is_none();
         if self.plain {
-            return if left * right == 1.0 { 0.0 } else { left.ln() + right.ln() };
+            return if left * right == 1.0 {
+                0.0
+            } else {
+                left.ln() + right.ln()
+            };
         }
         self.weights[self.window.clone()].fill(left * right);
         if let Some(node) = self.closed[0].node {
@@ -341,7 +355,11 @@ impl Inner {
             smaller: self.side.smaller,
             v: &self.v[window.clone()],
             exponents: &self.exponents[window.clone()],
-            weights: if self.plain { None } else { Some(&self.weights[window.clone()]) },
+            weights: if self.plain {
+                None
+            } else {
+                Some(&self.weights[window.clone()])
+            },
             terms: &mut self.terms[window.clone()],
             ratios: &mut self.ratios[window.clone()],
             posterior: &mut self.posterior[window],
@@ -387,7 +405,11 @@ impl Inner {
                 sum += p * slope / self.closed[end].weights[j];
             }
         }
-        if shape < 1.0 { sum + ordinary / shape } else { sum }
+        if shape < 1.0 {
+            sum + ordinary / shape
+        } else {
+            sum
+        }
     }
 
     /// The side of the kink that the current line is on.
@@ -424,7 +446,10 @@ impl Ends {
         let v = 1.0 / (1.0 + (-share.logit).exp());
         let precision = 1.0 / (share.sd * share.sd);
         // the surrogate's private shapes are half a unit too small here
-        Self([precision / (1.0 - v).max(1e-9), precision / v.max(1e-9) + 0.5])
+        Self([
+            precision / (1.0 - v).max(1e-9),
+            precision / v.max(1e-9) + 0.5,
+        ])
     }
 
     /// −ln of the transform at ω, and its derivative.
@@ -463,8 +488,16 @@ pub(crate) struct Place {
 impl Place {
     pub(crate) fn new(x1: f64, x2: f64) -> Self {
         let relative = (x2 - x1) / x1;
-        let kink = if relative.abs() < 0.5 { relative.ln_1p() } else { (x2 / x1).ln() };
-        Self { x: [x1, x2], ln_x: [x1.ln(), x2.ln()], kink }
+        let kink = if relative.abs() < 0.5 {
+            relative.ln_1p()
+        } else {
+            (x2 / x1).ln()
+        };
+        Self {
+            x: [x1, x2],
+            ln_x: [x1.ln(), x2.ln()],
+            kink,
+        }
     }
 }
 

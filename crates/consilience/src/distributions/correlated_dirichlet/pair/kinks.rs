@@ -70,7 +70,12 @@ pub(crate) fn corners(
     breaks: &mut Vec<f64>,
 ) -> Plan {
     breaks.clear();
-    let totals = [0, 1].map(|k| components.iter().map(|c| c.shared + c.private[k]).sum::<f64>());
+    let totals = [0, 1].map(|k| {
+        components
+            .iter()
+            .map(|c| c.shared + c.private[k])
+            .sum::<f64>()
+    });
     let total = totals[0].min(totals[1]);
     for place in places {
         if tail(place.kink, mode, total) < 3.0 - rules.tolerance.ln() {
@@ -79,7 +84,10 @@ pub(crate) fn corners(
     }
     breaks.sort_unstable_by(f64::total_cmp);
     breaks.dedup_by(|a, b| (*a - *b).abs() < SAME_CORNER * epsilon);
-    Plan { factor: 1.0, error: 0.1 * rules.tolerance }
+    Plan {
+        factor: 1.0,
+        error: 0.1 * rules.tolerance,
+    }
 }
 
 /// Corners closer than this, in resolutions, share a break.
@@ -95,7 +103,12 @@ pub(crate) fn plan(
     breaks: &mut Vec<f64>,
 ) -> Plan {
     breaks.clear();
-    let totals = [0, 1].map(|k| components.iter().map(|c| c.shared + c.private[k]).sum::<f64>());
+    let totals = [0, 1].map(|k| {
+        components
+            .iter()
+            .map(|c| c.shared + c.private[k])
+            .sum::<f64>()
+    });
     let total = totals[0].min(totals[1]);
     let goal = (0.3 * rules.tolerance).ln();
     let (mut factor, mut forced, mut resolvable, mut error) = (1.0f64, 0, 0, 0.0);

@@ -84,7 +84,13 @@ impl Tabled {
         self.exponents.clear();
         self.exponents.resize(t.len(), 0.0);
         for &(l, tau, ln_smaller) in &self.members {
-            let at = At { arch, tau, ln_smaller, ln_centre, t };
+            let at = At {
+                arch,
+                tau,
+                ln_smaller,
+                ln_centre,
+                t,
+            };
             smoothed[l].add_ln_inner(&at, &mut self.row, &mut self.exponents);
         }
         // far out h is L^b e^−L times a function of M: E over the error of τ to second order
@@ -132,16 +138,14 @@ impl Rest {
     pub(crate) fn add_independent(&mut self, c: &Component, place: &Place) {
         let [a1, a2] = c.private;
         self.slope += a1 - 1.0;
-        self.constant += (a1 - 1.0) * place.ln_x[0] + (a2 - 1.0) * place.ln_x[1]
-            - ln_gamma(a1)
-            - ln_gamma(a2);
+        self.constant +=
+            (a1 - 1.0) * place.ln_x[0] + (a2 - 1.0) * place.ln_x[1] - ln_gamma(a1) - ln_gamma(a2);
     }
 
     /// G¹ = G², a point mass in y: x²^(δ−1) e^(s x²) / (Γ(δ) x¹ ρ).
     pub(crate) fn add_rigid(&mut self, c: &Component, place: &Place) {
         self.slope -= 1.0;
-        self.constant +=
-            (c.shared - 1.0) * place.ln_x[1] - ln_gamma(c.shared) - place.ln_x[0];
+        self.constant += (c.shared - 1.0) * place.ln_x[1] - ln_gamma(c.shared) - place.ln_x[0];
         self.tilt += place.x[1];
     }
 }
@@ -188,7 +192,8 @@ impl Grid {
         self.t.extend((0..count).map(|k| first + step * k as f64));
         let power = self.power - 1.0;
         self.ln_t.clear();
-        self.ln_t.extend(self.t.iter().map(|t| power * (t - 1.0).ln_1p()));
+        self.ln_t
+            .extend(self.t.iter().map(|t| power * (t - 1.0).ln_1p()));
     }
 
     /// Convergence in s, from |even − odd| / sum, the error at twice the step.
@@ -206,7 +211,14 @@ impl Grid {
         }
         let range = self.t[self.t.len() - 1] - first;
         let next = first - GROUP as f64 * self.step;
-        self.lay(if next > 0.0 { next } else { 1e-3 * self.step.min(first) }, range + 4.0 * self.step);
+        self.lay(
+            if next > 0.0 {
+                next
+            } else {
+                1e-3 * self.step.min(first)
+            },
+            range + 4.0 * self.step,
+        );
         true
     }
 
@@ -231,7 +243,12 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    const ZERO: Self = Self { ln_value: f64::NEG_INFINITY, ln_s: 0.0, centre: 0.0, coarse_s: 0.0 };
+    const ZERO: Self = Self {
+        ln_value: f64::NEG_INFINITY,
+        ln_s: 0.0,
+        centre: 0.0,
+        coarse_s: 0.0,
+    };
 }
 
 /// Points of a Gauss-Laguerre rule that converges by `ratio`² a point, at a total shape.
@@ -277,7 +294,9 @@ impl Lines<'_> {
                     mass += side.smaller;
                     continue;
                 }
-                self.tabled.far.push((side.far, side.smaller * (1.0 + side.distance)));
+                self.tabled
+                    .far
+                    .push((side.far, side.smaller * (1.0 + side.distance)));
             }
             self.tabled.active.push(l);
             if side.far == 0.0 {
@@ -312,7 +331,11 @@ impl Lines<'_> {
                     inner,
                     active: &self.tabled.active,
                     grid: &self.grid.t,
-                    ln_grid: if plain { &self.grid.ln_t } else { &self.tabled.exponents },
+                    ln_grid: if plain {
+                        &self.grid.ln_t
+                    } else {
+                        &self.tabled.exponents
+                    },
                     centre,
                     rate: 1.0 + rho - tilt,
                     cut,
@@ -342,8 +365,13 @@ impl Lines<'_> {
         if self.tabled.members.is_empty() && self.tabled.far.is_empty() {
             return 0.0;
         }
-        self.tabled.add(self.arch, self.smoothed, self.epsilon, ln_s, &self.grid.t);
-        let middle = self.tabled.exponents[self.grid.t.partition_point(|&t| t < 1.0).min(self.grid.t.len() - 1)];
+        self.tabled
+            .add(self.arch, self.smoothed, self.epsilon, ln_s, &self.grid.t);
+        let middle = self.tabled.exponents[self
+            .grid
+            .t
+            .partition_point(|&t| t < 1.0)
+            .min(self.grid.t.len() - 1)];
         for (e, ln_t) in self.tabled.exponents.iter_mut().zip(&self.grid.ln_t) {
             *e += ln_t - middle;
         }
@@ -366,11 +394,17 @@ impl Lines<'_> {
             .unwrap_or(self.laguerre.len() - 1);
         self.rule = (rule, scale);
         let rule = &self.laguerre[rule];
-        self.tabled.add_at_nodes(self.arch, self.smoothed, self.epsilon, &rule.nodes, scale);
+        self.tabled
+            .add_at_nodes(self.arch, self.smoothed, self.epsilon, &rule.nodes, scale);
         for (e, w) in self.tabled.exponents.iter_mut().zip(&rule.ln_weights) {
             *e += w;
         }
-        let middle = self.tabled.exponents.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let middle = self
+            .tabled
+            .exponents
+            .iter()
+            .copied()
+            .fold(f64::NEG_INFINITY, f64::max);
         for e in &mut self.tabled.exponents {
             *e -= middle;
         }
@@ -392,6 +426,11 @@ impl Lines<'_> {
             },
         );
         let constant = ln_gamma(self.power) - self.power * scale.ln() + middle;
-        Line { ln_value: sum.ln() + constant, ln_s: best.ln(), centre: centre.ln(), coarse_s: 0.0 }
+        Line {
+            ln_value: sum.ln() + constant,
+            ln_s: best.ln(),
+            centre: centre.ln(),
+            coarse_s: 0.0,
+        }
     }
 }
