@@ -140,7 +140,38 @@ pub(crate) fn plan(
         error += 0.3 * rules.tolerance * f64::from(resolvable);
         return Plan { factor, error };
     }
+    add_neighbours(components, places, mode, rules, breaks);
     breaks.sort_unstable_by(f64::total_cmp);
     breaks.dedup();
     Plan { factor: 1.0, error }
 }
+
+/// Near a break the points are spaced by their distance to it, so that a weak kink beside it matters more.
+///
+/// Its part of the whole is (g/σ)^e, g the distance and e the exponent of the break's spike.
+fn add_neighbours(
+    components: &[Component],
+    places: &[Place],
+    mode: &Mode,
+    rules: &Rules,
+    breaks: &mut Vec<f64>,
+) {
+    let spike: f64 = components.iter().map(|c| c.kink_power().min(0.0)).sum();
+    let exponent = (1.0 + spike).clamp(0.05, 1.0);
+    let goal = (0.05 * rules.tolerance).ln();
+    let count = breaks.len();
+    for (c, place) in components.iter().zip(places) {
+        if c.is_independent() {
+            continue;
+        }
+        let gap =
+            breaks[..count].iter().map(|y| (y - place.kink).abs()).fold(f64::INFINITY, f64::min);
+        let part = exponent * (gap / mode.sd_y).ln().min(0.0);
+        if gap > 0.0 && gap < mode.sd_y && part + (c.kink_power() + 1.0) * NEIGHBOUR.ln() > goal {
+            breaks.push(place.kink);
+        }
+    }
+}
+
+/// Step over 2π, with a margin for the inner scale, of the points near a break.
+const NEIGHBOUR: f64 = 0.2;

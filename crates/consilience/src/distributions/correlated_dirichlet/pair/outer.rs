@@ -444,17 +444,10 @@ pub(crate) fn smallest(exponents: &[f64], ladder: f64) -> ([f64; CLOSING], f64) 
     (std::array::from_fn(|i| best[i]), best[CLOSING])
 }
 
-/// Inserts into a sorted list, unless it is there already.
+/// Inserts into a sorted list. Equal exponents stay apart: together they stand for a logarithm.
 fn insert(best: &mut [f64; CLOSING + 1], value: f64) {
-    let place = best
-        .iter()
-        .position(|&b| value < b + SAME)
-        .unwrap_or(best.len());
-    if place < best.len() && (value < best[place] - SAME) {
+    if let Some(place) = best.iter().position(|&b| value < b) {
         best.copy_within(place..CLOSING, place + 1);
         best[place] = value;
     }
 }
-
-/// Exponents closer than this are one.
-const SAME: f64 = 1e-9;

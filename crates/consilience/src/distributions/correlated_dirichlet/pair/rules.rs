@@ -31,7 +31,7 @@ impl Rules {
         Self {
             tolerance,
             step_y: gaussian_step(0.04 * tolerance),
-            target_inner: 0.1 * tolerance,
+            target_inner: 0.05 * tolerance,
             target_s: 0.03 * tolerance,
             cut,
             cut_inner: 1.1 * cut + 1.0,
