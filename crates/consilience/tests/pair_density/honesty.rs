@@ -103,7 +103,6 @@ fn the_reported_error_bounds_the_true_one() {
         for (tolerance, beyond) in tolerances.into_iter().zip(&mut beyond) {
             let got = at(tolerance);
             let off = (got.ln_density - truth).abs();
-            if std::env::var("SHOW").is_ok() && truth.is_finite() && !(off <= got.error + 1e-10) { eprintln!("{tolerance:e} off {off:.1e} said {:.1e} truth {truth} a1 {:?} a2 {:?} d {:?} x {:?}", got.error, alpha[0], alpha[1], delta, x); }
             *beyond += usize::from(truth.is_finite() && !(off <= got.error + 1e-10));
         }
         finite += usize::from(truth.is_finite());

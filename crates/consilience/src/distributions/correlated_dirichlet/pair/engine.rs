@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use super::aliasing::Decay;
 use super::gradient::Tally;
-use super::inner::{Inner, Place};
+use super::inner::Inner;
 use super::kernel::Record;
 use super::kinks::{self, Plan};
 use super::line::{Grid, Lines, Position, Rest, Tabled};
 use super::outer::{Convergence, LogSum, Walk};
 use super::pieces::{End, Piece};
+use super::place::Place;
 use super::surrogate::{self, Mode, Share};
 use super::{EQUIDISTANT_FROM, Estimate, PairDensity, singular};
 
@@ -43,7 +44,7 @@ pub(super) struct Steps {
 const MAX_PASSES: usize = 5;
 const ACCEPT: f64 = 1.5;
 /// The reported error over the estimated one.
-const SAFETY: f64 = 3.0;
+const SAFETY: f64 = 5.0;
 /// Rounding, in units of N.
 const ROUNDING: f64 = 2e-14;
 

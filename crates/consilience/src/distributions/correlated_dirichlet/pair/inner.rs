@@ -10,14 +10,16 @@
 //! a belongs to the smaller of the two, b to the other. The singularities sit at Im z = π for every c,
 //! so the same step serves kinks and ties; both ends are closed analytically where they do not die out.
 
-use std::f64::consts::{PI, TAU};
+use std::f64::consts::TAU;
 use std::ops::Range;
 
 use pulp::Arch;
 
+use super::ends::Ends;
 use super::kernel::{Exponents, FillNodes, GROUP, run};
+use super::place::Side;
 use super::rules::Rules;
-use super::shapes::{Component, left_out};
+use super::shapes::left_out;
 use super::surrogate::Share;
 use crate::math::closing;
 
@@ -59,23 +61,6 @@ pub(crate) struct Inner {
     pub(crate) error: f64,
     /// The lattice ran out of room.
     pub(crate) clipped: bool,
-}
-
-/// What a line asks of one component.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Side {
-    /// Shapes: common, private of the smaller, private of the larger.
-    pub(crate) shared: f64,
-    pub(crate) near: f64,
-    pub(crate) far: f64,
-    /// min(ρx¹, x²) and its logarithm.
-    pub(crate) smaller: f64,
-    pub(crate) ln_smaller: f64,
-    pub(crate) smaller_is_second: bool,
-    /// −Σ ln Γ.
-    pub(crate) ln_constant: f64,
-    /// e^|y − yₗ| − 1.
-    pub(crate) distance: f64,
 }
 
 /// A closed end: its innermost node and the weights from there outwards.
@@ -432,91 +417,4 @@ pub(crate) struct Parts<'a> {
     pub(crate) terms: &'a mut [f64],
     pub(crate) ratios: &'a mut [f64],
     pub(crate) posterior: &'a mut [f64],
-}
-
-/// Shapes that rule the two ends of an inner integrand in the logit of the share.
-///
-/// A density v^A q^B of the logit z has the Fourier transform Γ(A+iω)Γ(B−iω); by Stirling's formula
-/// −ln|Γ(A+iω)/Γ(A)| = ω atan(ω/A) − ½(A−½) ln(1+ω²/A²).
-#[derive(Debug, Clone, Copy)]
-struct Ends([f64; 2]);
-
-impl Ends {
-    fn new(share: Share) -> Self {
-        let v = 1.0 / (1.0 + (-share.logit).exp());
-        let precision = 1.0 / (share.sd * share.sd);
-        // the surrogate's private shapes are half a unit too small here
-        Self([
-            precision / (1.0 - v).max(1e-9),
-            precision / v.max(1e-9) + 0.5,
-        ])
-    }
-
-    /// −ln of the transform at ω, and its derivative.
-    fn level(self, omega: f64) -> (f64, f64) {
-        let (mut value, mut slope) = (0.0, 0.0);
-        for a in self.0 {
-            let ratio = omega / a;
-            let (angle, log) = (ratio.atan(), (ratio * ratio).ln_1p());
-            value += omega * angle - 0.5 * (a - 0.5) * log;
-            slope += angle + 0.5 * ratio / a / (1.0 + ratio * ratio);
-        }
-        (value, slope)
-    }
-
-    /// The frequency at which the level is `target`.
-    fn frequency(self, target: f64) -> f64 {
-        let gaussian = 2.0 * target / (1.0 / self.0[0] + 1.0 / self.0[1]);
-        let mut omega = gaussian.sqrt().hypot(target / PI);
-        for _ in 0..2 {
-            let (value, slope) = self.level(omega);
-            omega = (omega + (target - value) / slope).max(0.5 * omega);
-        }
-        omega
-    }
-}
-
-/// One output pair's component as every line needs it.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Place {
-    pub(crate) x: [f64; 2],
-    pub(crate) ln_x: [f64; 2],
-    /// yₗ = ln(x²/x¹).
-    pub(crate) kink: f64,
-}
-
-impl Place {
-    pub(crate) fn new(x1: f64, x2: f64) -> Self {
-        let relative = (x2 - x1) / x1;
-        let kink = if relative.abs() < 0.5 {
-            relative.ln_1p()
-        } else {
-            (x2 / x1).ln()
-        };
-        Self {
-            x: [x1, x2],
-            ln_x: [x1.ln(), x2.ln()],
-            kink,
-        }
-    }
-}
-
-/// Picks the side of the kink: shapes, minimum and distance for offset τ = y − yₗ.
-pub(crate) fn side(component: &Component, place: &Place, tau: f64, y: f64, rho: f64) -> Side {
-    let k = usize::from(tau > 0.0);
-    let (smaller, ln_smaller) = if k == 1 {
-        (place.x[1], place.ln_x[1])
-    } else {
-        (rho * place.x[0], y + place.ln_x[0])
-    };
-    Side {
-        shared: component.shared,
-        near: component.private[k],
-        far: component.private[1 - k],
-        smaller,
-        ln_smaller,
-        smaller_is_second: k == 1,
-        ln_constant: component.ln_constant[k],
-        distance: tau.abs().exp_m1(),
-    }
 }

@@ -6,7 +6,7 @@
 
 use std::f64::consts::{LN_2, TAU};
 
-use super::inner::Place;
+use super::place::Place;
 use super::rules::Rules;
 use super::shapes::Component;
 use super::surrogate::Mode;
@@ -164,8 +164,10 @@ fn add_neighbours(
         if c.is_independent() {
             continue;
         }
-        let gap =
-            breaks[..count].iter().map(|y| (y - place.kink).abs()).fold(f64::INFINITY, f64::min);
+        let gap = breaks[..count]
+            .iter()
+            .map(|y| (y - place.kink).abs())
+            .fold(f64::INFINITY, f64::min);
         let part = exponent * (gap / mode.sd_y).ln().min(0.0);
         if gap > 0.0 && gap < mode.sd_y && part + (c.kink_power() + 1.0) * NEIGHBOUR.ln() > goal {
             breaks.push(place.kink);

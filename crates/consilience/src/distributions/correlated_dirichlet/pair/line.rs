@@ -6,8 +6,9 @@ use std::sync::Arc;
 use pulp::Arch;
 
 use super::aliasing::Decay;
-use super::inner::{Inner, Place, side};
+use super::inner::Inner;
 use super::kernel::{AtNodes, Equidistant, GROUP, Record, run};
+use super::place::{Place, side};
 use super::resolution::{At, Row, Smoothed};
 use super::rules::Rules;
 use super::shapes::Component;

@@ -18,7 +18,19 @@
 //! - `aliasing`: the error of each rule from its own terms; `engine` refines until it is small enough;
 //! - `gradient`: derivatives from the same lines; `resolution`: outputs that are only known to a relative ε.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "indices of short lattices, clamped where they are made"
+)]
+#![allow(
+    clippy::doc_markdown,
+    reason = "formulas in the documentation carry their indices"
+)]
+
 mod aliasing;
+mod ends;
 mod engine;
 mod gradient;
 mod inner;
@@ -28,6 +40,7 @@ mod line;
 mod moments;
 mod outer;
 mod pieces;
+mod place;
 mod resolution;
 mod rules;
 mod shapes;
@@ -171,6 +184,9 @@ impl PairDensity {
     }
 
     /// The log density at (x¹, x²), two points inside the simplex.
+    ///
+    /// # Panics
+    /// If x¹ or x² does not have one value a class.
     pub fn ln_density(&self, x1: &[f64], x2: &[f64], scratch: &mut Scratch) -> Estimate {
         assert!(
             x1.len() == self.n_classes() && x2.len() == self.n_classes(),

@@ -199,7 +199,7 @@ impl Walk<'_, '_> {
                 break;
             }
             (last_y, last_s) = (y, line.ln_s);
-            if n_collected > 0 || self.reached(&approach, &point, direction) {
+            if n_collected > 0 || reached(&approach, &point, direction) {
                 collected[n_collected] = (line, Some(point));
                 if let Some(tally) = &mut self.tally {
                     tally.wait(n_collected);
@@ -218,13 +218,6 @@ impl Walk<'_, '_> {
             if small && distance(&approach, &point, direction) < approach.blind {
                 break;
             }
-        }
-    }
-
-    fn reached(&self, approach: &Approach, point: &Point, direction: f64) -> bool {
-        match approach.kind {
-            Kind::Infinite { .. } => direction * point.at.y() > approach.onset,
-            Kind::Break(_) => distance(approach, point, direction) < approach.onset,
         }
     }
 
@@ -416,6 +409,14 @@ fn infinite_exponents(total: f64, scale: f64, mapped: bool) -> [f64; CLOSING] {
         }
     }
     smallest(&exponents[..per * CLOSING], f64::INFINITY).0
+}
+
+/// Whether the exponents rule from here on.
+fn reached(approach: &Approach, point: &Point, direction: f64) -> bool {
+    match approach.kind {
+        Kind::Infinite { .. } => direction * point.at.y() > approach.onset,
+        Kind::Break(_) => distance(approach, point, direction) < approach.onset,
+    }
 }
 
 fn distance(approach: &Approach, point: &Point, direction: f64) -> f64 {

@@ -41,21 +41,6 @@ impl Rules {
 }
 
 /// A number of points from its estimate, which is positive and small.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a small positive number"
-)]
 pub(crate) fn count(estimate: f64) -> usize {
     estimate.clamp(0.0, 1e6).ceil() as usize
-}
-
-/// The largest index at or below a number.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "kept within range"
-)]
-pub(crate) fn index(value: f64) -> usize {
-    value.clamp(0.0, 1e6) as usize
 }

@@ -1,6 +1,6 @@
 //! Where the exact density is not a finite positive number.
 
-use super::inner::Place;
+use super::place::Place;
 use super::shapes::Component;
 
 /// +∞ at poles, −∞ outside the support, nothing elsewhere.

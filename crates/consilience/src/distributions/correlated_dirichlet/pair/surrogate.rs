@@ -99,6 +99,10 @@ impl Newton<'_> {
         self.advance(shares, move_by)
     }
 
+    #[expect(
+        clippy::needless_range_loop,
+        reason = "k is a classifier, and indexes several lists"
+    )]
     fn advance(&mut self, shares: &mut [Share], move_by: [f64; 2]) -> f64 {
         let mut fraction = 1.0f64;
         for k in 0..2 {
