@@ -55,7 +55,8 @@ fn case(rng: &mut ChaCha8Rng) -> Case {
         *alpha *= rng.random_range(0.7..1.4);
     }
     if rng.random_bool(0.3) {
-        alpha[1] = alpha[0].clone();
+        let (first, second) = alpha.split_at_mut(1);
+        second[0].clone_from(&first[0]);
     }
     let bounds: Vec<f64> = alpha[0]
         .iter()
@@ -72,14 +73,14 @@ fn case(rng: &mut ChaCha8Rng) -> Case {
     x.iter_mut().for_each(|x| normalise(x));
     match rng.random_range(0..5) {
         0 => {
-            x[1] = x[0]
-                .iter()
-                .map(|x| x * (1e-4 * rng.random::<f64>()).exp())
-                .collect()
+            let near = |x: &f64| x * (1e-4 * rng.random::<f64>()).exp();
+            x[1] = x[0].iter().map(near).collect();
         }
-        1 => x[1]
-            .iter_mut()
-            .for_each(|x| *x *= (0.5 * rng.random::<f64>() / scale.sqrt()).exp()),
+        1 => {
+            for x in &mut x[1] {
+                *x *= (0.5 * rng.random::<f64>() / scale.sqrt()).exp();
+            }
+        }
         _ => {}
     }
     normalise(&mut x[1]);

@@ -76,7 +76,7 @@ fn is_infinite_only_at_poles() {
 #[test]
 fn serves_the_whole_range() {
     let mut scratch = Scratch::default();
-    for n in [2, 7, 20, 50] {
+    for n in [2usize, 7, 20, 50] {
         for scale in [0.02, 1.0, 50.0, 1e5] {
             let alpha: Vec<f64> = (0..n)
                 .map(|l| scale * (1.0 + 0.3 * (l as f64).sin()))

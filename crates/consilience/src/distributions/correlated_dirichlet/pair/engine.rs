@@ -43,6 +43,8 @@ pub(super) struct Steps {
 /// Passes with ever finer steps, and the error, in tolerances, that ends them.
 const MAX_PASSES: usize = 5;
 const ACCEPT: f64 = 1.5;
+/// The same at a finite resolution, where the estimate is further on the safe side.
+const ACCEPT_SMOOTHED: f64 = 5.0;
 /// The reported error over the estimated one.
 const SAFETY: f64 = 5.0;
 /// Rounding, in units of N.
@@ -85,7 +87,12 @@ impl PairDensity {
         };
         for pass in 1.. {
             let result = self.one_pass(&mode, scratch, steps, slopes);
-            let done = result.error <= ACCEPT * self.rules.tolerance || result.wanted == steps;
+            let accept = if self.epsilon > 0.0 {
+                ACCEPT_SMOOTHED
+            } else {
+                ACCEPT
+            };
+            let done = result.error <= accept * self.rules.tolerance || result.wanted == steps;
             if done || pass == MAX_PASSES {
                 let error = SAFETY * result.error + ROUNDING * self.power;
                 return Estimate {
