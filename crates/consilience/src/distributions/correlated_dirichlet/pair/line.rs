@@ -223,11 +223,11 @@ impl Grid {
         true
     }
 
-    /// Twice as many points.
+    /// Eight points more, or half as many again.
     fn extend(&mut self) {
         let first = self.t[0];
         let range = self.t[self.t.len() - 1] - first;
-        self.lay(first, 2.0 * range);
+        self.lay(first, (range + 8.0 * self.step).max(1.25 * range));
     }
 }
 
