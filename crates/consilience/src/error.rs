@@ -118,7 +118,11 @@ impl Error {
         requirement: &'static str,
         value: impl fmt::Display,
     ) -> Self {
-        Self::InvalidParameter { name: name.into(), requirement, value: value.to_string() }
+        Self::InvalidParameter {
+            name: name.into(),
+            requirement,
+            value: value.to_string(),
+        }
     }
 }
 

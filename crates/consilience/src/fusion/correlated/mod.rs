@@ -116,7 +116,7 @@ impl CorrelatedFusion {
                 (Some(x1), Some(x2)) => class.pair.ln_density(x1, x2, scratch),
                 (Some(x), None) => class.margin(0, x),
                 (None, Some(x)) => class.margin(1, x),
-                (None, None) => Estimate { ln_density: 0.0, error: 0.0, count: 0 },
+                (None, None) => Estimate { ln_density: 0.0, error: 0.0 },
             };
             *out = estimate.ln_density;
             error = error.max(estimate.error);
@@ -197,7 +197,7 @@ impl ClassDensity {
         let margin = &self.margins[classifier];
         let ln_density = margin.ln_pdf(x);
         let scale = margin.ln_normaliser().abs() + ln_density.abs() + 1.0;
-        Estimate { ln_density, error: 4.0 * f64::EPSILON * scale, count: 0 }
+        Estimate { ln_density, error: 4.0 * f64::EPSILON * scale }
     }
 }
 

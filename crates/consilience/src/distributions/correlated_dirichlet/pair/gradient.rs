@@ -14,6 +14,7 @@ use super::kernel::{Posterior, run};
 use super::line::{Line, Lines, Position};
 use super::outer::CLOSING;
 use super::shapes::Component;
+use super::{Estimate, PairDensity, Scratch};
 use crate::math::special::digamma;
 
 /// Derivatives of ln f(x¹, x²), one entry a class.
@@ -61,7 +62,12 @@ impl Tally {
     /// Adds the last line with its weight.
     pub(crate) fn add(&mut self, weight: f64) {
         self.total += weight;
-        for (sum, current) in self.sum.iter_mut().flatten().zip(self.current.iter().flatten()) {
+        for (sum, current) in self
+            .sum
+            .iter_mut()
+            .flatten()
+            .zip(self.current.iter().flatten())
+        {
             *sum += weight * current;
         }
     }
@@ -92,7 +98,11 @@ impl Tally {
 
     /// The finished derivatives.
     pub(crate) fn finish(&self, gradient: &mut Gradient) {
-        for list in [&mut gradient.delta, &mut gradient.alpha1, &mut gradient.alpha2] {
+        for list in [
+            &mut gradient.delta,
+            &mut gradient.alpha1,
+            &mut gradient.alpha2,
+        ] {
             list.clear();
         }
         for sum in &self.sum {
@@ -104,9 +114,81 @@ impl Tally {
     }
 }
 
+/// Two densities that differ in one shape of one component.
+#[derive(Debug, Clone)]
+pub(super) struct Neighbour {
+    lower: PairDensity,
+    upper: PairDensity,
+    distance: f64,
+}
+
+/// Step of a difference, relative and at least.
+const RELATIVE_STEP: f64 = 2e-3;
+const SMALLEST_STEP: f64 = 1e-3;
+
+impl PairDensity {
+    /// Derivatives at a finite resolution, by differences over tables that are made once.
+    pub(super) fn differences(
+        &self,
+        x1: &[f64],
+        x2: &[f64],
+        scratch: &mut Scratch,
+        gradient: &mut Gradient,
+    ) -> Estimate {
+        let neighbours = self.neighbours.get_or_init(|| self.neighbours());
+        scratch.tally.reset(self.n_classes());
+        for (i, pair) in neighbours.iter().enumerate() {
+            let [low, high] = [&pair.lower, &pair.upper]
+                .map(|density| density.ln_density(x1, x2, scratch).ln_density);
+            gradient_entry(&mut scratch.slopes, i, (high - low) / pair.distance);
+        }
+        scratch.tally.reset(self.n_classes());
+        scratch
+            .tally
+            .current
+            .copy_from_slice(&scratch.slopes[..self.n_classes()]);
+        scratch.tally.add(1.0);
+        scratch.tally.finish(gradient);
+        self.ln_density(x1, x2, scratch)
+    }
+
+    /// Three shapes a component, each moved down and up as far as it can be.
+    fn neighbours(&self) -> Vec<Neighbour> {
+        let mut all = Vec::with_capacity(3 * self.n_classes());
+        for (l, c) in self.components.iter().enumerate() {
+            for which in 0..3 {
+                let shapes = [c.shared, c.private[0], c.private[1]];
+                let step = (RELATIVE_STEP * shapes[which]).max(SMALLEST_STEP);
+                let moved = [(shapes[which] - step).max(0.0), shapes[which] + step];
+                let [lower, upper] = moved.map(|shape| {
+                    let mut shapes = shapes;
+                    shapes[which] = shape;
+                    let component = Component::new(shapes[0], [shapes[1], shapes[2]]);
+                    self.with_component(l, component)
+                });
+                all.push(Neighbour {
+                    lower,
+                    upper,
+                    distance: moved[1] - moved[0],
+                });
+            }
+        }
+        all
+    }
+}
+
+fn gradient_entry(slopes: &mut Vec<[f64; 3]>, i: usize, value: f64) {
+    slopes.resize(slopes.len().max(i / 3 + 1), [0.0; 3]);
+    slopes[i / 3][i % 3] = value;
+}
+
 /// ψ of the safe constant: ψ(s), or ψ(1+s) below 1.
 fn digamma_safe(shape: f64) -> f64 {
-    if shape >= 1.0 { digamma(shape) } else { digamma(1.0 + shape) }
+    if shape >= 1.0 {
+        digamma(shape)
+    } else {
+        digamma(1.0 + shape)
+    }
 }
 
 impl Lines<'_> {
@@ -118,19 +200,25 @@ impl Lines<'_> {
         line: &Line,
         tally: &mut Tally,
     ) {
-        let Some(record) = self.record.as_deref() else { return };
+        let Some(record) = self.record.as_deref() else {
+            return;
+        };
         let total: f64 = record.terms.iter().sum();
         let n_active = self.active.len();
         tally.slopes.clear();
         tally.slopes.resize(record.terms.len(), 0.0);
         for (a, &l) in self.active.iter().enumerate() {
             tally.coefficients.clear();
-            tally.coefficients.extend(
-                record.terms.iter().enumerate().map(|(k, term)| {
+            tally
+                .coefficients
+                .extend(record.terms.iter().enumerate().map(|(k, term)| {
                     let part = term / total;
-                    if part > 0.0 { part / record.sums[k * n_active + a] } else { 0.0 }
-                }),
-            );
+                    if part > 0.0 {
+                        part / record.sums[k * n_active + a]
+                    } else {
+                        0.0
+                    }
+                }));
             tally.means.clear();
             tally.means.resize(record.terms.len(), 0.0);
             run(
@@ -159,8 +247,12 @@ impl Lines<'_> {
         let total: f64 = record.terms.iter().sum();
         if self.laguerre.is_empty() {
             let power = self.power - 1.0;
-            let mean: f64 =
-                record.terms.iter().zip(&self.grid.ln_t).map(|(term, ln_t)| term * ln_t).sum();
+            let mean: f64 = record
+                .terms
+                .iter()
+                .zip(&self.grid.ln_t)
+                .map(|(term, ln_t)| term * ln_t)
+                .sum();
             return line.centre + mean / (total * power);
         }
         let (rule, scale) = (&self.laguerre[self.rule.0], self.rule.1);
@@ -186,6 +278,10 @@ impl Lines<'_> {
         let common = base + common - digamma_safe(side.shared);
         let near = base + near - digamma_safe(side.near);
         let far = base + far - digamma(side.far);
-        if side.smaller_is_second { [common, far, near] } else { [common, near, far] }
+        if side.smaller_is_second {
+            [common, far, near]
+        } else {
+            [common, near, far]
+        }
     }
 }

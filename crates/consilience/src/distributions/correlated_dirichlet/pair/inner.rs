@@ -10,14 +10,16 @@
 //! a belongs to the smaller of the two, b to the other. The singularities sit at Im z = π for every c,
 //! so the same step serves kinks and ties; both ends are closed analytically where they do not die out.
 
-use std::f64::consts::{PI, TAU};
+use std::f64::consts::TAU;
 use std::ops::Range;
 
 use pulp::Arch;
 
+use super::ends::Ends;
 use super::kernel::{Exponents, FillNodes, GROUP, run};
+use super::place::Side;
 use super::rules::Rules;
-use super::shapes::{Component, left_out};
+use super::shapes::left_out;
 use super::surrogate::Share;
 use crate::math::closing;
 
@@ -59,23 +61,6 @@ pub(crate) struct Inner {
     pub(crate) error: f64,
     /// The lattice ran out of room.
     pub(crate) clipped: bool,
-}
-
-/// What a line asks of one component.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Side {
-    /// Shapes: common, private of the smaller, private of the larger.
-    pub(crate) shared: f64,
-    pub(crate) near: f64,
-    pub(crate) far: f64,
-    /// min(ρx¹, x²) and its logarithm.
-    pub(crate) smaller: f64,
-    pub(crate) ln_smaller: f64,
-    pub(crate) smaller_is_second: bool,
-    /// −Σ ln Γ.
-    pub(crate) ln_constant: f64,
-    /// e^|y − yₗ| − 1.
-    pub(crate) distance: f64,
 }
 
 /// A closed end: its innermost node and the weights from there outwards.
@@ -219,7 +204,10 @@ impl Inner {
         let left = rules.onset / (1.0 + tilt + side.near + side.far / (1.0 + side.distance));
         let right = rules.onset
             / (1.0 + tilt + side.shared + (1.0 + (side.far - 1.0).abs()) / side.distance);
-        [self.index_below(left.ln()), self.index_below(-right.ln()) + 1.0]
+        [
+            self.index_below(left.ln()),
+            self.index_below(-right.ln()) + 1.0,
+        ]
     }
 
     fn settle_left(&mut self, arch: Arch, rules: &Rules, s: f64, onset: f64) {
@@ -244,7 +232,11 @@ impl Inner {
             self.window.start += GROUP;
         }
         let open = self.window.start > outermost;
-        self.close(0, if open { None } else { Some(onset as usize) }, self.side.shared);
+        self.close(
+            0,
+            if open { None } else { Some(onset as usize) },
+            self.side.shared,
+        );
     }
 
     fn settle_right(&mut self, arch: Arch, rules: &Rules, s: f64, onset: f64) {
@@ -254,9 +246,7 @@ impl Inner {
         loop {
             let last = self.window.end - 1;
             let beyond_kink = !rising || self.q[last] < self.side.distance;
-            if last >= outermost
-                || (beyond_kink && self.exponents[last] <= self.largest - cut)
-            {
+            if last >= outermost || (beyond_kink && self.exponents[last] <= self.largest - cut) {
                 break;
             }
             if self.window.end + GROUP > LENGTH {
@@ -274,11 +264,16 @@ impl Inner {
         {
             self.window.end -= GROUP;
         }
-        while self.window.end > outermost + GROUP && self.window.start + 2 * GROUP < self.window.end {
+        while self.window.end > outermost + GROUP && self.window.start + 2 * GROUP < self.window.end
+        {
             self.window.end -= GROUP;
         }
         let open = self.window.end - 1 < outermost;
-        self.close(1, if open { None } else { Some(onset as usize) }, self.side.near);
+        self.close(
+            1,
+            if open { None } else { Some(onset as usize) },
+            self.side.near,
+        );
     }
 
     fn close(&mut self, end: usize, node: Option<usize>, shape: f64) {
@@ -298,7 +293,11 @@ impl Inner {
         let (left, right) = (left_out(self.side.shared), left_out(self.side.near));
         self.plain = self.closed[0].node.is_none() && self.closed[1].node.is_none();
         if self.plain {
-            return if left * right == 1.0 { 0.0 } else { left.ln() + right.ln() };
+            return if left * right == 1.0 {
+                0.0
+            } else {
+                left.ln() + right.ln()
+            };
         }
         self.weights[self.window.clone()].fill(left * right);
         if let Some(node) = self.closed[0].node {
@@ -341,7 +340,11 @@ impl Inner {
             smaller: self.side.smaller,
             v: &self.v[window.clone()],
             exponents: &self.exponents[window.clone()],
-            weights: if self.plain { None } else { Some(&self.weights[window.clone()]) },
+            weights: if self.plain {
+                None
+            } else {
+                Some(&self.weights[window.clone()])
+            },
             terms: &mut self.terms[window.clone()],
             ratios: &mut self.ratios[window.clone()],
             posterior: &mut self.posterior[window],
@@ -387,7 +390,11 @@ impl Inner {
                 sum += p * slope / self.closed[end].weights[j];
             }
         }
-        if shape < 1.0 { sum + ordinary / shape } else { sum }
+        if shape < 1.0 {
+            sum + ordinary / shape
+        } else {
+            sum
+        }
     }
 
     /// The side of the kink that the current line is on.
@@ -410,72 +417,4 @@ pub(crate) struct Parts<'a> {
     pub(crate) terms: &'a mut [f64],
     pub(crate) ratios: &'a mut [f64],
     pub(crate) posterior: &'a mut [f64],
-}
-
-/// Shapes that rule the two ends of an inner integrand in the logit of the share.
-///
-/// A density v^A q^B of the logit z has the Fourier transform Γ(A+iω)Γ(B−iω); by Stirling's formula
-/// −ln|Γ(A+iω)/Γ(A)| = ω atan(ω/A) − ½(A−½) ln(1+ω²/A²).
-#[derive(Debug, Clone, Copy)]
-struct Ends([f64; 2]);
-
-impl Ends {
-    fn new(share: Share) -> Self {
-        let v = 1.0 / (1.0 + (-share.logit).exp());
-        let precision = 1.0 / (share.sd * share.sd);
-        // the surrogate's private shapes are half a unit too small here
-        Self([precision / (1.0 - v).max(1e-9), precision / v.max(1e-9) + 0.5])
-    }
-
-    /// −ln of the transform at ω, and its derivative.
-    fn level(self, omega: f64) -> (f64, f64) {
-        let (mut value, mut slope) = (0.0, 0.0);
-        for a in self.0 {
-            let ratio = omega / a;
-            let (angle, log) = (ratio.atan(), (ratio * ratio).ln_1p());
-            value += omega * angle - 0.5 * (a - 0.5) * log;
-            slope += angle + 0.5 * ratio / a / (1.0 + ratio * ratio);
-        }
-        (value, slope)
-    }
-
-    /// The frequency at which the level is `target`.
-    fn frequency(self, target: f64) -> f64 {
-        let gaussian = 2.0 * target / (1.0 / self.0[0] + 1.0 / self.0[1]);
-        let mut omega = gaussian.sqrt().hypot(target / PI);
-        for _ in 0..2 {
-            let (value, slope) = self.level(omega);
-            omega = (omega + (target - value) / slope).max(0.5 * omega);
-        }
-        omega
-    }
-}
-
-/// One output pair's component as every line needs it.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Place {
-    pub(crate) x: [f64; 2],
-    pub(crate) ln_x: [f64; 2],
-    /// yₗ = ln(x²/x¹).
-    pub(crate) kink: f64,
-}
-
-/// Picks the side of the kink: shapes, minimum and distance for offset τ = y − yₗ.
-pub(crate) fn side(component: &Component, place: &Place, tau: f64, y: f64, rho: f64) -> Side {
-    let k = usize::from(tau > 0.0);
-    let (smaller, ln_smaller) = if k == 1 {
-        (place.x[1], place.ln_x[1])
-    } else {
-        (rho * place.x[0], y + place.ln_x[0])
-    };
-    Side {
-        shared: component.shared,
-        near: component.private[k],
-        far: component.private[1 - k],
-        smaller,
-        ln_smaller,
-        smaller_is_second: k == 1,
-        ln_constant: component.ln_constant[k],
-        distance: tau.abs().exp_m1(),
-    }
 }

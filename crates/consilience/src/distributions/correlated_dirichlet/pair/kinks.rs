@@ -6,7 +6,7 @@
 
 use std::f64::consts::{LN_2, TAU};
 
-use super::inner::Place;
+use super::place::Place;
 use super::rules::Rules;
 use super::shapes::Component;
 use super::surrogate::Mode;
@@ -70,7 +70,12 @@ pub(crate) fn corners(
     breaks: &mut Vec<f64>,
 ) -> Plan {
     breaks.clear();
-    let totals = [0, 1].map(|k| components.iter().map(|c| c.shared + c.private[k]).sum::<f64>());
+    let totals = [0, 1].map(|k| {
+        components
+            .iter()
+            .map(|c| c.shared + c.private[k])
+            .sum::<f64>()
+    });
     let total = totals[0].min(totals[1]);
     for place in places {
         if tail(place.kink, mode, total) < 3.0 - rules.tolerance.ln() {
@@ -79,7 +84,10 @@ pub(crate) fn corners(
     }
     breaks.sort_unstable_by(f64::total_cmp);
     breaks.dedup_by(|a, b| (*a - *b).abs() < SAME_CORNER * epsilon);
-    Plan { factor: 1.0, error: 0.1 * rules.tolerance }
+    Plan {
+        factor: 1.0,
+        error: 0.1 * rules.tolerance,
+    }
 }
 
 /// Corners closer than this, in resolutions, share a break.
@@ -95,7 +103,12 @@ pub(crate) fn plan(
     breaks: &mut Vec<f64>,
 ) -> Plan {
     breaks.clear();
-    let totals = [0, 1].map(|k| components.iter().map(|c| c.shared + c.private[k]).sum::<f64>());
+    let totals = [0, 1].map(|k| {
+        components
+            .iter()
+            .map(|c| c.shared + c.private[k])
+            .sum::<f64>()
+    });
     let total = totals[0].min(totals[1]);
     let goal = (0.3 * rules.tolerance).ln();
     let (mut factor, mut forced, mut resolvable, mut error) = (1.0f64, 0, 0, 0.0);
@@ -127,7 +140,40 @@ pub(crate) fn plan(
         error += 0.3 * rules.tolerance * f64::from(resolvable);
         return Plan { factor, error };
     }
+    add_neighbours(components, places, mode, rules, breaks);
     breaks.sort_unstable_by(f64::total_cmp);
     breaks.dedup();
     Plan { factor: 1.0, error }
 }
+
+/// Near a break the points are spaced by their distance to it, so that a weak kink beside it matters more.
+///
+/// Its part of the whole is (g/σ)^e, g the distance and e the exponent of the break's spike.
+fn add_neighbours(
+    components: &[Component],
+    places: &[Place],
+    mode: &Mode,
+    rules: &Rules,
+    breaks: &mut Vec<f64>,
+) {
+    let spike: f64 = components.iter().map(|c| c.kink_power().min(0.0)).sum();
+    let exponent = (1.0 + spike).clamp(0.05, 1.0);
+    let goal = (0.05 * rules.tolerance).ln();
+    let count = breaks.len();
+    for (c, place) in components.iter().zip(places) {
+        if c.is_independent() {
+            continue;
+        }
+        let gap = breaks[..count]
+            .iter()
+            .map(|y| (y - place.kink).abs())
+            .fold(f64::INFINITY, f64::min);
+        let part = exponent * (gap / mode.sd_y).ln().min(0.0);
+        if gap > 0.0 && gap < mode.sd_y && part + (c.kink_power() + 1.0) * NEIGHBOUR.ln() > goal {
+            breaks.push(place.kink);
+        }
+    }
+}
+
+/// Step over 2π, with a margin for the inner scale, of the points near a break.
+const NEIGHBOUR: f64 = 0.2;

@@ -1,12 +1,14 @@
 //! One line of the outer integral: everything at one ratio ρ = s₁/s₂, integrated over the scale s.
 
 use std::f64::consts::TAU;
+use std::sync::Arc;
 
 use pulp::Arch;
 
 use super::aliasing::Decay;
-use super::inner::{Inner, Place, side};
+use super::inner::Inner;
 use super::kernel::{AtNodes, Equidistant, GROUP, Record, run};
+use super::place::{Place, side};
 use super::resolution::{At, Row, Smoothed};
 use super::rules::Rules;
 use super::shapes::Component;
@@ -49,7 +51,7 @@ pub(crate) struct Lines<'a> {
     /// Kept for derivatives, where asked for.
     pub(crate) record: Option<&'a mut Record>,
     /// Tables of components observed at a finite resolution; empty where it is 0.
-    pub(crate) smoothed: &'a [Smoothed],
+    pub(crate) smoothed: &'a [Arc<Smoothed>],
     pub(crate) epsilon: f64,
     pub(crate) tabled: &'a mut Tabled,
 }
@@ -66,7 +68,6 @@ pub(crate) struct Tabled {
     exponents: Vec<f64>,
     /// Points of a Gauss rule.
     t: Vec<f64>,
-    ln_t: Vec<f64>,
     row: Row,
 }
 
@@ -76,16 +77,21 @@ impl Tabled {
     fn add(
         &mut self,
         arch: Arch,
-        smoothed: &[Smoothed],
+        smoothed: &[Arc<Smoothed>],
         epsilon: f64,
         ln_centre: f64,
         t: &[f64],
-        ln_t: &[f64],
     ) {
         self.exponents.clear();
         self.exponents.resize(t.len(), 0.0);
         for &(l, tau, ln_smaller) in &self.members {
-            let at = At { arch, tau, ln_smaller, ln_centre, t, ln_t };
+            let at = At {
+                arch,
+                tau,
+                ln_smaller,
+                ln_centre,
+                t,
+            };
             smoothed[l].add_ln_inner(&at, &mut self.row, &mut self.exponents);
         }
         // far out h is L^b e^−L times a function of M: E over the error of τ to second order
@@ -102,23 +108,21 @@ impl Tabled {
     fn add_at_nodes(
         &mut self,
         arch: Arch,
-        smoothed: &[Smoothed],
+        smoothed: &[Arc<Smoothed>],
         epsilon: f64,
         nodes: &[f64],
         scale: f64,
     ) {
-        let (mut t, mut ln_t) = (std::mem::take(&mut self.t), std::mem::take(&mut self.ln_t));
+        let mut t = std::mem::take(&mut self.t);
         t.clear();
-        ln_t.clear();
         if !self.members.is_empty() || !self.far.is_empty() {
             t.extend(nodes.iter().map(|node| node / scale));
-            ln_t.extend(t.iter().map(|t| t.ln()));
-            self.add(arch, smoothed, epsilon, 0.0, &t, &ln_t);
+            self.add(arch, smoothed, epsilon, 0.0, &t);
         } else {
             self.exponents.clear();
             self.exponents.resize(nodes.len(), 0.0);
         }
-        (self.t, self.ln_t) = (t, ln_t);
+        self.t = t;
     }
 }
 
@@ -135,16 +139,14 @@ impl Rest {
     pub(crate) fn add_independent(&mut self, c: &Component, place: &Place) {
         let [a1, a2] = c.private;
         self.slope += a1 - 1.0;
-        self.constant += (a1 - 1.0) * place.ln_x[0] + (a2 - 1.0) * place.ln_x[1]
-            - ln_gamma(a1)
-            - ln_gamma(a2);
+        self.constant +=
+            (a1 - 1.0) * place.ln_x[0] + (a2 - 1.0) * place.ln_x[1] - ln_gamma(a1) - ln_gamma(a2);
     }
 
     /// G¹ = G², a point mass in y: x²^(δ−1) e^(s x²) / (Γ(δ) x¹ ρ).
     pub(crate) fn add_rigid(&mut self, c: &Component, place: &Place) {
         self.slope -= 1.0;
-        self.constant +=
-            (c.shared - 1.0) * place.ln_x[1] - ln_gamma(c.shared) - place.ln_x[0];
+        self.constant += (c.shared - 1.0) * place.ln_x[1] - ln_gamma(c.shared) - place.ln_x[0];
         self.tilt += place.x[1];
     }
 }
@@ -153,9 +155,8 @@ impl Rest {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Grid {
     t: Vec<f64>,
-    /// (N−1) ln t_k, and ln t_k.
+    /// (N−1) ln t_k.
     pub(crate) ln_t: Vec<f64>,
-    plain_ln_t: Vec<f64>,
     step: f64,
     /// (ω/β)² of the gamma variable at this step.
     square: f64,
@@ -191,10 +192,9 @@ impl Grid {
         self.t.clear();
         self.t.extend((0..count).map(|k| first + step * k as f64));
         let power = self.power - 1.0;
-        self.plain_ln_t.clear();
-        self.plain_ln_t.extend(self.t.iter().map(|t| (t - 1.0).ln_1p()));
         self.ln_t.clear();
-        self.ln_t.extend(self.plain_ln_t.iter().map(|ln_t| power * ln_t));
+        self.ln_t
+            .extend(self.t.iter().map(|t| power * (t - 1.0).ln_1p()));
     }
 
     /// Convergence in s, from |even − odd| / sum, the error at twice the step.
@@ -212,15 +212,22 @@ impl Grid {
         }
         let range = self.t[self.t.len() - 1] - first;
         let next = first - GROUP as f64 * self.step;
-        self.lay(if next > 0.0 { next } else { 1e-3 * self.step.min(first) }, range + 4.0 * self.step);
+        self.lay(
+            if next > 0.0 {
+                next
+            } else {
+                1e-3 * self.step.min(first)
+            },
+            range + 4.0 * self.step,
+        );
         true
     }
 
-    /// Twice as many points.
+    /// Eight points more, or half as many again.
     fn extend(&mut self) {
         let first = self.t[0];
         let range = self.t[self.t.len() - 1] - first;
-        self.lay(first, 2.0 * range);
+        self.lay(first, (range + 8.0 * self.step).max(1.25 * range));
     }
 }
 
@@ -237,10 +244,36 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    const ZERO: Self = Self { ln_value: f64::NEG_INFINITY, ln_s: 0.0, centre: 0.0, coarse_s: 0.0 };
+    const ZERO: Self = Self {
+        ln_value: f64::NEG_INFINITY,
+        ln_s: 0.0,
+        centre: 0.0,
+        coarse_s: 0.0,
+    };
+}
+
+/// Points of a Gauss-Laguerre rule that converges by `ratio`² a point, at a total shape.
+pub(crate) fn gauss_points(tolerance: f64, ratio: f64, power: f64) -> f64 {
+    (0.01 * tolerance).ln() / (2.0 * ratio.ln()) + 2.0 + 0.25 * power
 }
 
 impl Lines<'_> {
+    /// Evaluates a line whose place in s is only known from the surrogate, until the two agree.
+    pub(crate) fn settle(&mut self, inner: &mut [Inner], at: Position) -> Line {
+        let mode = self.mode;
+        let width = 2.0 / mode.precision_s.sqrt();
+        let mut guess = mode.ln_s + mode.slope * (at.y() - mode.y);
+        let mut line = self.evaluate(inner, at, guess);
+        for _ in 0..8 {
+            if (line.ln_s - guess).abs() < width || line.ln_value == f64::NEG_INFINITY {
+                break;
+            }
+            guess = line.ln_s;
+            line = self.evaluate(inner, at, guess);
+        }
+        line
+    }
+
     /// Evaluates the line at y, with the integrand in s expected around `ln_s`.
     pub(crate) fn evaluate(&mut self, inner: &mut [Inner], at: Position, ln_s: f64) -> Line {
         let y = at.y();
@@ -262,7 +295,9 @@ impl Lines<'_> {
                     mass += side.smaller;
                     continue;
                 }
-                self.tabled.far.push((side.far, side.smaller * (1.0 + side.distance)));
+                self.tabled
+                    .far
+                    .push((side.far, side.smaller * (1.0 + side.distance)));
             }
             self.tabled.active.push(l);
             if side.far == 0.0 {
@@ -297,7 +332,11 @@ impl Lines<'_> {
                     inner,
                     active: &self.tabled.active,
                     grid: &self.grid.t,
-                    ln_grid: if plain { &self.grid.ln_t } else { &self.tabled.exponents },
+                    ln_grid: if plain {
+                        &self.grid.ln_t
+                    } else {
+                        &self.tabled.exponents
+                    },
                     centre,
                     rate: 1.0 + rho - tilt,
                     cut,
@@ -327,9 +366,13 @@ impl Lines<'_> {
         if self.tabled.members.is_empty() && self.tabled.far.is_empty() {
             return 0.0;
         }
-        let Grid { t, plain_ln_t, .. } = &*self.grid;
-        self.tabled.add(self.arch, self.smoothed, self.epsilon, ln_s, t, plain_ln_t);
-        let middle = self.tabled.exponents[self.grid.t.partition_point(|&t| t < 1.0).min(self.grid.t.len() - 1)];
+        self.tabled
+            .add(self.arch, self.smoothed, self.epsilon, ln_s, &self.grid.t);
+        let middle = self.tabled.exponents[self
+            .grid
+            .t
+            .partition_point(|&t| t < 1.0)
+            .min(self.grid.t.len() - 1)];
         for (e, ln_t) in self.tabled.exponents.iter_mut().zip(&self.grid.ln_t) {
             *e += ln_t - middle;
         }
@@ -344,8 +387,7 @@ impl Lines<'_> {
         let slowest = 1.0 + rho - mass;
         let ratio = mass / (slowest + 1.0 + rho);
         let scale = slowest * (1.0 + ratio);
-        let needed = (0.01 * self.rules.tolerance).ln() / (2.0 * ratio.ln());
-        let wanted = needed + 2.0 + 0.25 * self.power;
+        let wanted = gauss_points(self.rules.tolerance, ratio, self.power);
         let rule = self
             .laguerre
             .iter()
@@ -353,11 +395,17 @@ impl Lines<'_> {
             .unwrap_or(self.laguerre.len() - 1);
         self.rule = (rule, scale);
         let rule = &self.laguerre[rule];
-        self.tabled.add_at_nodes(self.arch, self.smoothed, self.epsilon, &rule.nodes, scale);
+        self.tabled
+            .add_at_nodes(self.arch, self.smoothed, self.epsilon, &rule.nodes, scale);
         for (e, w) in self.tabled.exponents.iter_mut().zip(&rule.ln_weights) {
             *e += w;
         }
-        let middle = self.tabled.exponents.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let middle = self
+            .tabled
+            .exponents
+            .iter()
+            .copied()
+            .fold(f64::NEG_INFINITY, f64::max);
         for e in &mut self.tabled.exponents {
             *e -= middle;
         }
@@ -379,6 +427,11 @@ impl Lines<'_> {
             },
         );
         let constant = ln_gamma(self.power) - self.power * scale.ln() + middle;
-        Line { ln_value: sum.ln() + constant, ln_s: best.ln(), centre: centre.ln(), coarse_s: 0.0 }
+        Line {
+            ln_value: sum.ln() + constant,
+            ln_s: best.ln(),
+            centre: centre.ln(),
+            coarse_s: 0.0,
+        }
     }
 }

@@ -13,8 +13,14 @@ pub(crate) const CLOSING: usize = 6;
 const MAX_LINES: usize = 4000;
 
 /// Weights that let an alternating sum fade out over the terms of a closed end (Euler's transformation).
-const FADE: [f64; CLOSING] =
-    [63.0 / 64.0, 57.0 / 64.0, 42.0 / 64.0, 22.0 / 64.0, 7.0 / 64.0, 1.0 / 64.0];
+const FADE: [f64; CLOSING] = [
+    63.0 / 64.0,
+    57.0 / 64.0,
+    42.0 / 64.0,
+    22.0 / 64.0,
+    7.0 / 64.0,
+    1.0 / 64.0,
+];
 
 /// A sum of positive terms given by their logarithms.
 #[derive(Debug, Clone, Copy)]
@@ -83,7 +89,7 @@ pub(crate) struct Convergence {
 }
 
 /// Distance over which a smoothed kink's one-sided expansion converges, in resolutions.
-const SMOOTH_REACH: f64 = 1.0;
+const SMOOTH_REACH: f64 = 3.0;
 
 /// Part of the tolerance that a closed end may cost.
 const ONSET_GOAL: f64 = 0.1;
@@ -107,7 +113,11 @@ enum Kind {
     /// A break at this y.
     Break(f64),
     /// No end; the total concentration that rules the decay, the piece's scale, and whether it is mapped.
-    Infinite { total: f64, scale: f64, mapped: bool },
+    Infinite {
+        total: f64,
+        scale: f64,
+        mapped: bool,
+    },
 }
 
 /// State of the walk.
@@ -119,7 +129,6 @@ pub(crate) struct Walk<'a, 'b> {
     /// |even − odd| / sum over s of every line with its weight.
     pub(crate) coarse_s: f64,
     pub(crate) convergence: &'a mut Vec<Convergence>,
-    pub(crate) count: usize,
     /// Derivatives, where asked for.
     pub(crate) tally: Option<&'a mut Tally>,
 }
@@ -131,34 +140,33 @@ impl Walk<'_, '_> {
         let tau = piece.start(mode.y);
         let point = piece.point(tau);
         let y = point.at.y();
-        let mut first = self.line(&point, mode.ln_s + mode.slope * (y - mode.y));
-        let width = 2.0 / mode.precision_s.sqrt();
-        let mut guess = mode.ln_s + mode.slope * (y - mode.y);
-        for _ in 0..8 {
-            if (first.ln_s - guess).abs() < width || first.ln_value == f64::NEG_INFINITY {
-                break;
-            }
-            guess = first.ln_s;
-            first = self.line(&point, guess);
-        }
+        let first = self.lines.settle(self.inner, point.at);
+        self.differentiate(&point, &first);
         self.coarse_s = 0.0;
         self.add(&first, &point, 0, 1.0, 1.0);
         for direction in [1.0, -1.0] {
             self.direction(piece, tau, direction, (y, first.ln_s));
         }
         let (y, ln_piece) = self.sum.end_piece();
-        self.convergence.push(Convergence { ln_piece, y, coarse_s: self.coarse_s });
+        self.convergence.push(Convergence {
+            ln_piece,
+            y,
+            coarse_s: self.coarse_s,
+        });
     }
 
     fn line(&mut self, point: &Point, ln_s: f64) -> Line {
-        self.count += 1;
         let line = self.lines.evaluate(self.inner, point.at, ln_s);
+        self.differentiate(point, &line);
+        line
+    }
+
+    fn differentiate(&mut self, point: &Point, line: &Line) {
         if let Some(tally) = self.tally.as_deref_mut()
             && line.ln_value > f64::NEG_INFINITY
         {
-            self.lines.differentiate(self.inner, point.at, &line, tally);
+            self.lines.differentiate(self.inner, point.at, line, tally);
         }
-        line
     }
 
     fn add(&mut self, line: &Line, point: &Point, k: i64, weight: f64, fade: f64) {
@@ -191,7 +199,7 @@ impl Walk<'_, '_> {
                 break;
             }
             (last_y, last_s) = (y, line.ln_s);
-            if n_collected > 0 || self.reached(&approach, &point, direction) {
+            if n_collected > 0 || reached(&approach, &point, direction) {
                 collected[n_collected] = (line, Some(point));
                 if let Some(tally) = &mut self.tally {
                     tally.wait(n_collected);
@@ -205,18 +213,11 @@ impl Walk<'_, '_> {
             }
             self.add(&line, &point, direction as i64 * k as i64, 1.0, 1.0);
             let slow = approach.exponents[0].min(1.0).ln();
-            let small = line.ln_value + point.ln_jacobian
-                < self.sum.largest - self.lines.rules.cut + slow;
+            let small =
+                line.ln_value + point.ln_jacobian < self.sum.largest - self.lines.rules.cut + slow;
             if small && distance(&approach, &point, direction) < approach.blind {
                 break;
             }
-        }
-    }
-
-    fn reached(&self, approach: &Approach, point: &Point, direction: f64) -> bool {
-        match approach.kind {
-            Kind::Infinite { .. } => direction * point.at.y() > approach.onset,
-            Kind::Break(_) => distance(approach, point, direction) < approach.onset,
         }
     }
 
@@ -235,7 +236,13 @@ impl Walk<'_, '_> {
             if let Some(tally) = &mut self.tally {
                 tally.recall(j);
             }
-            self.add(line, &point, direction as i64 * k, weights[j] / first, FADE[j]);
+            self.add(
+                line,
+                &point,
+                direction as i64 * k,
+                weights[j] / first,
+                FADE[j],
+            );
         }
         if self.tally.is_some() {
             self.close_slopes(approach, collected);
@@ -265,20 +272,34 @@ impl Walk<'_, '_> {
                 for &l in lines.active {
                     if lines.places[l].kink == y {
                         let sum = slope(&|by| lines.break_exponents(y, l, by).0);
-                        self.tally.as_deref_mut().expect("asked for").add_private(l, [sum; 2]);
+                        self.tally
+                            .as_deref_mut()
+                            .expect("asked for")
+                            .add_private(l, [sum; 2]);
                     }
                 }
             }
-            Kind::Infinite { total, scale, mapped } => {
+            Kind::Infinite {
+                total,
+                scale,
+                mapped,
+            } => {
                 let k = usize::from(approach.upwards);
                 let sum = slope(&|by| infinite_exponents(total + by, scale, mapped));
-                self.tally.as_deref_mut().expect("asked for").add_total(k, sum);
+                self.tally
+                    .as_deref_mut()
+                    .expect("asked for")
+                    .add_total(k, sum);
             }
         }
     }
 
     fn approach(&self, piece: &Piece, direction: f64) -> Approach {
-        let end = if direction > 0.0 { piece.upper } else { piece.lower };
+        let end = if direction > 0.0 {
+            piece.upper
+        } else {
+            piece.lower
+        };
         match end {
             End::Break(y) => self.approach_break(piece, y, direction > 0.0),
             End::Infinite => self.approach_infinity(piece, direction),
@@ -313,8 +334,7 @@ impl Walk<'_, '_> {
         // the first exponential left out, in parts of the whole: (d/reach)^(e₆−e₀) (d/σ)^e₀
         let order = missing - exponents[0];
         let goal = (ONSET_GOAL * lines.rules.tolerance).ln();
-        let ln_onset =
-            (goal + order * reach.ln() + exponents[0] * scale.ln()) / missing.max(1e-3);
+        let ln_onset = (goal + order * reach.ln() + exponents[0] * scale.ln()) / missing.max(1e-3);
         Approach {
             exponents,
             onset: ln_onset.exp().min(0.5 * reach),
@@ -328,16 +348,27 @@ impl Walk<'_, '_> {
     fn approach_infinity(&self, piece: &Piece, direction: f64) -> Approach {
         let lines = &*self.lines;
         let k = usize::from(direction > 0.0);
-        let total: f64 = lines.components.iter().map(|c| c.shared + c.private[k]).sum();
-        let furthest =
-            lines.places.iter().map(|place| direction * place.kink).fold(0.0, f64::max);
+        let total: f64 = lines
+            .components
+            .iter()
+            .map(|c| c.shared + c.private[k])
+            .sum();
+        let furthest = lines
+            .places
+            .iter()
+            .map(|place| direction * place.kink)
+            .fold(0.0, f64::max);
         let mapped = !matches!((piece.lower, piece.upper), (End::Infinite, End::Infinite));
         let margin = -lines.rules.onset.ln() + total.max(1.0).ln();
         Approach {
             exponents: infinite_exponents(total, piece.scale, mapped),
             onset: furthest + margin.max(piece.scale * margin),
             blind: f64::INFINITY,
-            kind: Kind::Infinite { total, scale: piece.scale, mapped },
+            kind: Kind::Infinite {
+                total,
+                scale: piece.scale,
+                mapped,
+            },
             upwards: direction > 0.0,
         }
     }
@@ -380,6 +411,14 @@ fn infinite_exponents(total: f64, scale: f64, mapped: bool) -> [f64; CLOSING] {
     smallest(&exponents[..per * CLOSING], f64::INFINITY).0
 }
 
+/// Whether the exponents rule from here on.
+fn reached(approach: &Approach, point: &Point, direction: f64) -> bool {
+    match approach.kind {
+        Kind::Infinite { .. } => direction * point.at.y() > approach.onset,
+        Kind::Break(_) => distance(approach, point, direction) < approach.onset,
+    }
+}
+
 fn distance(approach: &Approach, point: &Point, direction: f64) -> f64 {
     match approach.kind {
         Kind::Infinite { .. } => 0.0,
@@ -406,14 +445,10 @@ pub(crate) fn smallest(exponents: &[f64], ladder: f64) -> ([f64; CLOSING], f64) 
     (std::array::from_fn(|i| best[i]), best[CLOSING])
 }
 
-/// Inserts into a sorted list, unless it is there already.
+/// Inserts into a sorted list. Equal exponents stay apart: together they stand for a logarithm.
 fn insert(best: &mut [f64; CLOSING + 1], value: f64) {
-    let place = best.iter().position(|&b| value < b + SAME).unwrap_or(best.len());
-    if place < best.len() && (value < best[place] - SAME) {
+    if let Some(place) = best.iter().position(|&b| value < b) {
         best.copy_within(place..CLOSING, place + 1);
         best[place] = value;
     }
 }
-
-/// Exponents closer than this are one.
-const SAME: f64 = 1e-9;

@@ -42,14 +42,20 @@ impl Piece {
         let ln_scale = self.scale.ln();
         match (self.lower, self.upper) {
             (End::Infinite, End::Infinite) => Point {
-                at: Position { anchor: self.centre, offset: self.scale * tau },
+                at: Position {
+                    anchor: self.centre,
+                    offset: self.scale * tau,
+                },
                 ln_jacobian: ln_scale,
                 from: [f64::INFINITY; 2],
             },
             (End::Break(a), End::Infinite) => {
                 let d = self.scale * softplus(tau);
                 Point {
-                    at: Position { anchor: a, offset: d },
+                    at: Position {
+                        anchor: a,
+                        offset: d,
+                    },
                     ln_jacobian: ln_scale - softplus(-tau),
                     from: [d, f64::INFINITY],
                 }
@@ -57,7 +63,10 @@ impl Piece {
             (End::Infinite, End::Break(b)) => {
                 let d = self.scale * softplus(-tau);
                 Point {
-                    at: Position { anchor: b, offset: -d },
+                    at: Position {
+                        anchor: b,
+                        offset: -d,
+                    },
                     ln_jacobian: ln_scale - softplus(tau),
                     from: [f64::INFINITY, d],
                 }
@@ -72,13 +81,22 @@ impl Piece {
         let lower = self.scale * (tau.exp() * part / (1.0 + (tau - width).exp())).ln_1p();
         let upper = self.scale * ((width - tau).exp() * part / (1.0 + (-tau).exp())).ln_1p();
         let at = if lower < upper {
-            Position { anchor: a, offset: lower }
+            Position {
+                anchor: a,
+                offset: lower,
+            }
         } else {
-            Position { anchor: b, offset: -upper }
+            Position {
+                anchor: b,
+                offset: -upper,
+            }
         };
-        let ln_jacobian =
-            self.scale.ln() + part.ln() - softplus(-tau) - softplus(tau - width);
-        Point { at, ln_jacobian, from: [lower, upper] }
+        let ln_jacobian = self.scale.ln() + part.ln() - softplus(-tau) - softplus(tau - width);
+        Point {
+            at,
+            ln_jacobian,
+            from: [lower, upper],
+        }
     }
 
     /// A τ at which to begin: the mode's, or near the end closest to it.
@@ -89,8 +107,20 @@ impl Piece {
         };
         match (self.lower, self.upper) {
             (End::Infinite, End::Infinite) => 0.0,
-            (End::Break(a), End::Infinite) => if mode > a { inverse(mode - a).max(-3.0) } else { 0.0 },
-            (End::Infinite, End::Break(b)) => if mode < b { -inverse(b - mode).max(-3.0) } else { 0.0 },
+            (End::Break(a), End::Infinite) => {
+                if mode > a {
+                    inverse(mode - a).max(-3.0)
+                } else {
+                    0.0
+                }
+            }
+            (End::Infinite, End::Break(b)) => {
+                if mode < b {
+                    -inverse(b - mode).max(-3.0)
+                } else {
+                    0.0
+                }
+            }
             (End::Break(a), End::Break(b)) => {
                 let width = (b - a) / self.scale;
                 if width < 1.0 || !width.is_finite() {

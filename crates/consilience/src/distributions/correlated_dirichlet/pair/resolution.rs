@@ -8,11 +8,11 @@
 //! h_ε(M, τ) = Σⱼ N((τ − τⱼ)/ε) wⱼ h(M, τⱼ)
 //! ```
 //!
-//! So one table of wⱼ h(M, τⱼ) over a lattice in ln M, made once for a set of shapes, serves every item.
+//! So one table of wⱼ h(M, τⱼ) over a lattice in M, made once for a set of shapes, serves every item.
 //!
 //! # Numerics
-//! Tables hold ln h − (n−1) ln M + 2M with n = δ+a¹+a², which is smooth and becomes constant as M → 0; between
-//! lattice points six are interpolated. Shapes of 0 are single nodes; where both private shapes are 0 everything is known.
+//! Tables hold ln h − (n−1) ln M + 2M with n = δ+a¹+a², which is analytic in M down to 0; between points of a
+//! lattice in ln(1 + M/unit) six are interpolated. Shapes of 0 are single nodes; where both private shapes are 0 everything is known.
 
 use std::f64::consts::TAU;
 
@@ -33,8 +33,6 @@ const ACCURACY: f64 = 1e-8;
 const POINTS: usize = 6;
 /// Number of exponentials in a closed end of an inner integral.
 const INNER_CLOSING: usize = 4;
-/// The smallest M of a table; below, its values are constant.
-const LOWEST: f64 = 1e-7;
 
 /// The tables of one component.
 #[derive(Debug, Clone)]
@@ -49,8 +47,8 @@ pub(crate) struct Smoothed {
     pub(crate) reach: f64,
     /// Half width of the Gaussian that is summed, in units of ε.
     half_width: f64,
-    /// Lattice in ln M.
-    first: f64,
+    /// Lattice in ln(1 + M/unit).
+    unit: f64,
     step: f64,
     count: usize,
     /// Nodes in ascending order, and their rows.
@@ -75,8 +73,8 @@ impl Smoothed {
         let root = power.sqrt();
         let typical = c.shared + a1.min(a2) + 0.5;
         let highest = typical * (10.0 / root + 1.0).exp();
-        let step = (4e-5 / highest).powf(1.0 / 6.0).min(0.15);
-        let first = LOWEST.ln();
+        let step = (4e-4 / (3.0 * typical + 10.0)).powf(1.0 / 6.0);
+        let unit = (0.25 * typical).max(0.25);
         let mut smoothed = Self {
             epsilon,
             power,
@@ -84,9 +82,9 @@ impl Smoothed {
             rigid: c.is_rigid(),
             reach: (10.0 / root + 12.0 * epsilon).min(5.0).min(400.0 * epsilon),
             half_width: 7.0 + (4.0 * epsilon * root).min(8.0),
-            first,
+            unit,
             step,
-            count: ((highest.ln() - first) / step).ceil() as usize + POINTS,
+            count: ((highest / unit).ln_1p() / step).ceil() as usize + POINTS,
             nodes: Vec::new(),
             table: Vec::new(),
             reference: Vec::new(),
@@ -98,7 +96,7 @@ impl Smoothed {
     }
 
     fn mass(&self, m: usize) -> f64 {
-        (self.first + self.step * m as f64).exp()
+        self.unit * (self.step * m as f64).exp_m1()
     }
 
     fn tabulate(&mut self, arch: Arch, c: &Component, typical: f64) {
@@ -154,9 +152,16 @@ impl Smoothed {
         let mut nodes = Vec::new();
         for j in 0.. {
             let theta = start + NODE_STEP * (f64::from(j) - (CLOSING - 1) as f64);
-            let node = self.epsilon * if theta > 36.0 { theta } else { theta.exp().ln_1p() };
+            let node = self.epsilon
+                * if theta > 36.0 {
+                    theta
+                } else {
+                    theta.exp().ln_1p()
+                };
             let ordinary = NODE_STEP * self.epsilon / (1.0 + (-theta).exp());
-            let closed = (CLOSING - 1).checked_sub(j as usize).map_or(1.0, |i| weights[i]);
+            let closed = (CLOSING - 1)
+                .checked_sub(j as usize)
+                .map_or(1.0, |i| weights[i]);
             nodes.push((node, ordinary * closed));
             if node > furthest {
                 break;
@@ -171,8 +176,7 @@ impl Smoothed {
     pub(crate) fn add_ln_inner(&self, at: &At<'_>, row: &mut Row, out: &mut [f64]) {
         let excess = at.tau.abs().exp_m1();
         let constant = (self.power - 2.0) * at.ln_smaller - at.tau.abs();
-        let ln_mass = at.ln_centre + at.ln_smaller;
-        let mass = ln_mass.exp();
+        let mass = (at.ln_centre + at.ln_smaller).exp();
         if self.rigid {
             let z = at.tau / self.epsilon;
             let gaussian = -0.5 * z * z - (self.epsilon * TAU.sqrt()).ln() - ln_gamma(self.shared);
@@ -181,20 +185,19 @@ impl Smoothed {
             }
             return;
         }
-        let start = (ln_mass - self.first) / self.step;
         let last = (self.count - POINTS) as f64;
-        let index = |ln_t: f64| (start + ln_t / self.step).clamp(0.0, last);
-        let low = (index(at.ln_t[0]) as usize).saturating_sub(2);
-        let high = (index(at.ln_t[at.ln_t.len() - 1]) as usize + POINTS).min(self.count);
+        let index = |t: f64| ((mass * t / self.unit).ln_1p() / self.step).min(last);
+        let low = (index(at.t[0]) as usize).saturating_sub(2);
+        let high = (index(at.t[at.t.len() - 1]) as usize + POINTS).min(self.count);
         self.convolve(at.arch, at.tau, low, high, row);
         run(
             at.arch,
             Interpolate {
                 values: &row.values,
-                start: start - low as f64,
-                ratio: 1.0 / self.step,
-                last: last - low as f64,
-                ln_t: at.ln_t,
+                unit: mass / self.unit,
+                step: self.step,
+                low: low as f64,
+                last,
                 t: at.t,
                 constant,
                 slope: mass * excess,
@@ -244,7 +247,6 @@ pub(crate) struct At<'a> {
     pub(crate) ln_smaller: f64,
     pub(crate) ln_centre: f64,
     pub(crate) t: &'a [f64],
-    pub(crate) ln_t: &'a [f64],
 }
 
 /// Nodes of the inner integrals that serve every M and τ of a table.
@@ -263,7 +265,9 @@ impl Lattice {
         let power = c.shared + c.private[0] + c.private[1];
         let target = -ACCURACY.ln() + 1.0;
         let precision = 0.25 * (power + 3.0 * typical);
-        let omega = (2.0 * target * precision).sqrt().hypot(2.0 * target / std::f64::consts::PI);
+        let omega = (2.0 * target * precision)
+            .sqrt()
+            .hypot(2.0 * target / std::f64::consts::PI);
         let step = TAU / omega;
         let onset = 0.3 * ACCURACY.powf(0.25);
         let start = (onset / (1.0 + 10.0 * typical + power)).ln() - INNER_CLOSING as f64 * step;
@@ -296,15 +300,29 @@ impl Lattice {
     fn powers(&self, arch: Arch, masses: &[f64], typical: f64) -> Vec<f64> {
         let mut powers = Vec::with_capacity(self.v.len() * masses.len());
         for v in &self.v {
-            powers.extend(masses.iter().map(|m| ((m - typical) * (v - self.pivot)).min(650.0)));
+            powers.extend(
+                masses
+                    .iter()
+                    .map(|m| ((m - typical) * (v - self.pivot)).min(650.0)),
+            );
         }
         let zeros = vec![0.0; powers.len()];
-        run(arch, Exponentiate { factor: 1.0, reference: &zeros, values: &mut powers });
+        run(
+            arch,
+            Exponentiate {
+                factor: 1.0,
+                reference: &zeros,
+                values: &mut powers,
+            },
+        );
         powers
     }
 
     /// ln h(M, ±τ) − (n−1) ln M + 2M for every M.
-    #[expect(clippy::too_many_arguments, reason = "three shapes, a node and the shared lattices")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "three shapes, a node and the shared lattices"
+    )]
     fn row(
         &self,
         arch: Arch,
@@ -317,7 +335,8 @@ impl Lattice {
         powers: &[f64],
     ) -> Vec<f64> {
         let excess = node.exp_m1();
-        let rest = |m: f64, ln_inner: f64| node - m * excess + ln_inner - ln_gamma(far);
+        let ln_far = ln_gamma(far);
+        let rest = |m: f64, ln_inner: f64| node - m * excess + ln_inner - ln_far;
         if shared == 0.0 {
             let ln_inner = (far - 1.0) * node - ln_gamma(near);
             return masses.iter().map(|&m| rest(m, ln_inner)).collect();
@@ -329,7 +348,15 @@ impl Lattice {
         let (weights, largest) = self.weights(arch, shared, near, far, excess, typical);
         let mut logs = vec![0.0; masses.len()];
         let stride = masses.len();
-        run(arch, SumRows { weights: &weights, rows: powers, stride, out: &mut logs });
+        run(
+            arch,
+            SumRows {
+                weights: &weights,
+                rows: powers,
+                stride,
+                out: &mut logs,
+            },
+        );
         let gammas = safe(shared) + safe(near) - self.step.ln() - largest;
         masses
             .iter()
@@ -370,7 +397,11 @@ impl Lattice {
         let reference = vec![largest; count];
         run(
             arch,
-            Exponentiate { factor: left * right, reference: &reference, values: &mut terms },
+            Exponentiate {
+                factor: left * right,
+                reference: &reference,
+                values: &mut terms,
+            },
         );
         for term in &mut terms {
             if *term < 1e-30 * left * right {
@@ -380,7 +411,11 @@ impl Lattice {
         let close = |shape: f64, left_out: f64| -> [f64; INNER_CLOSING] {
             let weights = closing::ladder(shape, self.step);
             // relative to the ordinary weight, which contains the factor left out
-            if shape >= 1.0 { weights.map(|w| w / shape) } else { weights.map(|w| w / left_out) }
+            if shape >= 1.0 {
+                weights.map(|w| w / shape)
+            } else {
+                weights.map(|w| w / left_out)
+            }
         };
         for (j, w) in close(shared, left).iter().rev().enumerate() {
             terms[j] *= w;

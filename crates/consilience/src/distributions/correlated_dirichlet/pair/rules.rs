@@ -31,11 +31,16 @@ impl Rules {
         Self {
             tolerance,
             step_y: gaussian_step(0.04 * tolerance),
-            target_inner: 0.1 * tolerance,
+            target_inner: 0.05 * tolerance,
             target_s: 0.03 * tolerance,
             cut,
             cut_inner: 1.1 * cut + 1.0,
             onset: 0.6 * (0.1 * tolerance).powf(0.25),
         }
     }
+}
+
+/// A number of points from its estimate, which is positive and small.
+pub(crate) fn count(estimate: f64) -> usize {
+    estimate.clamp(0.0, 1e6).ceil() as usize
 }

@@ -2,6 +2,7 @@
 
 use pulp::{Simd, WithSimd};
 
+use super::kernel::GROUP;
 use crate::math::vector::{exp, fma, ln};
 
 /// out = Σᵢ wᵢ rowᵢ over the rows of a matrix, then what `finish` asks for.
@@ -89,7 +90,10 @@ impl WithSimd for Gaussian<'_> {
     fn with_simd<S: Simd>(self, simd: S) {
         let (nodes, tail) = S::as_simd_f64s(self.nodes);
         let (out, rest) = S::as_mut_simd_f64s(self.out);
-        let (centre, scale) = (simd.splat_f64s(self.centre), simd.splat_f64s(1.0 / self.width));
+        let (centre, scale) = (
+            simd.splat_f64s(self.centre),
+            simd.splat_f64s(1.0 / self.width),
+        );
         let half = simd.splat_f64s(-0.5);
         for (out, &node) in out.iter_mut().zip(nodes) {
             let z = simd.mul_f64s(simd.sub_f64s(node, centre), scale);
@@ -106,11 +110,11 @@ impl WithSimd for Gaussian<'_> {
 /// `out += value + slope · min(mass, highest) + constant`.
 pub(crate) struct Interpolate<'a> {
     pub(crate) values: &'a [f64],
-    /// Index of an entry is start + ratio · ln t, kept between 0 and `last`.
-    pub(crate) start: f64,
-    pub(crate) ratio: f64,
+    /// Index of an entry is ln(1 + unit · t)/step, at most `last`; that of the first value is `low`.
+    pub(crate) unit: f64,
+    pub(crate) step: f64,
+    pub(crate) low: f64,
     pub(crate) last: f64,
-    pub(crate) ln_t: &'a [f64],
     pub(crate) t: &'a [f64],
     pub(crate) constant: f64,
     /// Coefficient of t, and the t from which on it is constant.
@@ -123,19 +127,34 @@ impl WithSimd for Interpolate<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
+    fn with_simd<S: Simd>(self, simd: S) {
         let end = self.values.len() - 6;
-        for ((out, ln_t), t) in self.out.iter_mut().zip(self.ln_t).zip(self.t) {
-            let index = (self.start + self.ratio * ln_t).clamp(0.0, self.last);
-            let base = (index as usize).saturating_sub(2).min(end);
-            let v: &[f64; 6] = self.values[base..base + 6].try_into().expect("six values");
-            let x = index - base as f64;
-            let d = [x, x - 1.0, x - 2.0, x - 3.0, x - 4.0, x - 5.0];
-            let (left, middle, right) = (d[0] * d[1], d[2] * d[3], d[4] * d[5]);
-            let value = middle * right * (d[0] * v[1] * (1.0 / 24.0) - d[1] * v[0] * (1.0 / 120.0))
-                + left * right * (d[2] * v[3] - d[3] * v[2]) * (1.0 / 12.0)
-                + left * middle * (d[4] * v[5] * (1.0 / 120.0) - d[5] * v[4] * (1.0 / 24.0));
-            *out += self.constant + value + self.slope * t.min(self.highest);
+        for (out, t) in self.out.chunks_mut(GROUP).zip(self.t.chunks(GROUP)) {
+            let mut index = [1.0; GROUP];
+            for (index, t) in index.iter_mut().zip(t) {
+                *index += self.unit * t;
+            }
+            let (lanes, _) = S::as_mut_simd_f64s(&mut index);
+            for lane in lanes {
+                *lane = ln(simd, *lane);
+            }
+            for ((out, t), ln_index) in out.iter_mut().zip(t).zip(index) {
+                let index = (ln_index / self.step).min(self.last) - self.low;
+                let base = (index as usize).saturating_sub(2).min(end);
+                let v: &[f64; 6] = self.values[base..base + 6].try_into().expect("six values");
+                let value = lagrange(v, index - base as f64);
+                *out += self.constant + value + self.slope * t.min(self.highest);
+            }
         }
     }
+}
+
+/// The polynomial through six values at 0, 1, …, 5.
+#[inline(always)]
+fn lagrange(v: &[f64; 6], x: f64) -> f64 {
+    let d = [x, x - 1.0, x - 2.0, x - 3.0, x - 4.0, x - 5.0];
+    let (left, middle, right) = (d[0] * d[1], d[2] * d[3], d[4] * d[5]);
+    middle * right * (d[0] * v[1] * (1.0 / 24.0) - d[1] * v[0] * (1.0 / 120.0))
+        + left * right * (d[2] * v[3] - d[3] * v[2]) * (1.0 / 12.0)
+        + left * middle * (d[4] * v[5] * (1.0 / 120.0) - d[5] * v[4] * (1.0 / 24.0))
 }
