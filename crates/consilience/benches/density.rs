@@ -16,32 +16,22 @@ struct Case {
 
 fn gamma(rng: &mut ChaCha8Rng, shape: f64) -> f64 {
     let uniform: f64 = rng.random();
-    Gamma::new(shape + 1.0, 1.0)
-        .expect("positive shape")
-        .sample(rng)
-        * uniform.powf(1.0 / shape)
+    Gamma::new(shape + 1.0, 1.0).expect("positive shape").sample(rng) * uniform.powf(1.0 / shape)
 }
 
 fn cases(n: usize, scale: f64, ratio: f64, resolution: f64) -> Vec<Case> {
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     (0..16)
         .map(|_| {
-            let mut draw = || -> Vec<f64> {
-                (0..n)
-                    .map(|_| scale * rng.random_range(0.8..1.25))
-                    .collect()
-            };
+            let mut draw =
+                || -> Vec<f64> { (0..n).map(|_| scale * rng.random_range(0.8..1.25)).collect() };
             let alpha = [draw(), draw()];
-            let delta: Vec<f64> = alpha[0]
-                .iter()
-                .zip(&alpha[1])
-                .map(|(a, b)| ratio * a.min(*b))
-                .collect();
+            let delta: Vec<f64> =
+                alpha[0].iter().zip(&alpha[1]).map(|(a, b)| ratio * a.min(*b)).collect();
             let shared: Vec<f64> = delta.iter().map(|&d| gamma(&mut rng, d)).collect();
             let x = [0, 1].map(|k| -> Vec<f64> {
-                let g: Vec<f64> = (0..n)
-                    .map(|l| shared[l] + gamma(&mut rng, alpha[k][l] - delta[l]))
-                    .collect();
+                let g: Vec<f64> =
+                    (0..n).map(|l| shared[l] + gamma(&mut rng, alpha[k][l] - delta[l])).collect();
                 let sum: f64 = g.iter().sum();
                 g.iter().map(|g| g / sum).collect()
             });
@@ -69,18 +59,12 @@ fn densities(criterion: &mut Criterion) {
         let cases = cases(n, scale, ratio, resolution);
         let mut scratch = Scratch::default();
         let mut next = cases.iter().cycle();
-        group.bench_function(
-            format!("J{n}/alpha{scale}/r{ratio}/eps{resolution}"),
-            |bencher| {
-                bencher.iter(|| {
-                    let case = next.next().expect("endless");
-                    black_box(
-                        case.density
-                            .ln_density(&case.x[0], &case.x[1], &mut scratch),
-                    )
-                });
-            },
-        );
+        group.bench_function(format!("J{n}/alpha{scale}/r{ratio}/eps{resolution}"), |bencher| {
+            bencher.iter(|| {
+                let case = next.next().expect("endless");
+                black_box(case.density.ln_density(&case.x[0], &case.x[1], &mut scratch))
+            });
+        });
     }
     let cases = cases(3, 10.0, 0.5, 0.0);
     let (mut scratch, mut gradient) = (Scratch::default(), Gradient::default());
@@ -89,10 +73,7 @@ fn densities(criterion: &mut Criterion) {
         bencher.iter(|| {
             let case = next.next().expect("endless");
             let [x1, x2] = &case.x;
-            black_box(
-                case.density
-                    .ln_density_and_gradient(x1, x2, &mut scratch, &mut gradient),
-            )
+            black_box(case.density.ln_density_and_gradient(x1, x2, &mut scratch, &mut gradient))
         });
     });
     group.finish();

@@ -118,11 +118,7 @@ impl Error {
         requirement: &'static str,
         value: impl fmt::Display,
     ) -> Self {
-        Self::InvalidParameter {
-            name: name.into(),
-            requirement,
-            value: value.to_string(),
-        }
+        Self::InvalidParameter { name: name.into(), requirement, value: value.to_string() }
     }
 }
 

@@ -39,10 +39,7 @@ impl Schema {
                 quoted(&classes)
             )));
         }
-        Ok(Self {
-            classifiers,
-            classes,
-        })
+        Ok(Self { classifiers, classes })
     }
 
     /// Names of the classifiers.
@@ -77,9 +74,7 @@ impl Schema {
 
     /// Where a classifier stands.
     pub fn classifier_index(&self, name: &str) -> Option<usize> {
-        self.classifiers
-            .iter()
-            .position(|classifier| classifier == name)
+        self.classifiers.iter().position(|classifier| classifier == name)
     }
 
     /// The same classes with one classifier only.
@@ -95,15 +90,10 @@ impl Schema {
 fn check_names(kind: &str, names: &[String]) -> Result<()> {
     for (i, name) in names.iter().enumerate() {
         if name.is_empty() {
-            return Err(Error::InvalidNames(format!(
-                "{kind} {} has an empty name",
-                i + 1
-            )));
+            return Err(Error::InvalidNames(format!("{kind} {} has an empty name", i + 1)));
         }
         if names[..i].contains(name) {
-            return Err(Error::InvalidNames(format!(
-                "{kind} `{name}` is named twice"
-            )));
+            return Err(Error::InvalidNames(format!("{kind} `{name}` is named twice")));
         }
     }
     Ok(())

@@ -40,6 +40,7 @@ fn fuse_with(classes: &[CorrelatedDirichlet], resolution: f64, outputs: &Outputs
 /// Figure 2 of the paper: (.6, .2, .2) said twice, at rising correlation. Values by an independent
 /// tanh-sinh integration; at r = "0" δ is 0.1.
 #[test]
+#[allow(clippy::unreadable_literal)] // as in the table they come from
 fn figure_2_is_reproduced() {
     let levels = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99];
     let expected = [
@@ -118,11 +119,8 @@ fn when_all_is_shared_it_is_the_meta_classifier() {
 #[test]
 fn a_missing_classifier_leaves_the_other_ones_meta_classifier() {
     let nan = f64::NAN;
-    let outputs = table(&[
-        [0.6, 0.3, 0.1, nan, nan, nan],
-        [nan, nan, nan, 0.2, 0.5, 0.3],
-        [nan; 6],
-    ]);
+    let outputs =
+        table(&[[0.6, 0.3, 0.1, nan, nan, nan], [nan, nan, nan, 0.2, 0.5, 0.3], [nan; 6]]);
     let got = fuse_with(&classes(6.0, 4.0, |a| 0.5 * a), 0.0, &outputs);
     // With α = 4 + 2eⱼ a meta classifier is x² normalised.
     for (item, x) in [[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [1.0, 1.0, 1.0]].iter().enumerate() {

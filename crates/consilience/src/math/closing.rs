@@ -50,10 +50,7 @@ pub(crate) fn ladder<const M: usize>(first: f64, step: f64) -> [f64; M] {
 /// Derivative of [`ladder`] in its first exponent.
 pub(crate) fn ladder_derivative<const M: usize>(first: f64, step: f64) -> [f64; M] {
     const STEP: f64 = 1e-4;
-    let (up, down) = (
-        ladder::<M>(first + STEP, step),
-        ladder::<M>(first - STEP, step),
-    );
+    let (up, down) = (ladder::<M>(first + STEP, step), ladder::<M>(first - STEP, step));
     std::array::from_fn(|j| (up[j] - down[j]) / (2.0 * STEP))
 }
 
@@ -64,14 +61,9 @@ mod tests {
     #[test]
     fn sums_exponentials_exactly() {
         let (h, exponents, c) = (0.7, [0.3, 1.3, 2.3, 2.9], [1.0, -2.0, 0.5, 3.0]);
-        let term = |k: f64| -> f64 {
-            (0..4)
-                .map(|i| c[i] * (-exponents[i] * h * k).exp())
-                .sum::<f64>()
-        };
-        let exact: f64 = (0..4)
-            .map(|i| c[i] / (1.0 - (-exponents[i] * h).exp()))
-            .sum();
+        let term =
+            |k: f64| -> f64 { (0..4).map(|i| c[i] * (-exponents[i] * h * k).exp()).sum::<f64>() };
+        let exact: f64 = (0..4).map(|i| c[i] / (1.0 - (-exponents[i] * h).exp())).sum();
         let weights = scaled_weights(&exponents, h);
         let closed: f64 = (0..4).map(|j| weights[j] * term(j as f64)).sum::<f64>() / 0.3;
         assert!((closed / exact - 1.0).abs() < 1e-12);

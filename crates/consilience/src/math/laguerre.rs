@@ -38,10 +38,7 @@ impl Laguerre {
         let n = self.nodes.len();
         let (up, down) = (Self::new(n, shape + step), Self::new(n, shape - step));
         let slope = |a: &[f64], b: &[f64]| -> Vec<f64> {
-            a.iter()
-                .zip(b)
-                .map(|(a, b)| (a - b) / (2.0 * step))
-                .collect()
+            a.iter().zip(b).map(|(a, b)| (a - b) / (2.0 * step)).collect()
         };
         self.node_slopes = slope(&up.nodes, &down.nodes);
         self.weight_slopes = slope(&up.ln_weights, &down.ln_weights);
@@ -61,11 +58,7 @@ fn off_diagonal_squared(i: usize, shape: f64) -> f64 {
 fn count_below(n: usize, shape: f64, x: f64) -> usize {
     let (mut count, mut pivot) = (0, 1.0);
     for i in 0..n {
-        let coupling = if i == 0 {
-            0.0
-        } else {
-            off_diagonal_squared(i, shape) / pivot
-        };
+        let coupling = if i == 0 { 0.0 } else { off_diagonal_squared(i, shape) / pivot };
         pivot = diagonal(i, shape) - x - coupling;
         if pivot == 0.0 {
             pivot = 1e-300;
@@ -96,10 +89,8 @@ fn polish(n: usize, shape: f64, mut x: f64) -> f64 {
     for _ in 0..3 {
         let (mut p, mut before, mut dp, mut d_before) = (1.0, 0.0, 0.0, 0.0);
         for i in 0..n {
-            let (b, previous) = (
-                off_diagonal_squared(i + 1, shape).sqrt(),
-                off_diagonal_squared(i, shape).sqrt(),
-            );
+            let (b, previous) =
+                (off_diagonal_squared(i + 1, shape).sqrt(), off_diagonal_squared(i, shape).sqrt());
             let next = ((x - diagonal(i, shape)) * p - previous * before) / b;
             let d_next = ((x - diagonal(i, shape)) * dp + p - previous * d_before) / b;
             (before, p, d_before, dp) = (p, next, dp, d_next);
@@ -114,10 +105,8 @@ fn squared_norm(n: usize, shape: f64, x: f64) -> f64 {
     let (mut p, mut before, mut sum) = (1.0, 0.0, 0.0);
     for i in 0..n {
         sum += p * p;
-        let (b, previous) = (
-            off_diagonal_squared(i + 1, shape).sqrt(),
-            off_diagonal_squared(i, shape).sqrt(),
-        );
+        let (b, previous) =
+            (off_diagonal_squared(i + 1, shape).sqrt(), off_diagonal_squared(i, shape).sqrt());
         (before, p) = (p, ((x - diagonal(i, shape)) * p - previous * before) / b);
     }
     sum
@@ -132,17 +121,10 @@ mod tests {
         for shape in [1e-8, 0.1, 1.0, 2.5, 12.0] {
             let rule = Laguerre::new(16, shape);
             for g in [-0.3, -0.1, 0.05, 0.2] {
-                let sum: f64 = rule
-                    .nodes
-                    .iter()
-                    .zip(&rule.ln_weights)
-                    .map(|(t, w)| (w + g * t).exp())
-                    .sum();
+                let sum: f64 =
+                    rule.nodes.iter().zip(&rule.ln_weights).map(|(t, w)| (w + g * t).exp()).sum();
                 let exact = (1.0 - g).powf(-shape);
-                assert!(
-                    (sum / exact - 1.0).abs() < 1e-11,
-                    "{shape} {g}: {sum} {exact}"
-                );
+                assert!((sum / exact - 1.0).abs() < 1e-11, "{shape} {g}: {sum} {exact}");
             }
         }
     }

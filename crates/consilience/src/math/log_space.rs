@@ -6,21 +6,13 @@ pub fn log_sum_exp(values: &[f64]) -> f64 {
     if max.is_infinite() {
         return max;
     }
-    max + values
-        .iter()
-        .map(|value| (value - max).exp())
-        .sum::<f64>()
-        .ln()
+    max + values.iter().map(|value| (value - max).exp()).sum::<f64>().ln()
 }
 
 /// ln(eᵃ + eᵇ).
 pub fn log_add_exp(a: f64, b: f64) -> f64 {
     let (low, high) = if a < b { (a, b) } else { (b, a) };
-    if high.is_infinite() {
-        high
-    } else {
-        high + (low - high).exp().ln_1p()
-    }
+    if high.is_infinite() { high } else { high + (low - high).exp().ln_1p() }
 }
 
 #[cfg(test)]
@@ -34,10 +26,7 @@ mod tests {
         assert_eq!(log_sum_exp(&[f64::INFINITY, 0.0]), f64::INFINITY);
         assert!((log_sum_exp(&[-1000.0, -1000.0]) - (2f64.ln() - 1000.0)).abs() < 1e-12);
         assert!((log_add_exp(1e4, f64::NEG_INFINITY) - 1e4).abs() < 1e-12);
-        assert_eq!(
-            log_add_exp(f64::NEG_INFINITY, f64::NEG_INFINITY),
-            f64::NEG_INFINITY
-        );
+        assert_eq!(log_add_exp(f64::NEG_INFINITY, f64::NEG_INFINITY), f64::NEG_INFINITY);
         assert!((log_add_exp(0.0, 1.0) - (1.0 + 1f64.exp()).ln()).abs() < 1e-15);
     }
 }

@@ -11,13 +11,9 @@ pub fn normalise(values: &mut [f64]) {
 pub fn softmax(values: &mut [f64]) {
     let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if max.is_infinite() {
-        values
-            .iter_mut()
-            .for_each(|value| *value = f64::from(u8::from(*value == max)));
+        values.iter_mut().for_each(|value| *value = f64::from(u8::from(*value == max)));
     } else {
-        values
-            .iter_mut()
-            .for_each(|value| *value = (*value - max).exp());
+        values.iter_mut().for_each(|value| *value = (*value - max).exp());
     }
     normalise(values);
 }
@@ -37,11 +33,7 @@ pub fn raise_to_floor(values: &mut [f64], floor: f64) -> usize {
 
 /// −Σ p ln p in nats, with 0 ln 0 = 0.
 pub fn entropy(probabilities: &[f64]) -> f64 {
-    let sum: f64 = probabilities
-        .iter()
-        .filter(|p| **p > 0.0)
-        .map(|p| p * p.ln())
-        .sum();
+    let sum: f64 = probabilities.iter().filter(|p| **p > 0.0).map(|p| p * p.ln()).sum();
     // An exact −0.0 would print as "-0".
     if sum == 0.0 { 0.0 } else { -sum }
 }
@@ -67,9 +59,7 @@ pub fn project(point: &mut [f64]) {
             shift = candidate;
         }
     }
-    point
-        .iter_mut()
-        .for_each(|value| *value = (*value - shift).max(0.0));
+    point.iter_mut().for_each(|value| *value = (*value - shift).max(0.0));
 }
 
 #[cfg(test)]
@@ -99,12 +89,7 @@ mod tests {
                 (point.iter().sum::<f64>() - 1.0).abs() < 1e-15 && point.iter().all(|p| *p >= 0.0)
             );
             if before[0] == 0.2 {
-                assert!(
-                    point
-                        .iter()
-                        .zip(&before)
-                        .all(|(a, b)| (a - b).abs() < 1e-15)
-                );
+                assert!(point.iter().zip(&before).all(|(a, b)| (a - b).abs() < 1e-15));
             }
         }
     }

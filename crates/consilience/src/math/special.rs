@@ -210,10 +210,7 @@ mod tests {
                 other => panic!("unknown function {other}"),
             };
             let off = ((got - expected) / expected).abs();
-            assert!(
-                off < TOLERANCE || got == expected,
-                "{line}: got {got}, off by {off:e}"
-            );
+            assert!(off < TOLERANCE || got == expected, "{line}: got {got}, off by {off:e}");
             seen += 1;
         }
         assert!(seen > 200, "the table has only {seen} rows");

@@ -58,17 +58,11 @@ fn case(rng: &mut ChaCha8Rng) -> Case {
         let (first, second) = alpha.split_at_mut(1);
         second[0].clone_from(&first[0]);
     }
-    let bounds: Vec<f64> = alpha[0]
-        .iter()
-        .zip(&alpha[1])
-        .map(|(a, b)| a.min(*b))
-        .collect();
+    let bounds: Vec<f64> = alpha[0].iter().zip(&alpha[1]).map(|(a, b)| a.min(*b)).collect();
     let delta = deltas(rng, &bounds);
     let shared: Vec<f64> = delta.iter().map(|&d| gamma(rng, d)).collect();
     let mut x = [0, 1].map(|k| -> Vec<f64> {
-        (0..n)
-            .map(|l| shared[l] + gamma(rng, alpha[k][l] - delta[l]))
-            .collect()
+        (0..n).map(|l| shared[l] + gamma(rng, alpha[k][l] - delta[l])).collect()
     });
     x.iter_mut().for_each(|x| normalise(x));
     match rng.random_range(0..5) {
@@ -109,8 +103,5 @@ fn the_reported_error_bounds_the_true_one() {
         finite += usize::from(truth.is_finite());
     }
     assert!(finite > 450, "only {finite} finite cases");
-    assert!(
-        beyond.iter().all(|&n| 50 * n <= finite),
-        "{beyond:?} of {finite} beyond their error"
-    );
+    assert!(beyond.iter().all(|&n| 50 * n <= finite), "{beyond:?} of {finite} beyond their error");
 }

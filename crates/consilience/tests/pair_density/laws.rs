@@ -6,11 +6,7 @@ use consilience::math::special::ln_multivariate_beta;
 use super::{ln_density, rows};
 
 fn ln_dirichlet(x: &[f64], alpha: &[f64]) -> f64 {
-    x.iter()
-        .zip(alpha)
-        .map(|(x, a)| (a - 1.0) * x.ln())
-        .sum::<f64>()
-        - ln_multivariate_beta(alpha)
+    x.iter().zip(alpha).map(|(x, a)| (a - 1.0) * x.ln()).sum::<f64>() - ln_multivariate_beta(alpha)
 }
 
 #[test]
@@ -20,13 +16,8 @@ fn independent_outputs_are_two_dirichlets() {
     let expected = ln_dirichlet(&x, &a) + ln_dirichlet(&y, &b);
     assert!((ln_density(&x, &y, &a, &b, &[0.0; 3]) - expected).abs() < 1e-12);
     for tiny in [1e-11, 1e-14, 1e-100] {
-        let density = PairDensity::new(&a, &b, &[tiny; 3])
-            .unwrap()
-            .with_tolerance(1e-10)
-            .unwrap();
-        let got = density
-            .ln_density(&x, &y, &mut Scratch::default())
-            .ln_density;
+        let density = PairDensity::new(&a, &b, &[tiny; 3]).unwrap().with_tolerance(1e-10).unwrap();
+        let got = density.ln_density(&x, &y, &mut Scratch::default()).ln_density;
         assert!((got - expected).abs() < 1e-9, "{tiny}: {got} {expected}");
     }
     let got = ln_density(&x, &y, &a, &b, &[0.0, 1e-300, 0.0]);
@@ -37,23 +28,11 @@ fn independent_outputs_are_two_dirichlets() {
 fn zero_shapes_are_limits() {
     let (x, y) = ([0.3, 0.5, 0.2], [0.35, 0.4, 0.25]);
     let (a, b) = ([3.0, 2.0, 2.0], [3.0, 4.0, 3.0]);
-    for delta in [
-        [3.0, 1.0, 1.0],
-        [0.0, 1.0, 1.0],
-        [1.0, 2.0, 1.0],
-        [1.0, 2.0, 2.0],
-    ] {
+    for delta in [[3.0, 1.0, 1.0], [0.0, 1.0, 1.0], [1.0, 2.0, 1.0], [1.0, 2.0, 2.0]] {
         let at = ln_density(&x, &y, &a, &b, &delta);
-        let near: Vec<f64> = delta
-            .iter()
-            .zip(&a)
-            .map(|(d, a)| d.clamp(1e-9, a - 1e-9))
-            .collect();
+        let near: Vec<f64> = delta.iter().zip(&a).map(|(d, a)| d.clamp(1e-9, a - 1e-9)).collect();
         let got = ln_density(&x, &y, &a, &b, &near);
-        assert!(
-            (at - got).abs() < 3e-6,
-            "{delta:?}: {at} and {got} beside it"
-        );
+        assert!((at - got).abs() < 3e-6, "{delta:?}: {at} and {got} beside it");
     }
 }
 
@@ -64,10 +43,7 @@ fn is_infinite_only_at_poles() {
     assert!(ln_density(&x, &x, &a, &a, &[2.6, 1.6, 1.6]).is_finite());
     let y = [0.5 + 1e-9, 0.3 - 1e-9, 0.2];
     assert!(ln_density(&x, &y, &a, &a, &[2.9, 1.9, 1.9]).is_finite());
-    assert_eq!(
-        ln_density(&x, &[0.4, 0.4, 0.2], &a, &a, &a),
-        f64::NEG_INFINITY
-    );
+    assert_eq!(ln_density(&x, &[0.4, 0.4, 0.2], &a, &a, &a), f64::NEG_INFINITY);
     assert_eq!(ln_density(&x, &x, &a, &a, &a), f64::INFINITY);
     // one component without private parts fixes the ratio of the totals; that is no pole
     assert!(ln_density(&x, &x, &a, &a, &[3.0, 1.0, 1.0]).is_finite());
@@ -78,17 +54,12 @@ fn serves_the_whole_range() {
     let mut scratch = Scratch::default();
     for n in [2usize, 7, 20, 50] {
         for scale in [0.02, 1.0, 50.0, 1e5] {
-            let alpha: Vec<f64> = (0..n)
-                .map(|l| scale * (1.0 + 0.3 * (l as f64).sin()))
-                .collect();
+            let alpha: Vec<f64> = (0..n).map(|l| scale * (1.0 + 0.3 * (l as f64).sin())).collect();
             let delta: Vec<f64> = alpha.iter().map(|a| 0.6 * a).collect();
             let total: f64 = alpha.iter().sum();
             let x: Vec<f64> = alpha.iter().map(|a| a / total).collect();
-            let mut y: Vec<f64> = x
-                .iter()
-                .enumerate()
-                .map(|(l, x)| x * (1.0 + 0.01 * (l as f64).cos()))
-                .collect();
+            let mut y: Vec<f64> =
+                x.iter().enumerate().map(|(l, x)| x * (1.0 + 0.01 * (l as f64).cos())).collect();
             if scale < 2.0 {
                 y[0] = 1e-12;
             }
@@ -96,20 +67,14 @@ fn serves_the_whole_range() {
             y.iter_mut().for_each(|y| *y /= sum);
             let density = PairDensity::new(&alpha, &alpha, &delta).unwrap();
             let got = density.ln_density(&x, &y, &mut scratch);
-            assert!(
-                got.ln_density.is_finite() && got.error < 1e-3,
-                "J {n}, α {scale}: {got:?}"
-            );
+            assert!(got.ln_density.is_finite() && got.error < 1e-3, "J {n}, α {scale}: {got:?}");
         }
     }
 }
 
 #[test]
 fn follows_exchanges_of_classifiers_and_classes() {
-    for row in rows(include_str!("../../../../reference/density_k2.csv"))
-        .iter()
-        .step_by(3)
-    {
+    for row in rows(include_str!("../../../../reference/density_k2.csv")).iter().step_by(3) {
         let here = row.evaluate(1e-8);
         let swapped = PairDensity::new(&row.alpha[1], &row.alpha[0], &row.delta)
             .unwrap()
@@ -117,27 +82,16 @@ fn follows_exchanges_of_classifiers_and_classes() {
             .unwrap()
             .ln_density(&row.x[1], &row.x[0], &mut Scratch::default());
         let limit = 2e-8 + here.error + swapped.error;
-        assert!(
-            (here.ln_density - swapped.ln_density).abs() < limit,
-            "{}",
-            row.name
-        );
+        assert!((here.ln_density - swapped.ln_density).abs() < limit, "{}", row.name);
         let turn = |v: &[f64]| -> Vec<f64> { v.iter().rev().copied().collect() };
-        let turned = PairDensity::new(
-            &turn(&row.alpha[0]),
-            &turn(&row.alpha[1]),
-            &turn(&row.delta),
-        )
-        .unwrap()
-        .with_tolerance(1e-8)
-        .unwrap()
-        .ln_density(&turn(&row.x[0]), &turn(&row.x[1]), &mut Scratch::default());
+        let turned =
+            PairDensity::new(&turn(&row.alpha[0]), &turn(&row.alpha[1]), &turn(&row.delta))
+                .unwrap()
+                .with_tolerance(1e-8)
+                .unwrap()
+                .ln_density(&turn(&row.x[0]), &turn(&row.x[1]), &mut Scratch::default());
         let limit = 1e-9 + 0.1 * here.error;
-        assert!(
-            (here.ln_density - turned.ln_density).abs() < limit,
-            "{}",
-            row.name
-        );
+        assert!((here.ln_density - turned.ln_density).abs() < limit, "{}", row.name);
     }
 }
 
@@ -151,10 +105,8 @@ fn has_dirichlet_marginals() {
         (1e-12, [0.9, 1.5], [1.2, 0.8], [0.3, 0.2]),
         (0.45, [60.0, 70.0], [50.0, 65.0], [40.0, 50.0]),
     ] {
-        let density = PairDensity::new(&alpha1, &alpha2, &delta)
-            .unwrap()
-            .with_tolerance(1e-10)
-            .unwrap();
+        let density =
+            PairDensity::new(&alpha1, &alpha2, &delta).unwrap().with_tolerance(1e-10).unwrap();
         let mut scratch = Scratch::default();
         let x: [f64; 2] = [first, 1.0 - first];
         let centre = (x[0] / x[1]).ln();
@@ -180,27 +132,20 @@ fn has_dirichlet_marginals() {
 fn derivatives_agree_with_differences() {
     let mut scratch = Scratch::default();
     let mut gradient = Gradient::default();
-    for row in rows(include_str!("../../../../reference/density_k2.csv"))
-        .iter()
-        .step_by(4)
-    {
+    for row in rows(include_str!("../../../../reference/density_k2.csv")).iter().step_by(4) {
         if row.name.starts_with("zero") || row.name.starts_with("tinydelta") {
             continue;
         }
         let density = row.density(1e-9);
         let value =
             density.ln_density_and_gradient(&row.x[0], &row.x[1], &mut scratch, &mut gradient);
-        assert_eq!(
-            value,
-            density.ln_density(&row.x[0], &row.x[1], &mut scratch)
-        );
+        assert_eq!(value, density.ln_density(&row.x[0], &row.x[1], &mut scratch));
         for l in 0..row.delta.len() {
             let room = row.delta[l]
                 .min(row.alpha[0][l] - row.delta[l])
                 .min(row.alpha[1][l] - row.delta[l]);
-            for (which, slope) in [gradient.delta[l], gradient.alpha1[l], gradient.alpha2[l]]
-                .into_iter()
-                .enumerate()
+            for (which, slope) in
+                [gradient.delta[l], gradient.alpha1[l], gradient.alpha2[l]].into_iter().enumerate()
             {
                 let at = |by: f64| {
                     let (mut alpha, mut delta) = (row.alpha.clone(), row.delta.clone());
@@ -210,9 +155,7 @@ fn derivatives_agree_with_differences() {
                     }
                     let density = PairDensity::new(&alpha[0], &alpha[1], &delta).unwrap();
                     let density = density.with_tolerance(1e-11).unwrap();
-                    density
-                        .ln_density(&row.x[0], &row.x[1], &mut Scratch::default())
-                        .ln_density
+                    density.ln_density(&row.x[0], &row.x[1], &mut Scratch::default()).ln_density
                 };
                 let step = 1e-3 * room;
                 let expected = (at(step) - at(-step)) / (2.0 * step);

@@ -24,8 +24,7 @@ impl Row {
     }
 
     fn evaluate(&self, tolerance: f64) -> Estimate {
-        self.density(tolerance)
-            .ln_density(&self.x[0], &self.x[1], &mut Scratch::default())
+        self.density(tolerance).ln_density(&self.x[0], &self.x[1], &mut Scratch::default())
     }
 }
 
@@ -42,10 +41,7 @@ fn rows(table: &str) -> Vec<Row> {
                 x: [numbers(cells[1]), numbers(cells[2])],
                 alpha: [numbers(cells[3]), numbers(cells[4])],
                 delta: numbers(cells[5]),
-                rest: cells[6..]
-                    .iter()
-                    .map(|cell| cell.parse().unwrap())
-                    .collect(),
+                rest: cells[6..].iter().map(|cell| cell.parse().unwrap()).collect(),
             }
         })
         .collect()
@@ -54,7 +50,5 @@ fn rows(table: &str) -> Vec<Row> {
 /// ln f at the default tolerance.
 fn ln_density(x1: &[f64], x2: &[f64], alpha1: &[f64], alpha2: &[f64], delta: &[f64]) -> f64 {
     let density = PairDensity::new(alpha1, alpha2, delta).expect("legal parameters");
-    density
-        .ln_density(x1, x2, &mut Scratch::default())
-        .ln_density
+    density.ln_density(x1, x2, &mut Scratch::default()).ln_density
 }

@@ -19,31 +19,20 @@ fn misses(table: &str, tolerance: f64, factor: f64) -> (usize, Vec<String>) {
 
 #[test]
 fn agrees_with_the_table_at_the_default_tolerance() {
-    let (count, missed) = misses(
-        include_str!("../../../../reference/density_k2.csv"),
-        1e-6,
-        2.0,
-    );
+    let (count, missed) = misses(include_str!("../../../../reference/density_k2.csv"), 1e-6, 2.0);
     assert!(count == 133 && missed.len() <= 2, "{missed:#?}");
 }
 
 #[test]
 fn agrees_with_the_table_at_a_tight_tolerance() {
-    let (count, missed) = misses(
-        include_str!("../../../../reference/density_k2.csv"),
-        1e-9,
-        10.0,
-    );
+    let (count, missed) = misses(include_str!("../../../../reference/density_k2.csv"), 1e-9, 10.0);
     assert!(missed.len() * 20 <= count, "{missed:#?}");
 }
 
 #[test]
 fn agrees_with_tanh_sinh_quadrature_on_random_cases() {
-    let (count, missed) = misses(
-        include_str!("../../../../reference/density_stress.csv"),
-        1e-8,
-        5.0,
-    );
+    let (count, missed) =
+        misses(include_str!("../../../../reference/density_stress.csv"), 1e-8, 5.0);
     assert!(count > 40 && missed.len() <= 1, "{missed:#?}");
 }
 
@@ -61,30 +50,12 @@ fn agrees_with_published_values() {
         let got = ln_density(x, y, a, b, &delta);
         assert!((got - expected).abs() < 2e-6, "{delta:?}: {got}");
     }
-    let got = ln_density(
-        &[0.7, 0.3],
-        &[0.55, 0.45],
-        &[4.0, 2.0],
-        &[3.0, 2.5],
-        &[1.2, 0.9],
-    );
+    let got = ln_density(&[0.7, 0.3], &[0.55, 0.45], &[4.0, 2.0], &[3.0, 2.5], &[1.2, 0.9]);
     assert!((got - 1.413_123_796).abs() < 2e-6, "{got}");
-    let got = ln_density(
-        &[0.97, 0.03],
-        &[0.9, 0.1],
-        &[0.8, 0.4],
-        &[0.7, 0.5],
-        &[0.3, 0.2],
-    );
+    let got = ln_density(&[0.97, 0.03], &[0.9, 0.1], &[0.8, 0.4], &[0.7, 0.5], &[0.3, 0.2]);
     assert!((got - 1.640_876_80).abs() < 2e-6, "{got}");
     let equal = [12.0, 8.0, 8.0];
-    let got = ln_density(
-        &[0.45, 0.3, 0.25],
-        &[0.5, 0.2, 0.3],
-        &equal,
-        &equal,
-        &[9.0, 6.0, 6.0],
-    );
+    let got = ln_density(&[0.45, 0.3, 0.25], &[0.5, 0.2, 0.3], &equal, &equal, &[9.0, 6.0, 6.0]);
     assert!((got - 5.448_812_776).abs() < 2e-6, "{got}");
 }
 
@@ -143,11 +114,7 @@ fn fuses_as_in_figure_two() {
                 })
                 .collect();
             let others: f64 = joint.iter().map(|j| (j - joint[0]).exp()).sum();
-            assert!(
-                (1.0 / others - expected).abs() < 1e-5,
-                "r = {ratio}: {}",
-                1.0 / others
-            );
+            assert!((1.0 / others - expected).abs() < 1e-5, "r = {ratio}: {}", 1.0 / others);
         }
     }
 }

@@ -36,7 +36,8 @@ impl PairInsight {
 
 fn class_correlation(class: &CorrelatedDirichlet, (a, b): (usize, usize)) -> Result<Vec<f64>> {
     let mut delta = class.common().to_vec();
-    let is_ours = |first: usize, second: usize| (first, second) == (a, b) || (first, second) == (b, a);
+    let is_ours =
+        |first: usize, second: usize| (first, second) == (a, b) || (first, second) == (b, a);
     for pair in class.pairs().iter().filter(|pair| is_ours(pair.first, pair.second)) {
         delta.iter_mut().zip(&pair.delta).for_each(|(sum, d)| *sum += d);
     }

@@ -24,11 +24,7 @@ pub(crate) struct Decay {
 
 /// x atan x − ½ ln(1+x²): x²/2 near 0, linear far out.
 fn g(x: f64) -> f64 {
-    if x < 0.01 {
-        0.5 * x * x
-    } else {
-        x * x.atan() - 0.5 * (x * x).ln_1p()
-    }
+    if x < 0.01 { 0.5 * x * x } else { x * x.atan() - 0.5 * (x * x).ln_1p() }
 }
 
 /// Where the law cannot be told from a Gaussian.
@@ -50,10 +46,7 @@ impl Classes {
         let level = |amplitude: f64| -(amplitude / total).clamp(1e-12, 0.98).ln();
         let (two, three) = (level(two), level(three));
         let x = solve((three / two).min(2.25));
-        let mut decay = Decay {
-            unit: two / g(x),
-            frequency: 4.0 * x,
-        };
+        let mut decay = Decay { unit: two / g(x), frequency: 4.0 * x };
         // at ω/2 both signs fall together; more than the law says is a kink's slow decay
         let half = level(0.5 * (c[0] - c[1] + c[2] - c[3] + c[4] - c[5] + c[6] - c[7]).abs());
         let expected = decay.unit * g(2.0 * x);
@@ -83,10 +76,7 @@ impl Decay {
     /// A Gaussian's decay with this error at twice the step.
     pub(crate) fn gaussian(coarse: f64) -> Self {
         let level = -(0.5 * coarse).clamp(1e-12, 0.9).ln();
-        Self {
-            unit: level / g(0.5 * FLATTEST),
-            frequency: FLATTEST,
-        }
+        Self { unit: level / g(0.5 * FLATTEST), frequency: FLATTEST }
     }
 
     /// The relative error.
@@ -118,10 +108,7 @@ mod tests {
                 total += term;
             }
             let predicted = classes.decay(total).error();
-            assert!(
-                predicted > 0.3 * exact && predicted < 30.0 * exact,
-                "{predicted} {exact}"
-            );
+            assert!(predicted > 0.3 * exact && predicted < 30.0 * exact, "{predicted} {exact}");
         }
     }
 

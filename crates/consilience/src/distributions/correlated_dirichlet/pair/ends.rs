@@ -16,10 +16,7 @@ impl Ends {
         let v = 1.0 / (1.0 + (-share.logit).exp());
         let precision = 1.0 / (share.sd * share.sd);
         // the surrogate's private shapes are half a unit too small here
-        Self([
-            precision / (1.0 - v).max(1e-9),
-            precision / v.max(1e-9) + 0.5,
-        ])
+        Self([precision / (1.0 - v).max(1e-9), precision / v.max(1e-9) + 0.5])
     }
 
     /// −ln of the transform at ω, and its derivative.

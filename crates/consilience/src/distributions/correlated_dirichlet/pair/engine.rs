@@ -67,38 +67,22 @@ impl PairDensity {
         slopes: bool,
     ) -> Estimate {
         scratch.places.clear();
-        scratch
-            .places
-            .extend(x1.iter().zip(x2).map(|(&a, &b)| Place::new(a, b)));
+        scratch.places.extend(x1.iter().zip(x2).map(|(&a, &b)| Place::new(a, b)));
         scratch.tally.reset(self.components.len());
         if self.epsilon == 0.0
             && let Some(ln_density) = singular::ln_density(&self.components, &scratch.places)
         {
-            return Estimate {
-                ln_density,
-                error: 0.0,
-            };
+            return Estimate { ln_density, error: 0.0 };
         }
         let mode = surrogate::find(&self.components, x1, x2, &mut scratch.shares);
-        let mut steps = Steps {
-            y: 1.0,
-            s: 1.0,
-            inner: 1.0,
-        };
+        let mut steps = Steps { y: 1.0, s: 1.0, inner: 1.0 };
         for pass in 1.. {
             let result = self.one_pass(&mode, scratch, steps, slopes);
-            let accept = if self.epsilon > 0.0 {
-                ACCEPT_SMOOTHED
-            } else {
-                ACCEPT
-            };
+            let accept = if self.epsilon > 0.0 { ACCEPT_SMOOTHED } else { ACCEPT };
             let done = result.error <= accept * self.rules.tolerance || result.wanted == steps;
             if done || pass == MAX_PASSES {
                 let error = SAFETY * result.error + ROUNDING * self.power;
-                return Estimate {
-                    ln_density: result.ln_density,
-                    error,
-                };
+                return Estimate { ln_density: result.ln_density, error };
             }
             steps = result.wanted;
         }
@@ -117,12 +101,7 @@ impl PairDensity {
         let normal =
             self.rules.step_y * mode.sd_y / (1.0 + 0.6 * mode.sd_y * mode.sd_y).sqrt() * steps.y;
         let plan = self.plan(mode, normal, &scratch.places, &mut scratch.breaks);
-        lay_pieces(
-            mode,
-            normal * plan.factor,
-            &scratch.breaks,
-            &mut scratch.pieces,
-        );
+        lay_pieces(mode, normal * plan.factor, &scratch.breaks, &mut scratch.pieces);
         let mut lines = Lines {
             arch: self.arch,
             rules: self.rules,
@@ -141,26 +120,15 @@ impl PairDensity {
             tabled: &mut scratch.tabled,
         };
         if let Some(rigid) = rigid {
-            let at = Position {
-                anchor: scratch.places[rigid].kink,
-                offset: 0.0,
-            };
+            let at = Position { anchor: scratch.places[rigid].kink, offset: 0.0 };
             let ln_density = lines.settle(&mut scratch.inner, at).ln_value;
             let error = self.rules.tolerance / 3.0 + inner_error(&scratch.inner, &scratch.active);
-            return Pass {
-                ln_density,
-                error,
-                wanted: steps,
-            };
+            return Pass { ln_density, error, wanted: steps };
         }
         let mut walk = Walk {
             lines: &mut lines,
             inner: &mut scratch.inner,
-            step: if scratch.breaks.is_empty() {
-                1.0
-            } else {
-                steps.y * 0.85 * self.rules.step_y
-            },
+            step: if scratch.breaks.is_empty() { 1.0 } else { steps.y * 0.85 * self.rules.step_y },
             sum: LogSum::new(),
             coarse_s: 0.0,
             convergence: &mut scratch.convergence,
@@ -173,23 +141,13 @@ impl PairDensity {
         let base = plan.error + inner_error(&scratch.inner, &scratch.active);
         let grid = (!gauss).then_some(&scratch.grid);
         let (error, wanted) = self.judge(&scratch.convergence, grid, ln_sum, base, steps);
-        Pass {
-            ln_density: ln_sum + step.ln(),
-            error,
-            wanted,
-        }
+        Pass { ln_density: ln_sum + step.ln(), error, wanted }
     }
 
     /// Sorts the components: those with an inner integral, and those that are known; the index of one that
     /// fixes ρ.
     fn prepare_components(&self, scratch: &mut Scratch, steps: Steps) -> (Rest, Option<usize>) {
-        let Scratch {
-            inner,
-            shares,
-            places,
-            active,
-            ..
-        } = scratch;
+        let Scratch { inner, shares, places, active, .. } = scratch;
         inner.resize(self.components.len(), Inner::default());
         let target = -(0.5 * self.rules.target_inner / self.components.len() as f64).ln();
         let (mut rest, mut rigid) = (Rest::default(), None);
@@ -210,14 +168,7 @@ impl PairDensity {
 
     fn plan(&self, mode: &Mode, normal: f64, places: &[Place], breaks: &mut Vec<f64>) -> Plan {
         if self.epsilon > 0.0 {
-            kinks::corners(
-                &self.components,
-                places,
-                mode,
-                &self.rules,
-                self.epsilon,
-                breaks,
-            )
+            kinks::corners(&self.components, places, mode, &self.rules, self.epsilon, breaks)
         } else {
             kinks::plan(&self.components, places, mode, &self.rules, normal, breaks)
         }
@@ -240,10 +191,9 @@ impl PairDensity {
                 continue;
             }
             let in_s = grid.map_or(Decay::gaussian(0.0), |grid| grid.decay(c.coarse_s));
-            for (decay, step, old) in [
-                (c.y, &mut wanted.y, steps.y),
-                (in_s, &mut wanted.s, steps.s),
-            ] {
+            for (decay, step, old) in
+                [(c.y, &mut wanted.y, steps.y), (in_s, &mut wanted.s, steps.s)]
+            {
                 let part = share * decay.error();
                 error += part;
                 if part > 0.3 * tolerance {
@@ -251,11 +201,7 @@ impl PairDensity {
                 }
             }
         }
-        if error.is_nan() {
-            (f64::INFINITY, wanted)
-        } else {
-            (error, wanted)
-        }
+        if error.is_nan() { (f64::INFINITY, wanted) } else { (error, wanted) }
     }
 
     /// A copy with one component's shapes replaced.
@@ -281,12 +227,7 @@ fn lay_pieces(mode: &Mode, step: f64, breaks: &[f64], pieces: &mut Vec<Piece>) {
     let mut lower = End::Infinite;
     let scale = if breaks.is_empty() { step } else { mode.sd_y };
     for upper in breaks.iter().map(|&y| End::Break(y)).chain([End::Infinite]) {
-        pieces.push(Piece {
-            lower,
-            upper,
-            scale,
-            centre: mode.y,
-        });
+        pieces.push(Piece { lower, upper, scale, centre: mode.y });
         lower = upper;
     }
     pieces.sort_by_key(|piece| !piece.contains(mode.y));

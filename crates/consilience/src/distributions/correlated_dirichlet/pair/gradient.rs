@@ -62,12 +62,7 @@ impl Tally {
     /// Adds the last line with its weight.
     pub(crate) fn add(&mut self, weight: f64) {
         self.total += weight;
-        for (sum, current) in self
-            .sum
-            .iter_mut()
-            .flatten()
-            .zip(self.current.iter().flatten())
-        {
+        for (sum, current) in self.sum.iter_mut().flatten().zip(self.current.iter().flatten()) {
             *sum += weight * current;
         }
     }
@@ -98,11 +93,7 @@ impl Tally {
 
     /// The finished derivatives.
     pub(crate) fn finish(&self, gradient: &mut Gradient) {
-        for list in [
-            &mut gradient.delta,
-            &mut gradient.alpha1,
-            &mut gradient.alpha2,
-        ] {
+        for list in [&mut gradient.delta, &mut gradient.alpha1, &mut gradient.alpha2] {
             list.clear();
         }
         for sum in &self.sum {
@@ -143,10 +134,7 @@ impl PairDensity {
             gradient_entry(&mut scratch.slopes, i, (high - low) / pair.distance);
         }
         scratch.tally.reset(self.n_classes());
-        scratch
-            .tally
-            .current
-            .copy_from_slice(&scratch.slopes[..self.n_classes()]);
+        scratch.tally.current.copy_from_slice(&scratch.slopes[..self.n_classes()]);
         scratch.tally.add(1.0);
         scratch.tally.finish(gradient);
         self.ln_density(x1, x2, scratch)
@@ -166,11 +154,7 @@ impl PairDensity {
                     let component = Component::new(shapes[0], [shapes[1], shapes[2]]);
                     self.with_component(l, component)
                 });
-                all.push(Neighbour {
-                    lower,
-                    upper,
-                    distance: moved[1] - moved[0],
-                });
+                all.push(Neighbour { lower, upper, distance: moved[1] - moved[0] });
             }
         }
         all
@@ -184,11 +168,7 @@ fn gradient_entry(slopes: &mut Vec<[f64; 3]>, i: usize, value: f64) {
 
 /// ψ of the safe constant: ψ(s), or ψ(1+s) below 1.
 fn digamma_safe(shape: f64) -> f64 {
-    if shape >= 1.0 {
-        digamma(shape)
-    } else {
-        digamma(1.0 + shape)
-    }
+    if shape >= 1.0 { digamma(shape) } else { digamma(1.0 + shape) }
 }
 
 impl Lines<'_> {
@@ -209,16 +189,10 @@ impl Lines<'_> {
         tally.slopes.resize(record.terms.len(), 0.0);
         for (a, &l) in self.active.iter().enumerate() {
             tally.coefficients.clear();
-            tally
-                .coefficients
-                .extend(record.terms.iter().enumerate().map(|(k, term)| {
-                    let part = term / total;
-                    if part > 0.0 {
-                        part / record.sums[k * n_active + a]
-                    } else {
-                        0.0
-                    }
-                }));
+            tally.coefficients.extend(record.terms.iter().enumerate().map(|(k, term)| {
+                let part = term / total;
+                if part > 0.0 { part / record.sums[k * n_active + a] } else { 0.0 }
+            }));
             tally.means.clear();
             tally.means.resize(record.terms.len(), 0.0);
             run(
@@ -247,12 +221,8 @@ impl Lines<'_> {
         let total: f64 = record.terms.iter().sum();
         if self.laguerre.is_empty() {
             let power = self.power - 1.0;
-            let mean: f64 = record
-                .terms
-                .iter()
-                .zip(&self.grid.ln_t)
-                .map(|(term, ln_t)| term * ln_t)
-                .sum();
+            let mean: f64 =
+                record.terms.iter().zip(&self.grid.ln_t).map(|(term, ln_t)| term * ln_t).sum();
             return line.centre + mean / (total * power);
         }
         let (rule, scale) = (&self.laguerre[self.rule.0], self.rule.1);
@@ -278,10 +248,6 @@ impl Lines<'_> {
         let common = base + common - digamma_safe(side.shared);
         let near = base + near - digamma_safe(side.near);
         let far = base + far - digamma(side.far);
-        if side.smaller_is_second {
-            [common, far, near]
-        } else {
-            [common, near, far]
-        }
+        if side.smaller_is_second { [common, far, near] } else { [common, near, far] }
     }
 }

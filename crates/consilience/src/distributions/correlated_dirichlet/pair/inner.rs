@@ -204,10 +204,7 @@ impl Inner {
         let left = rules.onset / (1.0 + tilt + side.near + side.far / (1.0 + side.distance));
         let right = rules.onset
             / (1.0 + tilt + side.shared + (1.0 + (side.far - 1.0).abs()) / side.distance);
-        [
-            self.index_below(left.ln()),
-            self.index_below(-right.ln()) + 1.0,
-        ]
+        [self.index_below(left.ln()), self.index_below(-right.ln()) + 1.0]
     }
 
     fn settle_left(&mut self, arch: Arch, rules: &Rules, s: f64, onset: f64) {
@@ -232,11 +229,7 @@ impl Inner {
             self.window.start += GROUP;
         }
         let open = self.window.start > outermost;
-        self.close(
-            0,
-            if open { None } else { Some(onset as usize) },
-            self.side.shared,
-        );
+        self.close(0, if open { None } else { Some(onset as usize) }, self.side.shared);
     }
 
     fn settle_right(&mut self, arch: Arch, rules: &Rules, s: f64, onset: f64) {
@@ -269,11 +262,7 @@ impl Inner {
             self.window.end -= GROUP;
         }
         let open = self.window.end - 1 < outermost;
-        self.close(
-            1,
-            if open { None } else { Some(onset as usize) },
-            self.side.near,
-        );
+        self.close(1, if open { None } else { Some(onset as usize) }, self.side.near);
     }
 
     fn close(&mut self, end: usize, node: Option<usize>, shape: f64) {
@@ -293,11 +282,7 @@ impl Inner {
         let (left, right) = (left_out(self.side.shared), left_out(self.side.near));
         self.plain = self.closed[0].node.is_none() && self.closed[1].node.is_none();
         if self.plain {
-            return if left * right == 1.0 {
-                0.0
-            } else {
-                left.ln() + right.ln()
-            };
+            return if left * right == 1.0 { 0.0 } else { left.ln() + right.ln() };
         }
         self.weights[self.window.clone()].fill(left * right);
         if let Some(node) = self.closed[0].node {
@@ -340,11 +325,7 @@ impl Inner {
             smaller: self.side.smaller,
             v: &self.v[window.clone()],
             exponents: &self.exponents[window.clone()],
-            weights: if self.plain {
-                None
-            } else {
-                Some(&self.weights[window.clone()])
-            },
+            weights: if self.plain { None } else { Some(&self.weights[window.clone()]) },
             terms: &mut self.terms[window.clone()],
             ratios: &mut self.ratios[window.clone()],
             posterior: &mut self.posterior[window],
@@ -390,11 +371,7 @@ impl Inner {
                 sum += p * slope / self.closed[end].weights[j];
             }
         }
-        if shape < 1.0 {
-            sum + ordinary / shape
-        } else {
-            sum
-        }
+        if shape < 1.0 { sum + ordinary / shape } else { sum }
     }
 
     /// The side of the kink that the current line is on.

@@ -196,18 +196,13 @@ impl WithSimd for Equidistant<'_, Inner> {
         }
         let mut out = SumOverS::default();
         let rate = -self.rate * self.centre;
-        for (block, (t, ln_t)) in self
-            .grid
-            .chunks_exact(GROUP)
-            .zip(self.ln_grid.chunks_exact(GROUP))
-            .enumerate()
+        for (block, (t, ln_t)) in
+            self.grid.chunks_exact(GROUP).zip(self.ln_grid.chunks_exact(GROUP)).enumerate()
         {
             let mut product = four_powers(simd, t, ln_t, rate);
             if let Some(record) = &mut self.record {
                 record.sums.resize((block + 1) * GROUP * n_active, 0.0);
-                record
-                    .from_centre
-                    .extend(t.iter().map(|t| self.centre * (t - 1.0)));
+                record.from_centre.extend(t.iter().map(|t| self.centre * (t - 1.0)));
             }
             for (a, &l) in self.active.iter().enumerate() {
                 let sums = four_sums(simd, &mut self.inner[l].parts());
@@ -351,11 +346,8 @@ impl WithSimd for Posterior<'_> {
         for p in posterior.iter_mut() {
             *p = zero;
         }
-        for ((&away, &coefficient), mean) in self
-            .from_centre
-            .iter()
-            .zip(self.coefficients)
-            .zip(self.means)
+        for ((&away, &coefficient), mean) in
+            self.from_centre.iter().zip(self.coefficients).zip(self.means)
         {
             let shift = simd.splat_f64s(away * parts.smaller);
             let coefficient = simd.splat_f64s(coefficient);

@@ -70,12 +70,7 @@ pub(crate) fn corners(
     breaks: &mut Vec<f64>,
 ) -> Plan {
     breaks.clear();
-    let totals = [0, 1].map(|k| {
-        components
-            .iter()
-            .map(|c| c.shared + c.private[k])
-            .sum::<f64>()
-    });
+    let totals = [0, 1].map(|k| components.iter().map(|c| c.shared + c.private[k]).sum::<f64>());
     let total = totals[0].min(totals[1]);
     for place in places {
         if tail(place.kink, mode, total) < 3.0 - rules.tolerance.ln() {
@@ -84,10 +79,7 @@ pub(crate) fn corners(
     }
     breaks.sort_unstable_by(f64::total_cmp);
     breaks.dedup_by(|a, b| (*a - *b).abs() < SAME_CORNER * epsilon);
-    Plan {
-        factor: 1.0,
-        error: 0.1 * rules.tolerance,
-    }
+    Plan { factor: 1.0, error: 0.1 * rules.tolerance }
 }
 
 /// Corners closer than this, in resolutions, share a break.
@@ -103,12 +95,7 @@ pub(crate) fn plan(
     breaks: &mut Vec<f64>,
 ) -> Plan {
     breaks.clear();
-    let totals = [0, 1].map(|k| {
-        components
-            .iter()
-            .map(|c| c.shared + c.private[k])
-            .sum::<f64>()
-    });
+    let totals = [0, 1].map(|k| components.iter().map(|c| c.shared + c.private[k]).sum::<f64>());
     let total = totals[0].min(totals[1]);
     let goal = (0.3 * rules.tolerance).ln();
     let (mut factor, mut forced, mut resolvable, mut error) = (1.0f64, 0, 0, 0.0);
@@ -164,10 +151,8 @@ fn add_neighbours(
         if c.is_independent() {
             continue;
         }
-        let gap = breaks[..count]
-            .iter()
-            .map(|y| (y - place.kink).abs())
-            .fold(f64::INFINITY, f64::min);
+        let gap =
+            breaks[..count].iter().map(|y| (y - place.kink).abs()).fold(f64::INFINITY, f64::min);
         let part = exponent * (gap / mode.sd_y).ln().min(0.0);
         if gap > 0.0 && gap < mode.sd_y && part + (c.kink_power() + 1.0) * NEIGHBOUR.ln() > goal {
             breaks.push(place.kink);

@@ -85,13 +85,7 @@ impl Tabled {
         self.exponents.clear();
         self.exponents.resize(t.len(), 0.0);
         for &(l, tau, ln_smaller) in &self.members {
-            let at = At {
-                arch,
-                tau,
-                ln_smaller,
-                ln_centre,
-                t,
-            };
+            let at = At { arch, tau, ln_smaller, ln_centre, t };
             smoothed[l].add_ln_inner(&at, &mut self.row, &mut self.exponents);
         }
         // far out h is L^b e^−L times a function of M: E over the error of τ to second order
@@ -193,8 +187,7 @@ impl Grid {
         self.t.extend((0..count).map(|k| first + step * k as f64));
         let power = self.power - 1.0;
         self.ln_t.clear();
-        self.ln_t
-            .extend(self.t.iter().map(|t| power * (t - 1.0).ln_1p()));
+        self.ln_t.extend(self.t.iter().map(|t| power * (t - 1.0).ln_1p()));
     }
 
     /// Convergence in s, from |even − odd| / sum, the error at twice the step.
@@ -213,11 +206,7 @@ impl Grid {
         let range = self.t[self.t.len() - 1] - first;
         let next = first - GROUP as f64 * self.step;
         self.lay(
-            if next > 0.0 {
-                next
-            } else {
-                1e-3 * self.step.min(first)
-            },
+            if next > 0.0 { next } else { 1e-3 * self.step.min(first) },
             range + 4.0 * self.step,
         );
         true
@@ -244,12 +233,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    const ZERO: Self = Self {
-        ln_value: f64::NEG_INFINITY,
-        ln_s: 0.0,
-        centre: 0.0,
-        coarse_s: 0.0,
-    };
+    const ZERO: Self = Self { ln_value: f64::NEG_INFINITY, ln_s: 0.0, centre: 0.0, coarse_s: 0.0 };
 }
 
 /// Points of a Gauss-Laguerre rule that converges by `ratio`² a point, at a total shape.
@@ -295,9 +279,7 @@ impl Lines<'_> {
                     mass += side.smaller;
                     continue;
                 }
-                self.tabled
-                    .far
-                    .push((side.far, side.smaller * (1.0 + side.distance)));
+                self.tabled.far.push((side.far, side.smaller * (1.0 + side.distance)));
             }
             self.tabled.active.push(l);
             if side.far == 0.0 {
@@ -332,11 +314,7 @@ impl Lines<'_> {
                     inner,
                     active: &self.tabled.active,
                     grid: &self.grid.t,
-                    ln_grid: if plain {
-                        &self.grid.ln_t
-                    } else {
-                        &self.tabled.exponents
-                    },
+                    ln_grid: if plain { &self.grid.ln_t } else { &self.tabled.exponents },
                     centre,
                     rate: 1.0 + rho - tilt,
                     cut,
@@ -366,13 +344,9 @@ impl Lines<'_> {
         if self.tabled.members.is_empty() && self.tabled.far.is_empty() {
             return 0.0;
         }
-        self.tabled
-            .add(self.arch, self.smoothed, self.epsilon, ln_s, &self.grid.t);
-        let middle = self.tabled.exponents[self
-            .grid
-            .t
-            .partition_point(|&t| t < 1.0)
-            .min(self.grid.t.len() - 1)];
+        self.tabled.add(self.arch, self.smoothed, self.epsilon, ln_s, &self.grid.t);
+        let middle = self.tabled.exponents
+            [self.grid.t.partition_point(|&t| t < 1.0).min(self.grid.t.len() - 1)];
         for (e, ln_t) in self.tabled.exponents.iter_mut().zip(&self.grid.ln_t) {
             *e += ln_t - middle;
         }
@@ -395,17 +369,11 @@ impl Lines<'_> {
             .unwrap_or(self.laguerre.len() - 1);
         self.rule = (rule, scale);
         let rule = &self.laguerre[rule];
-        self.tabled
-            .add_at_nodes(self.arch, self.smoothed, self.epsilon, &rule.nodes, scale);
+        self.tabled.add_at_nodes(self.arch, self.smoothed, self.epsilon, &rule.nodes, scale);
         for (e, w) in self.tabled.exponents.iter_mut().zip(&rule.ln_weights) {
             *e += w;
         }
-        let middle = self
-            .tabled
-            .exponents
-            .iter()
-            .copied()
-            .fold(f64::NEG_INFINITY, f64::max);
+        let middle = self.tabled.exponents.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         for e in &mut self.tabled.exponents {
             *e -= middle;
         }
@@ -427,11 +395,6 @@ impl Lines<'_> {
             },
         );
         let constant = ln_gamma(self.power) - self.power * scale.ln() + middle;
-        Line {
-            ln_value: sum.ln() + constant,
-            ln_s: best.ln(),
-            centre: centre.ln(),
-            coarse_s: 0.0,
-        }
+        Line { ln_value: sum.ln() + constant, ln_s: best.ln(), centre: centre.ln(), coarse_s: 0.0 }
     }
 }

@@ -24,10 +24,7 @@
     clippy::cast_sign_loss,
     reason = "indices of short lattices, clamped where they are made"
 )]
-#![allow(
-    clippy::doc_markdown,
-    reason = "formulas in the documentation carry their indices"
-)]
+#![allow(clippy::doc_markdown, reason = "formulas in the documentation carry their indices")]
 
 mod aliasing;
 mod ends;
@@ -145,11 +142,7 @@ impl PairDensity {
     /// Sets the wanted relative error of the density.
     pub fn with_tolerance(mut self, tolerance: f64) -> Result<Self> {
         if !(tolerance > 0.0 && tolerance < 0.1) {
-            return Err(Error::parameter(
-                "tolerance",
-                "between 0 and 0.1",
-                tolerance,
-            ));
+            return Err(Error::parameter("tolerance", "between 0 and 0.1", tolerance));
         }
         self.rules = Rules::new(tolerance.max(1e-12));
         if let Some(inside) = self.inside.take() {
@@ -188,10 +181,7 @@ impl PairDensity {
     /// # Panics
     /// If x¹ or x² does not have one value a class.
     pub fn ln_density(&self, x1: &[f64], x2: &[f64], scratch: &mut Scratch) -> Estimate {
-        assert!(
-            x1.len() == self.n_classes() && x2.len() == self.n_classes(),
-            "one value a class"
-        );
+        assert!(x1.len() == self.n_classes() && x2.len() == self.n_classes(), "one value a class");
         if self.epsilon == 0.0 && self.components.iter().all(Component::is_independent) {
             return self.independent(x1, x2);
         }
@@ -225,17 +215,11 @@ impl PairDensity {
     /// δ = 0: the product of two Dirichlet densities.
     fn independent(&self, x1: &[f64], x2: &[f64]) -> Estimate {
         let one = |x: &[f64], k: usize| -> f64 {
-            x.iter()
-                .zip(&self.alpha[k])
-                .map(|(x, a)| (a - 1.0) * x.ln())
-                .sum::<f64>()
+            x.iter().zip(&self.alpha[k]).map(|(x, a)| (a - 1.0) * x.ln()).sum::<f64>()
                 - self.ln_beta[k]
         };
         let ln_density = one(x1, 0) + one(x2, 1);
-        Estimate {
-            ln_density,
-            error: 1e-14 * (1.0 + ln_density.abs()),
-        }
+        Estimate { ln_density, error: 1e-14 * (1.0 + ln_density.abs()) }
     }
 
     fn moved_inside(&self) -> Result<Option<Self>> {
@@ -245,10 +229,7 @@ impl PairDensity {
         }
         let raised = |shape: f64| shape.max(INSIDE);
         let alpha = |k: usize| -> Vec<f64> {
-            self.components
-                .iter()
-                .map(|c| raised(c.shared) + raised(c.private[k]))
-                .collect()
+            self.components.iter().map(|c| raised(c.shared) + raised(c.private[k])).collect()
         };
         let delta: Vec<f64> = self.components.iter().map(|c| raised(c.shared)).collect();
         Self::new(&alpha(0), &alpha(1), &delta).map(Some)

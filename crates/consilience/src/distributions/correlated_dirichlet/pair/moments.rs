@@ -65,19 +65,9 @@ pub fn moments(alpha1: &[f64], alpha2: &[f64], delta: &[f64]) -> Result<Vec<Comp
                 + a1 * d * integrals[1]
                 + d * a2 * integrals[2]
                 + d * (d + 1.0) * integrals[3];
-            let covariance = if shared == 0.0 {
-                0.0
-            } else {
-                cross - mean[0] * mean[1]
-            };
+            let covariance = if shared == 0.0 { 0.0 } else { cross - mean[0] * mean[1] };
             let correlation = covariance / (variance[0] * variance[1]).sqrt();
-            ComponentMoments {
-                mean,
-                variance,
-                cross,
-                covariance,
-                correlation,
-            }
+            ComponentMoments { mean, variance, cross, covariance, correlation }
         })
         .collect())
 }
@@ -97,11 +87,7 @@ fn nodes(total: f64) -> Vec<Node> {
             let ln_u = FRAC_PI_2 * p.sinh() - total.ln();
             let u = ln_u.exp();
             let ln_weight = (STEP * FRAC_PI_2 * p.cosh()).ln() + ln_u - u.ln_1p();
-            Node {
-                ln_one_plus: u.ln_1p(),
-                one_plus: 1.0 + u,
-                ln_weight,
-            }
+            Node { ln_one_plus: u.ln_1p(), one_plus: 1.0 + u, ln_weight }
         })
         .filter(|node| node.one_plus < 1e150)
         .collect()
@@ -143,11 +129,7 @@ mod tests {
     const TOLERANCE: f64 = 1e-8;
 
     fn correlations(alpha1: &[f64], alpha2: &[f64], delta: &[f64]) -> Vec<f64> {
-        moments(alpha1, alpha2, delta)
-            .unwrap()
-            .iter()
-            .map(|m| m.correlation)
-            .collect()
+        moments(alpha1, alpha2, delta).unwrap().iter().map(|m| m.correlation).collect()
     }
 
     #[test]
@@ -171,29 +153,19 @@ mod tests {
         for scale in [0.05, 1.0, 30.0, 1e5] {
             let alpha = [scale, 0.5 * scale, 2.0 * scale];
             for r in correlations(&alpha, &alpha, &alpha) {
-                assert!(
-                    (r - 1.0).abs() < 1e-6,
-                    "identical outputs, scale {scale}: {r}"
-                );
+                assert!((r - 1.0).abs() < 1e-6, "identical outputs, scale {scale}: {r}");
             }
             let other = [2.0 * scale, scale, scale];
             assert_eq!(correlations(&alpha, &other, &[0.0; 3]), [0.0; 3]);
             let tiny = alpha.map(|a| 1e-9 * a);
-            assert!(
-                correlations(&alpha, &alpha, &tiny)
-                    .iter()
-                    .all(|r| r.abs() < 1e-6)
-            );
+            assert!(correlations(&alpha, &alpha, &tiny).iter().all(|r| r.abs() < 1e-6));
         }
     }
 
     #[test]
     fn follows_an_exchange_of_classifiers() {
         let (a, b, d) = ([3.0, 2.0, 2.0], [2.0, 4.0, 3.0], [1.5, 0.7, 1.2]);
-        for (x, y) in correlations(&a, &b, &d)
-            .iter()
-            .zip(correlations(&b, &a, &d))
-        {
+        for (x, y) in correlations(&a, &b, &d).iter().zip(correlations(&b, &a, &d)) {
             assert!((x - y).abs() < 1e-12);
         }
     }

@@ -13,14 +13,8 @@ pub(crate) const CLOSING: usize = 6;
 const MAX_LINES: usize = 4000;
 
 /// Weights that let an alternating sum fade out over the terms of a closed end (Euler's transformation).
-const FADE: [f64; CLOSING] = [
-    63.0 / 64.0,
-    57.0 / 64.0,
-    42.0 / 64.0,
-    22.0 / 64.0,
-    7.0 / 64.0,
-    1.0 / 64.0,
-];
+const FADE: [f64; CLOSING] =
+    [63.0 / 64.0, 57.0 / 64.0, 42.0 / 64.0, 22.0 / 64.0, 7.0 / 64.0, 1.0 / 64.0];
 
 /// A sum of positive terms given by their logarithms.
 #[derive(Debug, Clone, Copy)]
@@ -113,11 +107,7 @@ enum Kind {
     /// A break at this y.
     Break(f64),
     /// No end; the total concentration that rules the decay, the piece's scale, and whether it is mapped.
-    Infinite {
-        total: f64,
-        scale: f64,
-        mapped: bool,
-    },
+    Infinite { total: f64, scale: f64, mapped: bool },
 }
 
 /// State of the walk.
@@ -148,11 +138,7 @@ impl Walk<'_, '_> {
             self.direction(piece, tau, direction, (y, first.ln_s));
         }
         let (y, ln_piece) = self.sum.end_piece();
-        self.convergence.push(Convergence {
-            ln_piece,
-            y,
-            coarse_s: self.coarse_s,
-        });
+        self.convergence.push(Convergence { ln_piece, y, coarse_s: self.coarse_s });
     }
 
     fn line(&mut self, point: &Point, ln_s: f64) -> Line {
@@ -236,13 +222,7 @@ impl Walk<'_, '_> {
             if let Some(tally) = &mut self.tally {
                 tally.recall(j);
             }
-            self.add(
-                line,
-                &point,
-                direction as i64 * k,
-                weights[j] / first,
-                FADE[j],
-            );
+            self.add(line, &point, direction as i64 * k, weights[j] / first, FADE[j]);
         }
         if self.tally.is_some() {
             self.close_slopes(approach, collected);
@@ -272,34 +252,20 @@ impl Walk<'_, '_> {
                 for &l in lines.active {
                     if lines.places[l].kink == y {
                         let sum = slope(&|by| lines.break_exponents(y, l, by).0);
-                        self.tally
-                            .as_deref_mut()
-                            .expect("asked for")
-                            .add_private(l, [sum; 2]);
+                        self.tally.as_deref_mut().expect("asked for").add_private(l, [sum; 2]);
                     }
                 }
             }
-            Kind::Infinite {
-                total,
-                scale,
-                mapped,
-            } => {
+            Kind::Infinite { total, scale, mapped } => {
                 let k = usize::from(approach.upwards);
                 let sum = slope(&|by| infinite_exponents(total + by, scale, mapped));
-                self.tally
-                    .as_deref_mut()
-                    .expect("asked for")
-                    .add_total(k, sum);
+                self.tally.as_deref_mut().expect("asked for").add_total(k, sum);
             }
         }
     }
 
     fn approach(&self, piece: &Piece, direction: f64) -> Approach {
-        let end = if direction > 0.0 {
-            piece.upper
-        } else {
-            piece.lower
-        };
+        let end = if direction > 0.0 { piece.upper } else { piece.lower };
         match end {
             End::Break(y) => self.approach_break(piece, y, direction > 0.0),
             End::Infinite => self.approach_infinity(piece, direction),
@@ -348,27 +314,15 @@ impl Walk<'_, '_> {
     fn approach_infinity(&self, piece: &Piece, direction: f64) -> Approach {
         let lines = &*self.lines;
         let k = usize::from(direction > 0.0);
-        let total: f64 = lines
-            .components
-            .iter()
-            .map(|c| c.shared + c.private[k])
-            .sum();
-        let furthest = lines
-            .places
-            .iter()
-            .map(|place| direction * place.kink)
-            .fold(0.0, f64::max);
+        let total: f64 = lines.components.iter().map(|c| c.shared + c.private[k]).sum();
+        let furthest = lines.places.iter().map(|place| direction * place.kink).fold(0.0, f64::max);
         let mapped = !matches!((piece.lower, piece.upper), (End::Infinite, End::Infinite));
         let margin = -lines.rules.onset.ln() + total.max(1.0).ln();
         Approach {
             exponents: infinite_exponents(total, piece.scale, mapped),
             onset: furthest + margin.max(piece.scale * margin),
             blind: f64::INFINITY,
-            kind: Kind::Infinite {
-                total,
-                scale: piece.scale,
-                mapped,
-            },
+            kind: Kind::Infinite { total, scale: piece.scale, mapped },
             upwards: direction > 0.0,
         }
     }

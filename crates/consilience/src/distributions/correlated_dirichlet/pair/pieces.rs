@@ -42,20 +42,14 @@ impl Piece {
         let ln_scale = self.scale.ln();
         match (self.lower, self.upper) {
             (End::Infinite, End::Infinite) => Point {
-                at: Position {
-                    anchor: self.centre,
-                    offset: self.scale * tau,
-                },
+                at: Position { anchor: self.centre, offset: self.scale * tau },
                 ln_jacobian: ln_scale,
                 from: [f64::INFINITY; 2],
             },
             (End::Break(a), End::Infinite) => {
                 let d = self.scale * softplus(tau);
                 Point {
-                    at: Position {
-                        anchor: a,
-                        offset: d,
-                    },
+                    at: Position { anchor: a, offset: d },
                     ln_jacobian: ln_scale - softplus(-tau),
                     from: [d, f64::INFINITY],
                 }
@@ -63,10 +57,7 @@ impl Piece {
             (End::Infinite, End::Break(b)) => {
                 let d = self.scale * softplus(-tau);
                 Point {
-                    at: Position {
-                        anchor: b,
-                        offset: -d,
-                    },
+                    at: Position { anchor: b, offset: -d },
                     ln_jacobian: ln_scale - softplus(tau),
                     from: [f64::INFINITY, d],
                 }
@@ -81,22 +72,12 @@ impl Piece {
         let lower = self.scale * (tau.exp() * part / (1.0 + (tau - width).exp())).ln_1p();
         let upper = self.scale * ((width - tau).exp() * part / (1.0 + (-tau).exp())).ln_1p();
         let at = if lower < upper {
-            Position {
-                anchor: a,
-                offset: lower,
-            }
+            Position { anchor: a, offset: lower }
         } else {
-            Position {
-                anchor: b,
-                offset: -upper,
-            }
+            Position { anchor: b, offset: -upper }
         };
         let ln_jacobian = self.scale.ln() + part.ln() - softplus(-tau) - softplus(tau - width);
-        Point {
-            at,
-            ln_jacobian,
-            from: [lower, upper],
-        }
+        Point { at, ln_jacobian, from: [lower, upper] }
     }
 
     /// A τ at which to begin: the mode's, or near the end closest to it.

@@ -31,27 +31,16 @@ pub(crate) struct Place {
 impl Place {
     pub(crate) fn new(x1: f64, x2: f64) -> Self {
         let relative = (x2 - x1) / x1;
-        let kink = if relative.abs() < 0.5 {
-            relative.ln_1p()
-        } else {
-            (x2 / x1).ln()
-        };
-        Self {
-            x: [x1, x2],
-            ln_x: [x1.ln(), x2.ln()],
-            kink,
-        }
+        let kink = if relative.abs() < 0.5 { relative.ln_1p() } else { (x2 / x1).ln() };
+        Self { x: [x1, x2], ln_x: [x1.ln(), x2.ln()], kink }
     }
 }
 
 /// Picks the side of the kink: shapes, minimum and distance for offset τ = y − yₗ.
 pub(crate) fn side(component: &Component, place: &Place, tau: f64, y: f64, rho: f64) -> Side {
     let k = usize::from(tau > 0.0);
-    let (smaller, ln_smaller) = if k == 1 {
-        (place.x[1], place.ln_x[1])
-    } else {
-        (rho * place.x[0], y + place.ln_x[0])
-    };
+    let (smaller, ln_smaller) =
+        if k == 1 { (place.x[1], place.ln_x[1]) } else { (rho * place.x[0], y + place.ln_x[0]) };
     Side {
         shared: component.shared,
         near: component.private[k],

@@ -152,16 +152,9 @@ impl Smoothed {
         let mut nodes = Vec::new();
         for j in 0.. {
             let theta = start + NODE_STEP * (f64::from(j) - (CLOSING - 1) as f64);
-            let node = self.epsilon
-                * if theta > 36.0 {
-                    theta
-                } else {
-                    theta.exp().ln_1p()
-                };
+            let node = self.epsilon * if theta > 36.0 { theta } else { theta.exp().ln_1p() };
             let ordinary = NODE_STEP * self.epsilon / (1.0 + (-theta).exp());
-            let closed = (CLOSING - 1)
-                .checked_sub(j as usize)
-                .map_or(1.0, |i| weights[i]);
+            let closed = (CLOSING - 1).checked_sub(j as usize).map_or(1.0, |i| weights[i]);
             nodes.push((node, ordinary * closed));
             if node > furthest {
                 break;
@@ -265,9 +258,7 @@ impl Lattice {
         let power = c.shared + c.private[0] + c.private[1];
         let target = -ACCURACY.ln() + 1.0;
         let precision = 0.25 * (power + 3.0 * typical);
-        let omega = (2.0 * target * precision)
-            .sqrt()
-            .hypot(2.0 * target / std::f64::consts::PI);
+        let omega = (2.0 * target * precision).sqrt().hypot(2.0 * target / std::f64::consts::PI);
         let step = TAU / omega;
         let onset = 0.3 * ACCURACY.powf(0.25);
         let start = (onset / (1.0 + 10.0 * typical + power)).ln() - INNER_CLOSING as f64 * step;
@@ -300,29 +291,15 @@ impl Lattice {
     fn powers(&self, arch: Arch, masses: &[f64], typical: f64) -> Vec<f64> {
         let mut powers = Vec::with_capacity(self.v.len() * masses.len());
         for v in &self.v {
-            powers.extend(
-                masses
-                    .iter()
-                    .map(|m| ((m - typical) * (v - self.pivot)).min(650.0)),
-            );
+            powers.extend(masses.iter().map(|m| ((m - typical) * (v - self.pivot)).min(650.0)));
         }
         let zeros = vec![0.0; powers.len()];
-        run(
-            arch,
-            Exponentiate {
-                factor: 1.0,
-                reference: &zeros,
-                values: &mut powers,
-            },
-        );
+        run(arch, Exponentiate { factor: 1.0, reference: &zeros, values: &mut powers });
         powers
     }
 
     /// ln h(M, ±τ) − (n−1) ln M + 2M for every M.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "three shapes, a node and the shared lattices"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "three shapes, a node and the shared lattices")]
     fn row(
         &self,
         arch: Arch,
@@ -348,15 +325,7 @@ impl Lattice {
         let (weights, largest) = self.weights(arch, shared, near, far, excess, typical);
         let mut logs = vec![0.0; masses.len()];
         let stride = masses.len();
-        run(
-            arch,
-            SumRows {
-                weights: &weights,
-                rows: powers,
-                stride,
-                out: &mut logs,
-            },
-        );
+        run(arch, SumRows { weights: &weights, rows: powers, stride, out: &mut logs });
         let gammas = safe(shared) + safe(near) - self.step.ln() - largest;
         masses
             .iter()
@@ -395,14 +364,7 @@ impl Lattice {
         );
         let (left, right) = (left_out(shared), left_out(near));
         let reference = vec![largest; count];
-        run(
-            arch,
-            Exponentiate {
-                factor: left * right,
-                reference: &reference,
-                values: &mut terms,
-            },
-        );
+        run(arch, Exponentiate { factor: left * right, reference: &reference, values: &mut terms });
         for term in &mut terms {
             if *term < 1e-30 * left * right {
                 *term = 0.0;
@@ -411,11 +373,7 @@ impl Lattice {
         let close = |shape: f64, left_out: f64| -> [f64; INNER_CLOSING] {
             let weights = closing::ladder(shape, self.step);
             // relative to the ordinary weight, which contains the factor left out
-            if shape >= 1.0 {
-                weights.map(|w| w / shape)
-            } else {
-                weights.map(|w| w / left_out)
-            }
+            if shape >= 1.0 { weights.map(|w| w / shape) } else { weights.map(|w| w / left_out) }
         };
         for (j, w) in close(shared, left).iter().rev().enumerate() {
             terms[j] *= w;

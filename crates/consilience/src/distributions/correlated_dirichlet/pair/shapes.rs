@@ -23,18 +23,10 @@ impl Component {
         let [shared, a1, a2] =
             [shared, private[0], private[1]].map(|a| if a < NEGLIGIBLE { 0.0 } else { a });
         let one = |near: f64, far: f64| -> f64 {
-            let common = if near == 0.0 {
-                ln_gamma(shared)
-            } else {
-                ln_gamma_safe(shared)
-            };
+            let common = if near == 0.0 { ln_gamma(shared) } else { ln_gamma_safe(shared) };
             -common - ln_gamma_safe(near) - ln_gamma(far)
         };
-        Self {
-            shared,
-            private: [a1, a2],
-            ln_constant: [one(a1, a2), one(a2, a1)],
-        }
+        Self { shared, private: [a1, a2], ln_constant: [one(a1, a2), one(a2, a1)] }
     }
 
     /// δ + a¹ + a².
@@ -60,11 +52,7 @@ impl Component {
 
 /// ln Γ(s), or ln Γ(1+s) below 1, where the factor s is left to the quadrature: finite down to 0.
 pub(crate) fn ln_gamma_safe(shape: f64) -> f64 {
-    if shape >= 1.0 {
-        ln_gamma(shape)
-    } else {
-        ln_gamma(1.0 + shape)
-    }
+    if shape >= 1.0 { ln_gamma(shape) } else { ln_gamma(1.0 + shape) }
 }
 
 /// The factor that [`ln_gamma_safe`] left out.
@@ -87,19 +75,13 @@ pub(crate) fn components(alpha1: &[f64], alpha2: &[f64], delta: &[f64]) -> Resul
     if n < 2 {
         return Err(Error::parameter("alpha1", "of at least two classes", n));
     }
-    (0..n)
-        .map(|l| component(alpha1[l], alpha2[l], delta[l], l))
-        .collect()
+    (0..n).map(|l| component(alpha1[l], alpha2[l], delta[l], l)).collect()
 }
 
 fn component(alpha1: f64, alpha2: f64, delta: f64, l: usize) -> Result<Component> {
     for (name, value) in [("alpha1", alpha1), ("alpha2", alpha2)] {
         if !(value > 0.0 && value.is_finite()) {
-            return Err(Error::parameter(
-                format!("{name}[{l}]"),
-                "finite and > 0",
-                value,
-            ));
+            return Err(Error::parameter(format!("{name}[{l}]"), "finite and > 0", value));
         }
     }
     if !(delta >= 0.0 && delta <= alpha1.min(alpha2)) {

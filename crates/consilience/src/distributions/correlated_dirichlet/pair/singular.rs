@@ -14,10 +14,7 @@ pub(crate) fn ln_density(components: &[Component], places: &[Place]) -> Option<f
     {
         return Some(f64::NEG_INFINITY);
     }
-    places
-        .iter()
-        .any(|place| is_pole(components, places, place.kink))
-        .then_some(f64::INFINITY)
+    places.iter().any(|place| is_pole(components, places, place.kink)).then_some(f64::INFINITY)
 }
 
 fn is_pole(components: &[Component], places: &[Place], kink: f64) -> bool {

@@ -76,11 +76,7 @@ impl Newton<'_> {
     fn step(&mut self, shares: &mut [Share]) -> f64 {
         let half = 0.5 * self.components.len() as f64;
         let mut g = [0, 1].map(|k| half / self.totals[k] - 1.0);
-        let mut h = [
-            half / self.totals[0].powi(2),
-            0.0,
-            half / self.totals[1].powi(2),
-        ];
+        let mut h = [half / self.totals[0].powi(2), 0.0, half / self.totals[1].powi(2)];
         for (l, share) in shares.iter().enumerate() {
             let s = self.slopes(l, share.logit);
             let ratio = s.gradient / s.curvature;
@@ -92,17 +88,12 @@ impl Newton<'_> {
         }
         self.schur = h;
         let determinant = h[0] * h[2] - h[1] * h[1];
-        let move_by = [
-            (h[2] * g[0] - h[1] * g[1]) / determinant,
-            (h[0] * g[1] - h[1] * g[0]) / determinant,
-        ];
+        let move_by =
+            [(h[2] * g[0] - h[1] * g[1]) / determinant, (h[0] * g[1] - h[1] * g[0]) / determinant];
         self.advance(shares, move_by)
     }
 
-    #[expect(
-        clippy::needless_range_loop,
-        reason = "k is a classifier, and indexes several lists"
-    )]
+    #[expect(clippy::needless_range_loop, reason = "k is a classifier, and indexes several lists")]
     fn advance(&mut self, shares: &mut [Share], move_by: [f64; 2]) -> f64 {
         let mut fraction = 1.0f64;
         for k in 0..2 {
@@ -126,21 +117,13 @@ impl Newton<'_> {
             largest = largest.max((move_by[k] / self.totals[k]).abs());
             self.totals[k] += fraction * move_by[k];
         }
-        if fraction < 1.0 {
-            largest.max(1.0)
-        } else {
-            largest
-        }
+        if fraction < 1.0 { largest.max(1.0) } else { largest }
     }
 }
 
 /// The largest part of a step that keeps a positive quantity positive.
 fn limit(value: f64, change: f64) -> f64 {
-    if change < 0.0 {
-        TO_BOUNDARY * value / -change
-    } else {
-        1.0
-    }
+    if change < 0.0 { TO_BOUNDARY * value / -change } else { 1.0 }
 }
 
 /// Finds the mode; fills one share per component.
@@ -151,19 +134,12 @@ pub(crate) fn find(
     shares: &mut Vec<Share>,
 ) -> Mode {
     let total = |k: usize| -> f64 { components.iter().map(|c| c.shared + c.private[k]).sum() };
-    let mut newton = Newton {
-        components,
-        x: [x1, x2],
-        totals: [total(0), total(1)],
-        schur: [0.0; 3],
-    };
+    let mut newton =
+        Newton { components, x: [x1, x2], totals: [total(0), total(1)], schur: [0.0; 3] };
     shares.clear();
     for l in 0..components.len() {
         let smaller = (newton.totals[0] * x1[l]).min(newton.totals[1] * x2[l]);
-        shares.push(Share {
-            logit: 0.5 * smaller,
-            sd: 0.0,
-        });
+        shares.push(Share { logit: 0.5 * smaller, sd: 0.0 });
     }
     for _ in 0..MAX_STEPS {
         if newton.step(shares) < 1e-3 {
@@ -181,11 +157,8 @@ fn finish(newton: &Newton<'_>, shares: &mut [Share]) -> Mode {
         share.logit = (common / other).ln();
     }
     let [s1, s2] = newton.totals;
-    let (p11, p12, p22) = (
-        newton.schur[0] * s1 * s1,
-        newton.schur[1] * s1 * s2,
-        newton.schur[2] * s2 * s2,
-    );
+    let (p11, p12, p22) =
+        (newton.schur[0] * s1 * s1, newton.schur[1] * s1 * s2, newton.schur[2] * s2 * s2);
     let along = p11 + 2.0 * p12 + p22;
     let across = (p11 * p22 - p12 * p12) / along;
     Mode {

@@ -90,10 +90,7 @@ impl WithSimd for Gaussian<'_> {
     fn with_simd<S: Simd>(self, simd: S) {
         let (nodes, tail) = S::as_simd_f64s(self.nodes);
         let (out, rest) = S::as_mut_simd_f64s(self.out);
-        let (centre, scale) = (
-            simd.splat_f64s(self.centre),
-            simd.splat_f64s(1.0 / self.width),
-        );
+        let (centre, scale) = (simd.splat_f64s(self.centre), simd.splat_f64s(1.0 / self.width));
         let half = simd.splat_f64s(-0.5);
         for (out, &node) in out.iter_mut().zip(nodes) {
             let z = simd.mul_f64s(simd.sub_f64s(node, centre), scale);
