@@ -23,7 +23,7 @@ fn main() -> Result<()> {
     for _ in std::io::stdin().lock().lines() {
         let start = cpu_time();
         fuse_into(&model, &outputs, &prior, &mut fused)?;
-        let seconds = (cpu_time() - start).as_secs_f64();
+        let seconds = cpu_time().saturating_sub(start).as_secs_f64();
         println!("{}", fused.n_items() as f64 / seconds);
     }
     Ok(())

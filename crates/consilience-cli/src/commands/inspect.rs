@@ -35,6 +35,13 @@ fn as_json(model: &Model) -> Result<Value> {
         "class_prior": model.class_prior().probabilities(),
         "parameters": file["parameters"],
         "strength": strengths(model)?,
+        "correlation": correlations(model)?,
+        "effective_classifiers": match model.method() {
+            Method::Correlated(parameters) => {
+                Some(parameters.effective_number(model.class_prior())?)
+            }
+            _ => None,
+        },
         "settings": file["settings"],
         "items_per_class": training.map(|t| t.statistics.class_counts().to_vec()),
         "diagnostics": model.posterior().map(|posterior| posterior.worst),
@@ -43,6 +50,18 @@ fn as_json(model: &Model) -> Result<Value> {
             t.warnings.iter().map(|w| w.message.clone()).collect()
         }),
     }))
+}
+
+/// Implied correlations of every pair, by true class and component; none for other methods.
+fn correlations(model: &Model) -> Result<Option<Value>> {
+    let Method::Correlated(parameters) = model.method() else { return Ok(None) };
+    let names = model.schema().classifiers();
+    let pairs = parameters.pairs(model.class_prior())?;
+    let list = pairs.iter().map(|pair| {
+        let (a, b) = pair.between;
+        json!({ "between": [names[a], names[b]], "by_class": pair.correlation, "mean": pair.mean })
+    });
+    Ok(Some(list.collect()))
 }
 
 /// Expected evidence of each classifier; none for pools.
@@ -82,7 +101,9 @@ fn as_text(model: &Model) -> Result<String> {
         Method::Pool(pool) => pool_text(pool),
         Method::Independent(fusion) | Method::Meta(fusion) => margins_text(model, fusion.alpha())?,
         Method::Correlated(parameters) => {
-            margins_text(model, parameters.alpha())? + &shared_text(parameters)
+            margins_text(model, parameters.alpha())?
+                + &shared_text(parameters)
+                + &correlation_text(model, parameters)?
         }
     };
     for warning in model.training().map_or(&[][..], |training| &training.warnings) {
@@ -150,6 +171,28 @@ fn shared_text(parameters: &CorrelatedParameters) -> String {
         }
     }
     format!("\n{}", output::table(&header, &rows))
+}
+
+/// The correlations that the shared shapes imply.
+fn correlation_text(model: &Model, parameters: &CorrelatedParameters) -> Result<String> {
+    let (names, classes) = (model.schema().classifiers(), model.schema().classes());
+    let mut header = vec!["correlation of".to_owned(), "true class".to_owned()];
+    header.extend(classes.iter().cloned());
+    let mut rows = Vec::new();
+    for pair in parameters.pairs(model.class_prior())? {
+        for (class, row) in classes.iter().zip(&pair.correlation) {
+            let (a, b) = pair.between;
+            let mut cells = vec![format!("{} and {}", names[a], names[b]), class.clone()];
+            cells.extend(row.iter().map(|r| format!("{r:.4}")));
+            rows.push(cells);
+        }
+    }
+    let effective = parameters.effective_number(model.class_prior())?;
+    Ok(format!(
+        "\n{}effective number of classifiers  {effective:.2} of {}\n",
+        output::table(&header, &rows),
+        names.len()
+    ))
 }
 
 /// Four significant digits.

@@ -26,7 +26,7 @@ pub(crate) fn run(
     })?;
     let mut writer = TableWriter::create(&options.table.output, options.table.output_format)?;
     if let Some(location) = &options.truth {
-        let method = Method::Correlated(CorrelatedParameters::new(&truth));
+        let method = Method::Correlated(CorrelatedParameters::new(&truth, 0.0)?);
         let model = Model::new(method, ClassPrior::uniform(n_classes))?;
         write_whole(location, model.to_json().as_bytes())?;
     }

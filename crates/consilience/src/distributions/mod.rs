@@ -1,6 +1,6 @@
 //! Probability distributions, one a file.
 
-mod correlated_dirichlet;
+pub mod correlated_dirichlet;
 mod dirichlet;
 mod gamma;
 

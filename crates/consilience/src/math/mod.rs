@@ -1,7 +1,9 @@
 //! Pure numerics: the only copies of the formulas that everything else is built from.
 
 pub(crate) mod aligned;
+pub(crate) mod closing;
 pub mod fixed_sum;
+pub(crate) mod laguerre;
 pub mod log_space;
 pub mod optimise;
 pub mod simplex;

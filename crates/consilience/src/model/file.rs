@@ -57,6 +57,8 @@ struct PoolParameters {
 struct CorrelatedFile {
     alpha: Alpha,
     delta: DeltaFile,
+    #[serde(default)]
+    resolution: f64,
 }
 
 #[derive(Deserialize)]
@@ -151,7 +153,12 @@ fn correlated_value(parameters: &CorrelatedParameters) -> Value {
             json!({ "between": [names[pair.first], names[pair.second]], "delta": delta })
         })
         .collect();
-    json!({ "alpha": parameters.alpha(), "delta": { "common": common, "pairs": pairs } })
+    let mut value =
+        json!({ "alpha": parameters.alpha(), "delta": { "common": common, "pairs": pairs } });
+    if parameters.resolution() > 0.0 {
+        value["resolution"] = json!(parameters.resolution());
+    }
+    value
 }
 
 fn invalid(error: impl std::fmt::Display) -> Error {
@@ -209,6 +216,7 @@ fn correlated(file: CorrelatedFile, schema: &Arc<Schema>) -> Result<CorrelatedPa
         &file.alpha,
         file.delta.common.as_deref(),
         &pairs,
+        file.resolution,
     )
 }
 

@@ -161,10 +161,16 @@ impl Model {
         match &self.method {
             Method::Pool(pool) => Ok(pool),
             Method::Independent(fusion) | Method::Meta(fusion) => Ok(fusion),
-            Method::Correlated(_) => Err(Error::Unsupported {
-                method: self.method_name(),
-                cannot: "can be simulated and inspected, but not yet fused with".into(),
-            }),
+            Method::Correlated(parameters) => match parameters.fusion() {
+                Some(fusion) => Ok(fusion),
+                None => Err(Error::Unsupported {
+                    method: self.method_name(),
+                    cannot: format!(
+                        "fuses two classifiers so far, not {}",
+                        self.schema.n_classifiers()
+                    ),
+                }),
+            },
         }
     }
 

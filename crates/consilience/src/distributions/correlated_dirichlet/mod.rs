@@ -1,5 +1,6 @@
 //! The correlated Dirichlet distribution of Trick & Rothkopf for any number of classifiers.
 
+pub mod pair;
 mod sample;
 
 use super::dirichlet::check_concentration;

@@ -53,7 +53,7 @@ mod tests {
     /// standard error of at most 0.0032; the bound is five of them.
     #[test]
     fn correlations_are_those_of_the_integral() {
-        let cases: [(Vec<Vec<f64>>, Vec<f64>, [f64; 3]); 3] = [
+        let cases = [
             (vec![vec![12.0, 8.0, 8.0]; 2], vec![6.0, 4.0, 4.0], [0.491_661_88; 3]),
             (vec![vec![3.0, 2.0, 2.0]; 2], vec![0.75, 0.5, 0.5], [0.230_010_5; 3]),
             (

@@ -1,0 +1,130 @@
+//! The error of a trapezoid rule, read off its own terms.
+//!
+//! With F̂ the Fourier transform of the integrand, a sum of step h errs by 2F̂(ω), ω = 2π/h. The same terms, taken
+//! with the factors e^(πik/2) and e^(3πik/4), give |F̂| at ω/4 and 3ω/8 whatever the lattice's offset. The
+//! transform of a log-gamma variable through these two points, from a Gaussian's to that of a function that is
+//! analytic in a strip, gives the third: ln|F̂(ω)| = −κ g(ω/β), g(x) = x atan x − ½ ln(1+x²).
+
+use std::f64::consts::FRAC_1_SQRT_2;
+
+/// Number of classes that terms are sorted into.
+const N: usize = 8;
+
+/// Sums of terms by k mod 8.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Classes(pub(crate) [f64; N]);
+
+/// How fast a rule converges: ln|F̂| = −unit · g(frequency).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Decay {
+    unit: f64,
+    /// ω/β at the present step.
+    frequency: f64,
+}
+
+/// x atan x − ½ ln(1+x²): x²/2 near 0, linear far out.
+fn g(x: f64) -> f64 {
+    if x < 0.01 { 0.5 * x * x } else { x * x.atan() - 0.5 * (x * x).ln_1p() }
+}
+
+/// Where the law cannot be told from a Gaussian.
+const FLATTEST: f64 = 0.02;
+
+impl Classes {
+    /// Adds the k-th term.
+    pub(crate) fn add(&mut self, k: i64, term: f64) {
+        self.0[k.rem_euclid(N as i64) as usize] += term;
+    }
+
+    /// Decay relative to the integral `total` (the sum of all terms).
+    pub(crate) fn decay(&self, total: f64) -> Decay {
+        let c = &self.0;
+        let two = (c[0] - c[2] + c[4] - c[6]).hypot(c[1] - c[3] + c[5] - c[7]);
+        let (d, e) = ((c[1] - c[5]) * FRAC_1_SQRT_2, (c[3] - c[7]) * FRAC_1_SQRT_2);
+        // e^(3πik/4): k = 1 at (−1, 1)/√2, 2 at −i, 3 at (1, 1)/√2, 4 at −1
+        let three = (c[0] - c[4] - d + e).hypot(c[6] - c[2] + d + e);
+        let level = |amplitude: f64| -(amplitude / total).clamp(1e-12, 0.98).ln();
+        let (two, three) = (level(two), level(three));
+        let x = solve((three / two).min(2.25));
+        let mut decay = Decay { unit: two / g(x), frequency: 4.0 * x };
+        // at ω/2 both signs fall together; more than the law says is a kink's slow decay
+        let half = level(0.5 * (c[0] - c[1] + c[2] - c[3] + c[4] - c[5] + c[6] - c[7]).abs());
+        let expected = decay.unit * g(2.0 * x);
+        if half < 0.8 * expected {
+            decay.unit *= half / expected;
+        }
+        decay
+    }
+}
+
+/// x with g(1.5x) = ratio · g(x).
+fn solve(ratio: f64) -> f64 {
+    let (mut low, mut high) = (FLATTEST.ln(), 7.0f64);
+    for _ in 0..16 {
+        let middle = 0.5 * (low + high);
+        let x = middle.exp();
+        if g(1.5 * x) > ratio * g(x) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    low.exp()
+}
+
+impl Decay {
+    /// A Gaussian's decay with this error at twice the step.
+    pub(crate) fn gaussian(coarse: f64) -> Self {
+        let level = -(0.5 * coarse).clamp(1e-12, 0.9).ln();
+        Self { unit: level / g(0.5 * FLATTEST), frequency: FLATTEST }
+    }
+
+    /// The relative error.
+    pub(crate) fn error(&self) -> f64 {
+        2.0 * (-self.unit * g(self.frequency)).exp()
+    }
+
+    /// The factor on the step that brings the error down to `goal`.
+    pub(crate) fn factor(&self, goal: f64) -> f64 {
+        let wanted = -(0.5 * goal).ln() / self.unit;
+        let mut factor = 1.0;
+        while factor > 0.3 && g(self.frequency / factor) < wanted {
+            factor *= 0.95;
+        }
+        factor
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(density: impl Fn(f64) -> f64, step: f64, exact: f64) {
+        for shift in [0.0, 0.1, 0.25, 0.4, 0.5] {
+            let (mut classes, mut total) = (Classes::default(), 0.0);
+            for k in -60..=60 {
+                let term = density(step * (f64::from(k) + shift));
+                classes.add(i64::from(k), term);
+                total += term;
+            }
+            let predicted = classes.decay(total).error();
+            assert!(predicted > 0.3 * exact && predicted < 30.0 * exact, "{predicted} {exact}");
+        }
+    }
+
+    #[test]
+    fn predicts_the_error_of_a_gaussian_sum() {
+        let exact = |step: f64| 2.0 * (-2.0 * (std::f64::consts::PI / step).powi(2)).exp();
+        for step in [1.0, 1.25] {
+            check(|y| (-0.5 * y * y).exp(), step, exact(step));
+        }
+    }
+
+    #[test]
+    fn predicts_the_error_of_a_logistic_sum() {
+        let step = 0.9;
+        let omega = std::f64::consts::TAU / step;
+        let exact = 2.0 * std::f64::consts::PI * omega / (std::f64::consts::PI * omega).sinh();
+        check(|y| 0.25 / (0.5 * y).cosh().powi(2), step, exact);
+    }
+}

@@ -1,0 +1,234 @@
+//! One density from start to end: placing the nodes, walking the outer integral, refining where needed.
+
+use std::sync::Arc;
+
+use super::aliasing::Decay;
+use super::gradient::Tally;
+use super::inner::Inner;
+use super::kernel::Record;
+use super::kinks::{self, Plan};
+use super::line::{Grid, Lines, Position, Rest, Tabled};
+use super::outer::{Convergence, LogSum, Walk};
+use super::pieces::{End, Piece};
+use super::place::Place;
+use super::surrogate::{self, Mode, Share};
+use super::{EQUIDISTANT_FROM, Estimate, PairDensity, singular};
+
+/// Buffers that one thread uses again for every density.
+#[derive(Debug, Clone, Default)]
+pub struct Scratch {
+    inner: Vec<Inner>,
+    shares: Vec<Share>,
+    places: Vec<Place>,
+    active: Vec<usize>,
+    grid: Grid,
+    breaks: Vec<f64>,
+    pieces: Vec<Piece>,
+    convergence: Vec<Convergence>,
+    record: Record,
+    pub(super) tally: Tally,
+    /// Differences at a finite resolution.
+    pub(super) slopes: Vec<[f64; 3]>,
+    tabled: Tabled,
+}
+
+/// Factors on the normal steps of the three directions.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Steps {
+    y: f64,
+    s: f64,
+    inner: f64,
+}
+
+/// Passes with ever finer steps, and the error, in tolerances, that ends them.
+const MAX_PASSES: usize = 5;
+const ACCEPT: f64 = 1.5;
+/// The same at a finite resolution, where the estimate is further on the safe side.
+const ACCEPT_SMOOTHED: f64 = 5.0;
+/// The reported error over the estimated one.
+const SAFETY: f64 = 5.0;
+/// Rounding, in units of N.
+const ROUNDING: f64 = 2e-14;
+
+/// The result of one pass.
+struct Pass {
+    ln_density: f64,
+    error: f64,
+    wanted: Steps,
+}
+
+impl PairDensity {
+    /// Passes with finer steps until the estimated error is small enough.
+    pub(super) fn refine(
+        &self,
+        x1: &[f64],
+        x2: &[f64],
+        scratch: &mut Scratch,
+        slopes: bool,
+    ) -> Estimate {
+        scratch.places.clear();
+        scratch.places.extend(x1.iter().zip(x2).map(|(&a, &b)| Place::new(a, b)));
+        scratch.tally.reset(self.components.len());
+        if self.epsilon == 0.0
+            && let Some(ln_density) = singular::ln_density(&self.components, &scratch.places)
+        {
+            return Estimate { ln_density, error: 0.0 };
+        }
+        let mode = surrogate::find(&self.components, x1, x2, &mut scratch.shares);
+        let mut steps = Steps { y: 1.0, s: 1.0, inner: 1.0 };
+        for pass in 1.. {
+            let result = self.one_pass(&mode, scratch, steps, slopes);
+            let accept = if self.epsilon > 0.0 { ACCEPT_SMOOTHED } else { ACCEPT };
+            let done = result.error <= accept * self.rules.tolerance || result.wanted == steps;
+            if done || pass == MAX_PASSES {
+                let error = SAFETY * result.error + ROUNDING * self.power;
+                return Estimate { ln_density: result.ln_density, error };
+            }
+            steps = result.wanted;
+        }
+        unreachable!("the last pass returns")
+    }
+
+    fn one_pass(&self, mode: &Mode, scratch: &mut Scratch, steps: Steps, slopes: bool) -> Pass {
+        scratch.tally.reset(self.components.len());
+        scratch.convergence.clear();
+        let (rest, rigid) = self.prepare_components(scratch, steps);
+        let shape_s = mode.precision_s.min(self.power);
+        let gauss = shape_s < EQUIDISTANT_FROM && !self.laguerre.is_empty();
+        if !gauss {
+            scratch.grid.fit(shape_s, self.power, &self.rules, steps.s);
+        }
+        let normal =
+            self.rules.step_y * mode.sd_y / (1.0 + 0.6 * mode.sd_y * mode.sd_y).sqrt() * steps.y;
+        let plan = self.plan(mode, normal, &scratch.places, &mut scratch.breaks);
+        lay_pieces(mode, normal * plan.factor, &scratch.breaks, &mut scratch.pieces);
+        let mut lines = Lines {
+            arch: self.arch,
+            rules: self.rules,
+            components: &self.components,
+            places: &scratch.places,
+            active: &scratch.active,
+            rest,
+            power: self.power,
+            mode: *mode,
+            laguerre: if gauss { &self.laguerre } else { &[] },
+            rule: (0, 1.0),
+            grid: &mut scratch.grid,
+            record: slopes.then_some(&mut scratch.record),
+            smoothed: &self.smoothed,
+            epsilon: self.epsilon,
+            tabled: &mut scratch.tabled,
+        };
+        if let Some(rigid) = rigid {
+            let at = Position { anchor: scratch.places[rigid].kink, offset: 0.0 };
+            let ln_density = lines.settle(&mut scratch.inner, at).ln_value;
+            let error = self.rules.tolerance / 3.0 + inner_error(&scratch.inner, &scratch.active);
+            return Pass { ln_density, error, wanted: steps };
+        }
+        let mut walk = Walk {
+            lines: &mut lines,
+            inner: &mut scratch.inner,
+            step: if scratch.breaks.is_empty() { 1.0 } else { steps.y * 0.85 * self.rules.step_y },
+            sum: LogSum::new(),
+            coarse_s: 0.0,
+            convergence: &mut scratch.convergence,
+            tally: slopes.then_some(&mut scratch.tally),
+        };
+        for piece in &scratch.pieces {
+            walk.piece(piece);
+        }
+        let (ln_sum, step) = (walk.sum.ln(), walk.step);
+        let base = plan.error + inner_error(&scratch.inner, &scratch.active);
+        let grid = (!gauss).then_some(&scratch.grid);
+        let (error, wanted) = self.judge(&scratch.convergence, grid, ln_sum, base, steps);
+        Pass { ln_density: ln_sum + step.ln(), error, wanted }
+    }
+
+    /// Sorts the components: those with an inner integral, and those that are known; the index of one that
+    /// fixes ρ.
+    fn prepare_components(&self, scratch: &mut Scratch, steps: Steps) -> (Rest, Option<usize>) {
+        let Scratch { inner, shares, places, active, .. } = scratch;
+        inner.resize(self.components.len(), Inner::default());
+        let target = -(0.5 * self.rules.target_inner / self.components.len() as f64).ln();
+        let (mut rest, mut rigid) = (Rest::default(), None);
+        active.clear();
+        for (l, c) in self.components.iter().enumerate() {
+            if self.epsilon == 0.0 && c.is_independent() {
+                rest.add_independent(c, &places[l]);
+            } else if self.epsilon == 0.0 && c.is_rigid() {
+                rest.add_rigid(c, &places[l]);
+                rigid = Some(l);
+            } else {
+                inner[l].reset(shares[l], target, steps.inner);
+                active.push(l);
+            }
+        }
+        (rest, rigid)
+    }
+
+    fn plan(&self, mode: &Mode, normal: f64, places: &[Place], breaks: &mut Vec<f64>) -> Plan {
+        if self.epsilon > 0.0 {
+            kinks::corners(&self.components, places, mode, &self.rules, self.epsilon, breaks)
+        } else {
+            kinks::plan(&self.components, places, mode, &self.rules, normal, breaks)
+        }
+    }
+
+    /// The error of all directions together, and the steps that would make it small enough.
+    fn judge(
+        &self,
+        convergence: &[Convergence],
+        grid: Option<&Grid>,
+        ln_sum: f64,
+        base: f64,
+        steps: Steps,
+    ) -> (f64, Steps) {
+        let tolerance = self.rules.tolerance;
+        let (mut error, mut wanted) = (base + 3.0 * (-self.rules.cut).exp(), steps);
+        for c in convergence {
+            let share = (c.ln_piece - ln_sum).exp();
+            if share < 1e-3 * tolerance {
+                continue;
+            }
+            let in_s = grid.map_or(Decay::gaussian(0.0), |grid| grid.decay(c.coarse_s));
+            for (decay, step, old) in
+                [(c.y, &mut wanted.y, steps.y), (in_s, &mut wanted.s, steps.s)]
+            {
+                let part = share * decay.error();
+                error += part;
+                if part > 0.3 * tolerance {
+                    *step = step.min(old * decay.factor(0.05 * tolerance / share));
+                }
+            }
+        }
+        if error.is_nan() { (f64::INFINITY, wanted) } else { (error, wanted) }
+    }
+
+    /// A copy with one component's shapes replaced.
+    pub(super) fn with_component(&self, l: usize, component: super::Component) -> Self {
+        let mut copy = self.clone();
+        copy.neighbours = std::sync::OnceLock::new();
+        copy.components[l] = component;
+        copy.power = copy.components.iter().map(super::Component::power).sum();
+        let smoothed = super::Smoothed::new(self.arch, &component, self.epsilon);
+        copy.smoothed[l] = Arc::new(smoothed);
+        copy.prepare_laguerre();
+        copy
+    }
+}
+
+fn inner_error(inner: &[Inner], active: &[usize]) -> f64 {
+    active.iter().map(|&l| inner[l].error).sum()
+}
+
+/// Pieces of the y axis, the one with the mode first.
+fn lay_pieces(mode: &Mode, step: f64, breaks: &[f64], pieces: &mut Vec<Piece>) {
+    pieces.clear();
+    let mut lower = End::Infinite;
+    let scale = if breaks.is_empty() { step } else { mode.sd_y };
+    for upper in breaks.iter().map(|&y| End::Break(y)).chain([End::Infinite]) {
+        pieces.push(Piece { lower, upper, scale, centre: mode.y });
+        lower = upper;
+    }
+    pieces.sort_by_key(|piece| !piece.contains(mode.y));
+}

@@ -1,0 +1,56 @@
+//! The density at a finite resolution.
+
+use consilience::distributions::correlated_dirichlet::pair::{Gradient, PairDensity, Scratch};
+
+use super::{ln_density, rows};
+
+#[test]
+fn agrees_with_an_independent_implementation() {
+    for row in rows(include_str!("../../../../reference/density_resolution.csv")) {
+        let density = row.density(1e-6).with_resolution(row.rest[0]).unwrap();
+        let got = density.ln_density(&row.x[0], &row.x[1], &mut Scratch::default()).ln_density;
+        let (expected, limit) = (row.rest[1], (3.0 * row.rest[2]).max(1e-4));
+        assert!((got - expected).abs() < limit, "{}: {got}, not {expected}", row.name);
+    }
+}
+
+#[test]
+fn tends_to_the_exact_density() {
+    let (x, y) = ([0.5, 0.3, 0.2], [0.2, 0.45, 0.35]);
+    let (a, b, d) = ([3.0, 2.0, 2.0], [2.0, 4.0, 3.0], [1.5, 0.7, 1.2]);
+    let exact = ln_density(&x, &y, &a, &b, &d);
+    let off = |epsilon: f64| {
+        let density = PairDensity::new(&a, &b, &d).unwrap().with_resolution(epsilon).unwrap();
+        (density.ln_density(&x, &y, &mut Scratch::default()).ln_density - exact).abs()
+    };
+    let (coarse, fine) = (off(0.03), off(0.003));
+    assert!(fine < 0.05 * coarse && fine < 1e-4, "{coarse:e} {fine:e}");
+    assert!(off(0.0) < 1e-12);
+}
+
+#[test]
+fn is_finite_at_ties_and_boundaries() {
+    let (x, a) = ([0.45, 0.3, 0.25], [12.0, 8.0, 8.0]);
+    for delta in [[11.9, 7.9, 7.9], a, [12.0, 7.0, 0.0], [0.0; 3]] {
+        let density = PairDensity::new(&a, &a, &delta).unwrap().with_resolution(0.03).unwrap();
+        let got = density.ln_density(&x, &x, &mut Scratch::default());
+        assert!(got.ln_density.is_finite() && got.error < 1e-4, "{delta:?}: {got:?}");
+    }
+}
+
+#[test]
+fn has_derivatives() {
+    let (x, y) = ([0.45, 0.3, 0.25], [0.46, 0.29, 0.25]);
+    let (a, d) = ([6.0, 4.0, 4.0], [5.5, 3.5, 3.6]);
+    let mut gradient = Gradient::default();
+    let density = PairDensity::new(&a, &a, &d).unwrap().with_resolution(0.05).unwrap();
+    density.ln_density_and_gradient(&x, &y, &mut Scratch::default(), &mut gradient);
+    let at = |by: f64| {
+        let d = [d[0] + by, d[1], d[2]];
+        let density = PairDensity::new(&a, &a, &d).unwrap().with_tolerance(1e-8).unwrap();
+        let density = density.with_resolution(0.05).unwrap();
+        density.ln_density(&x, &y, &mut Scratch::default()).ln_density
+    };
+    let expected = (at(0.02) - at(-0.02)) / 0.04;
+    assert!((gradient.delta[0] - expected).abs() < 2e-3, "{} {expected}", gradient.delta[0]);
+}
