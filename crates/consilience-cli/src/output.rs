@@ -115,7 +115,11 @@ pub(crate) fn score_row(name: &str, scores: &ScoreSet<Scored>) -> Vec<String> {
     vec![
         name.to_owned(),
         number(scores.log_loss),
-        format!("{:.3} to {:.3}", scores.log_loss.low, scores.log_loss.high),
+        if scores.log_loss.low.is_nan() {
+            "-".into()
+        } else {
+            format!("{:.3} to {:.3}", scores.log_loss.low, scores.log_loss.high)
+        },
         number(scores.brier),
         number(scores.accuracy),
         number(scores.entropy),

@@ -117,12 +117,13 @@ fn models_of_other_classifiers_or_classes() {
 #[test]
 fn a_model_that_cannot_be_fused_with_yet() {
     let bench = Bench::new();
-    bench.good("simulate --preset sim1 --items-per-class 5 --truth truth.json -o data.csv");
+    bench.write("three.json", include_str!("../../demo/truth.json"));
+    bench.good("simulate --model three.json --items-per-class 5 -o data.csv");
+    bench.good("inspect three.json");
     for command in ["fuse", "density", "evaluate"] {
         bench.refused(
-            &format!("{command} truth.json data.csv"),
-            "truth.json: method `correlated` can be simulated and inspected, but not yet fused \
-             with",
+            &format!("{command} three.json data.csv"),
+            "three.json: method `correlated` fuses two classifiers so far, not 3",
             "",
         );
     }

@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
+use super::formats::column;
 use super::{Bench, Run};
 
 /// Training and test data of two correlated classifiers, and a fitted model.
@@ -26,7 +27,7 @@ fn from_data_to_scores() {
     assert_eq!((run.out.as_str(), run.err.as_str()), ("", "drew 180 items -> data.csv\n"));
     let run = bench.good("fit data.csv --draws 500 -o model.json");
     assert!(run.out.starts_with("method       independent\nclassifiers  c1, c2\n"), "{}", run.out);
-    assert!(run.out.contains("items        180 (60 1, 60 2, 60 3)\n"), "{}", run.out);
+    assert!(run.out.contains("items        180 (1: 60, 2: 60, 3: 60)\n"), "{}", run.out);
     assert!(run.out.contains("posterior    4 chains of 500 draws; R-hat"), "{}", run.out);
     assert!(run.out.ends_with("model        model.json\n"), "{}", run.out);
     let run = bench.good("fuse model.json data.csv -o fused.csv");
@@ -289,4 +290,27 @@ fn the_demo_writes_its_folder() {
     );
     let again = bench.good("fuse elsewhere/model.json elsewhere/test.csv").out;
     assert_eq!(again, bench.text("elsewhere/fused.csv"));
+}
+
+/// With the true parameters the fused result is calibrated: its mean entropy is its log-loss, here
+/// within four standard errors of 900 items.
+#[test]
+fn a_correlated_model_of_two_classifiers() {
+    let bench = Bench::new();
+    let simulate = "simulate --preset sim2 --correlation 0.75 --items-per-class 300";
+    bench.good(&format!("{simulate} --truth truth.json -o data.csv"));
+    let report = bench.good("evaluate truth.json data.csv --format json").out;
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let overall = &report["methods"][0]["overall"];
+    let score = |name: &str| overall[name]["value"].as_f64().unwrap();
+    assert_eq!(report["methods"][0]["method"], "correlated");
+    assert!((score("log_loss") - score("entropy")).abs() < 0.1, "{overall}");
+    let fused = bench.good("fuse truth.json data.csv --quiet").out;
+    for error in column(&fused, "error") {
+        assert!(error.parse::<f64>().unwrap() < 1e-4, "{error}");
+    }
+    let density = bench.good("density truth.json data.csv --quiet").out;
+    assert!(column(&density, "log_density_1").iter().all(|cell| cell.parse::<f64>().is_ok()));
+    let inspected = bench.good("inspect truth.json").out;
+    assert!(inspected.contains("effective number of classifiers  1.15 of 2"), "{inspected}");
 }

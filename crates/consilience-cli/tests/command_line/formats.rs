@@ -53,7 +53,7 @@ fn every_format_out_has_the_same_numbers() {
     }
 }
 
-fn column(table: &str, name: &str) -> Vec<String> {
+pub(crate) fn column(table: &str, name: &str) -> Vec<String> {
     let mut lines = table.lines();
     let place = lines.next().unwrap().split(',').position(|column| column == name).unwrap();
     lines.map(|line| line.split(',').nth(place).unwrap().to_owned()).collect()
@@ -185,7 +185,7 @@ fn names_may_contain_underscores() {
     );
     let run = bench.good("fit data.csv --inference map -o model.json");
     assert!(run.out.contains("classifiers  my_net, net\n"), "{}", run.out);
-    assert!(run.out.contains("items        4 (2 not_ok, 2 ok)\n"), "{}", run.out);
+    assert!(run.out.contains("items        4 (not_ok: 2, ok: 2)\n"), "{}", run.out);
     let fused = bench.good("fuse model.json data.csv").out;
     assert_eq!(column(&fused, "predicted"), ["ok", "not_ok", "ok", "not_ok"]);
     assert_eq!(column(&fused, "fused_not_ok").len(), 4);
