@@ -105,6 +105,22 @@ impl CorrelatedDirichlet {
     pub fn pairs(&self) -> &[SharedPair] {
         &self.pairs
     }
+
+    /// δ of two classifiers when all others are marginalised: what the two share with each other
+    /// and with everybody. What either shares with a third joins its private part.
+    pub fn shared_by(&self, a: usize, b: usize) -> Vec<f64> {
+        let mut delta = self.common.clone();
+        let is_theirs = |pair: &&SharedPair| {
+            (pair.first, pair.second) == (a, b) || (pair.first, pair.second) == (b, a)
+        };
+        for pair in self.pairs.iter().filter(is_theirs) {
+            delta.iter_mut().zip(&pair.delta).for_each(|(sum, d)| *sum += d);
+        }
+        // The sum may exceed α by rounding.
+        let bounds = self.alpha[a].iter().zip(&self.alpha[b]).map(|(a, b)| a.min(*b));
+        delta.iter_mut().zip(bounds).for_each(|(d, bound)| *d = d.min(bound));
+        delta
+    }
 }
 
 fn check_length(name: &str, values: &[f64], n_classes: usize) -> Result<()> {

@@ -17,8 +17,7 @@ pub struct PairInsight {
 }
 
 impl PairInsight {
-    /// Of two classifiers under one correlated Dirichlet a class; all others are marginalised:
-    /// what they share with one of the two joins its private part.
+    /// Of two classifiers under one correlated Dirichlet a class; all others are marginalised.
     pub fn new(
         classes: &[CorrelatedDirichlet],
         between: (usize, usize),
@@ -35,16 +34,7 @@ impl PairInsight {
 }
 
 fn class_correlation(class: &CorrelatedDirichlet, (a, b): (usize, usize)) -> Result<Vec<f64>> {
-    let mut delta = class.common().to_vec();
-    let is_ours =
-        |first: usize, second: usize| (first, second) == (a, b) || (first, second) == (b, a);
-    for pair in class.pairs().iter().filter(|pair| is_ours(pair.first, pair.second)) {
-        delta.iter_mut().zip(&pair.delta).for_each(|(sum, d)| *sum += d);
-    }
-    let (alpha1, alpha2) = (&class.alpha()[a], &class.alpha()[b]);
-    let bounds = alpha1.iter().zip(alpha2).map(|(a, b)| a.min(*b));
-    delta.iter_mut().zip(bounds).for_each(|(d, bound)| *d = d.min(bound));
-    let components = moments(alpha1, alpha2, &delta)?;
+    let components = moments(&class.alpha()[a], &class.alpha()[b], &class.shared_by(a, b))?;
     Ok(components.iter().map(|component| component.correlation).collect())
 }
 

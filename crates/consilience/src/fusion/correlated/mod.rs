@@ -176,16 +176,9 @@ impl CorrelatedFusion {
 const TIE_RESOLUTION: f64 = 1e-4;
 
 impl ClassDensity {
-    /// For two classifiers, what the pair shares and what "all" share is one and the same.
     fn new(class: &CorrelatedDirichlet, resolution: f64) -> Result<Self> {
-        let mut delta = class.common().to_vec();
-        for pair in class.pairs() {
-            delta.iter_mut().zip(&pair.delta).for_each(|(sum, d)| *sum += d);
-        }
         let [alpha1, alpha2] = [&class.alpha()[0], &class.alpha()[1]];
-        // A sum of shares may exceed α by rounding.
-        let bounds = alpha1.iter().zip(alpha2).map(|(a, b)| a.min(*b));
-        delta.iter_mut().zip(bounds).for_each(|(d, bound)| *d = d.min(bound));
+        let delta = class.shared_by(0, 1);
         let pair = PairDensity::new(alpha1, alpha2, &delta)?.with_tolerance(FUSION_TOLERANCE)?;
         Ok(Self {
             pair: pair.with_resolution(resolution)?,
