@@ -39,7 +39,7 @@ pub(crate) struct CommonOptions {
     #[arg(long, global = true, help_heading = COMMON, default_value_t = 0, value_name = "N")]
     pub(crate) seed: u64,
     /// Threads to use [default: all].
-    #[arg(long, global = true, help_heading = COMMON, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, global = true, help_heading = COMMON, value_name = "N", value_parser = number_of_threads)]
     pub(crate) threads: Option<usize>,
     /// Form of reports on standard output.
     #[arg(long, global = true, help_heading = COMMON, value_enum, default_value_t = ReportFormat::Table)]
@@ -345,11 +345,11 @@ pub(crate) struct SimulateOptions {
     pub(crate) table: TableOutput,
 }
 
-fn at_least_one(text: &str) -> Result<usize, String> {
+/// More threads than any machine has processors are a mistake that would bring it to its knees.
+fn number_of_threads(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(0) => Err("must be at least 1".into()),
-        Ok(n) => Ok(n),
-        Err(_) => Err("must be a whole number".into()),
+        Ok(n @ 1..=1024) => Ok(n),
+        _ => Err("must be a whole number from 1 to 1024".into()),
     }
 }
 
