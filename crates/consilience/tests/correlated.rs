@@ -227,3 +227,17 @@ fn exchanging_classifiers_changes_nothing() {
         assert!((a - b).abs() < 1e-6, "{a} {b}");
     }
 }
+
+#[test]
+fn exact_zeros_give_a_distribution() {
+    let outputs = table(&[[1.0, 0.0, 0.0, 1.0, 0.0, 0.0], [0.0, 0.5, 0.5, 0.7, 0.3, 0.0]]);
+    for resolution in [0.0, 0.03] {
+        let fused = fuse_with(&classes(6.0, 4.0, |a| 0.5 * a), resolution, &outputs);
+        for item in 0..2 {
+            assert!(
+                (fused.probabilities(item).iter().sum::<f64>() - 1.0).abs() < 1e-9,
+                "{fused:?}"
+            );
+        }
+    }
+}

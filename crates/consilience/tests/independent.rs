@@ -287,3 +287,26 @@ fn the_same_seed_gives_the_same_model_and_another_seed_another() {
     assert_eq!(model(1), model(1));
     assert_ne!(model(1).method(), model(2).method());
 }
+
+/// Without a floor, exact zeros reach the logarithms; they count as the smallest double.
+#[test]
+fn exact_zeros_without_a_floor_stay_finite() {
+    let schema = Schema::new(["a", "b"], ["x", "y"]).unwrap();
+    let intake = Intake { floor: 0.0, ..Intake::default() };
+    let mut builder = OutputsBuilder::new(schema, intake).unwrap();
+    for (x, label) in [
+        ([1.0, 0.0, 0.9, 0.1], "x"),
+        ([0.8, 0.2, 1.0, 0.0], "x"),
+        ([0.0, 1.0, 0.0, 1.0], "y"),
+        ([0.3, 0.7, 0.5, 0.5], "y"),
+    ] {
+        builder.push(&x, Some(label)).unwrap();
+    }
+    let outputs = builder.finish();
+    for method in ["independent", "opinion-pool", "log-pool", "linear-pool"] {
+        let config = FitConfig { method: method.parse().unwrap(), ..FitConfig::default() };
+        let model = config.fit(&outputs, &Unwatched).unwrap();
+        let fused = fuse(model.fusion().unwrap(), &outputs, model.class_prior()).unwrap();
+        assert!(fused.all().iter().all(|p| (0.0..=1.0).contains(p)), "{method}: {fused:?}");
+    }
+}

@@ -168,7 +168,7 @@ impl<'a> Logs<'a> {
 // function that `pulp` compiles for the processor's vectors, and only a method can demand that.
 // Every one runs over whole vectors: rows of a block are padded to `LANES` items.
 
-/// Logarithms of row-major values, column by column; −∞ where a value is 0.
+/// Logarithms of row-major values, column by column; 0 counts as the smallest normal double.
 struct TakeLogs<'a> {
     values: &'a [f64],
     width: usize,
@@ -181,8 +181,7 @@ impl WithSimd for TakeLogs<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let (smallest, minus_infinity) =
-            (simd.splat_f64s(f64::MIN_POSITIVE), simd.splat_f64s(f64::NEG_INFINITY));
+        let smallest = simd.splat_f64s(f64::MIN_POSITIVE);
         // While the logarithms of one group of items are taken, the next is on its way from memory.
         let mut groups = self.values.chunks(LANES * self.width);
         for group in 0..=self.stride / LANES {
@@ -194,8 +193,7 @@ impl WithSimd for TakeLogs<'_> {
             let Some(ready) = group.checked_sub(1) else { continue };
             for column in self.logs.chunks_exact_mut(self.stride) {
                 for log in S::as_mut_simd_f64s(&mut column[ready * LANES..][..LANES]).0 {
-                    let zero = simd.less_than_f64s(*log, smallest);
-                    *log = simd.select_f64s(zero, minus_infinity, vector::ln(simd, *log));
+                    *log = vector::ln(simd, simd.max_f64s(*log, smallest));
                 }
             }
         }

@@ -96,6 +96,11 @@ impl Model {
         let schema = Arc::new(Schema::new(file.classifiers, file.classes)?);
         let method = method(&file.method, file.parameters, &schema)?;
         check_training(&schema, file.training.as_ref(), &file.draws)?;
+        if let Some(report) = &file.diagnostics {
+            // The standard deviations have the shape of the concentrations and are positive, too.
+            IndependentFusion::new(Arc::clone(&schema), report.alpha_sd.clone())
+                .map_err(|error| Error::InvalidModel(format!("`diagnostics.alpha_sd`: {error}")))?;
+        }
         Ok(Self {
             settings: file.settings,
             training: file.training,
@@ -293,6 +298,16 @@ mod tests {
         assert_eq!(model.method_name(), "correlated");
         assert!((model.class_prior().probabilities().iter().sum::<f64>() - 1.0).abs() < 1e-15);
         assert_eq!(Model::from_json(&model.to_json()).unwrap(), model);
+    }
+
+    #[test]
+    fn diagnostics_of_another_shape_are_refused() {
+        let outputs = crate::simulation::Preset::Sim1.truth(0.0).unwrap().simulate(5, 1).unwrap();
+        let model = crate::FitConfig::default().fit(&outputs, &crate::Unwatched).unwrap();
+        let mut file: Value = serde_json::from_str(&model.to_json()).unwrap();
+        file["diagnostics"]["alpha_sd"][0] = json!([]);
+        let error = Model::from_json(&file.to_string()).unwrap_err().to_string();
+        assert!(error.contains("alpha_sd"), "{error}");
     }
 
     #[test]

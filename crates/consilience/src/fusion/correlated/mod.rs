@@ -13,6 +13,7 @@
 
 mod insight;
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 pub use insight::{PairInsight, effective_number};
@@ -35,7 +36,7 @@ pub const FUSION_TOLERANCE: f64 = 1e-6;
 /// use consilience::distributions::CorrelatedDirichlet;
 /// use consilience::fusion::{correlated::CorrelatedFusion, fuse};
 /// use consilience::{ClassPrior, Intake, OutputsBuilder, Schema};
-/// use std::sync::{Arc, OnceLock};
+/// use std::sync::Arc;
 ///
 /// let schema = Arc::new(Schema::new(["a", "b"], ["x", "y", "z"])?);
 /// // Margins that make independent classifiers an opinion pool; half of each is shared.
@@ -109,10 +110,10 @@ impl CorrelatedFusion {
         scratch: &mut Scratch,
         out: &mut [f64],
     ) -> f64 {
-        let (first, second) = (items.output(item, 0), items.output(item, 1));
+        let [first, second] = [0, 1].map(|k| items.output(item, k).map(raised));
         let mut error = 0.0f64;
         for (class, out) in self.classes.iter().zip(out) {
-            let estimate = match (first, second) {
+            let estimate = match (first.as_deref(), second.as_deref()) {
                 (Some(x1), Some(x2)) => class.pair.ln_density(x1, x2, scratch),
                 (Some(x), None) => class.margin(0, x),
                 (None, Some(x)) => class.margin(1, x),
@@ -149,8 +150,9 @@ impl CorrelatedFusion {
         scratch: &mut Scratch,
         densities: &mut [f64],
     ) -> f64 {
-        let outputs = items.output(item, 0).zip(items.output(item, 1));
+        let outputs = items.output(item, 0).map(raised).zip(items.output(item, 1).map(raised));
         let (x1, x2) = outputs.expect("only two outputs can tie");
+        let (x1, x2) = (&*x1, &*x2);
         let [fine, coarse] = self.at_ties.get_or_init(|| {
             [TIE_RESOLUTION, 2.0 * TIE_RESOLUTION].map(|epsilon| {
                 let smoothed = |class: &ClassDensity| class.pair.clone().with_resolution(epsilon);
@@ -170,6 +172,18 @@ impl CorrelatedFusion {
         let moved = (0..far.len()).map(|j| (gap(densities, j) - gap(&far, j)).abs());
         error + moved.fold(0.0, f64::max)
     }
+}
+
+/// The density is tested down to outputs of this size; smaller ones count as it.
+const SMALLEST_OUTPUT: f64 = 1e-12;
+
+fn raised(output: &[f64]) -> Cow<'_, [f64]> {
+    if output.iter().all(|x| *x >= SMALLEST_OUTPUT) {
+        return Cow::Borrowed(output);
+    }
+    let mut raised = output.to_vec();
+    crate::math::simplex::raise_to_floor(&mut raised, SMALLEST_OUTPUT);
+    Cow::Owned(raised)
 }
 
 /// The resolution at which the limit at an exact tie is taken.

@@ -44,9 +44,9 @@ pub struct IndependentConfig {
     pub alpha_prior: AlphaPrior,
     /// Full posterior (default) or its mode.
     pub inference: Inference,
-    /// Chains, at least 1; 4 by default.
+    /// Chains, 1 to 1000; 4 by default.
     pub chains: usize,
-    /// Draws kept of each chain, at least 4; 1000 by default.
+    /// Draws kept of each chain, 4 to a million; 1000 by default.
     pub draws: usize,
     /// Draws discarded at the start of each chain; 100 by default.
     pub warmup: usize,
@@ -79,11 +79,14 @@ impl IndependentConfig {
         {
             return Err(Error::parameter("prior items", "finite and > 0", items));
         }
-        if self.chains == 0 {
-            return Err(Error::parameter("chains", "at least 1", self.chains));
-        }
-        if self.draws < 4 {
-            return Err(Error::parameter("draws", "at least 4", self.draws));
+        for (name, value, range, requirement) in [
+            ("chains", self.chains, 1..=1000, "from 1 to 1000"),
+            ("draws", self.draws, 4..=1_000_000, "from 4 to 1 000 000"),
+            ("warmup", self.warmup, 0..=1_000_000, "at most 1 000 000"),
+        ] {
+            if !range.contains(&value) {
+                return Err(Error::parameter(name, requirement, value));
+            }
         }
         let available = self.chains.saturating_mul(self.draws);
         if self.keep_draws > 0 && self.inference == Inference::Map {

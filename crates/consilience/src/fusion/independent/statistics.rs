@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::math::fixed_sum::FixedSum;
+use crate::math::log_space::ln_at_least_tiny;
 use crate::outputs::Outputs;
 use crate::schema::Schema;
 
@@ -52,7 +53,7 @@ impl SufficientStatistics {
                 let block = k * self.n_classes + class;
                 self.counts[block] += 1;
                 let sums = &mut self.sums[block * self.n_classes..(block + 1) * self.n_classes];
-                sums.iter_mut().zip(output).for_each(|(sum, x)| sum.add(x.ln()));
+                sums.iter_mut().zip(output).for_each(|(sum, x)| sum.add(ln_at_least_tiny(*x)));
             }
         }
         Ok(())
@@ -173,6 +174,10 @@ mod file {
             let counts: Vec<u64> = file.outputs.into_iter().flatten().collect();
             let shapes_fit =
                 counts.len() == k * j && high.len() == k * j * j && rest.len() == high.len();
+            let too_many = |count: &u64| *count >= 1 << 53;
+            if file.items.iter().chain(&counts).any(too_many) {
+                return Err(serde::de::Error::custom("`statistics` counts more than 2^53 items"));
+            }
             if !shapes_fit || high.iter().chain(&rest).any(|sum| !(sum.abs() < 1e15)) {
                 return Err(serde::de::Error::custom(
                     "`statistics` must hold items[class], outputs[classifier][class] and finite \

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{Pool, PoolKind, Weights};
 use crate::class_prior::ClassPrior;
 use crate::error::{Error, Result};
+use crate::math::log_space::ln_at_least_tiny;
 use crate::math::optimise::{Minimum, projected_gradient};
 use crate::math::simplex;
 use crate::outputs::Outputs;
@@ -138,7 +139,7 @@ fn log_term(
         return -item_weight * prior.ln()[label];
     }
     let scale = total / present;
-    let evidence = |output: &[f64], j: usize| output[j].ln() - prior.ln()[j];
+    let evidence = |output: &[f64], j: usize| ln_at_least_tiny(output[j]) - prior.ln()[j];
     let mut joint = prior.ln().to_vec();
     for (k, output) in items.present(0) {
         for (j, value) in joint.iter_mut().enumerate() {

@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::{Block, Fusion};
 use crate::class_prior::ClassPrior;
 use crate::error::{Error, Result};
+use crate::math::log_space::ln_at_least_tiny;
 use crate::outputs::Items;
 use crate::schema::Schema;
 
@@ -158,7 +159,8 @@ impl Pool {
                 continue; // 0 · ln 0 is no evidence
             }
             for (joint, x) in joint.iter_mut().zip(output) {
-                *joint += weight * if self.kind == PoolKind::Linear { *x } else { x.ln() };
+                *joint +=
+                    weight * if self.kind == PoolKind::Linear { *x } else { ln_at_least_tiny(*x) };
             }
         }
         match self.kind {
