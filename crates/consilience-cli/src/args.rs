@@ -163,7 +163,13 @@ pub(crate) struct FitOptions {
     #[arg(long, default_value = "independent", value_name = "METHOD", conflicts_with = "update")]
     pub(crate) method: MethodChoice,
     /// Probabilities of the classes before any output: uniform, empirical or p1,p2,...
-    #[arg(long, default_value = "uniform", value_name = "PRIOR", conflicts_with = "update")]
+    #[arg(
+        long,
+        default_value = "uniform",
+        value_name = "PRIOR",
+        conflicts_with = "update",
+        allow_hyphen_values = true
+    )]
     pub(crate) class_prior: PriorChoice,
     /// Weights of a linear or logarithmic pool: equal, simplex (fitted), free (fitted, log-pool
     /// only) or w1,w2,...
@@ -234,7 +240,7 @@ pub(crate) struct ModelOptions {
     pub(crate) data: Location,
     /// Probabilities of the classes before any output: uniform, empirical or p1,p2,...
     /// [default: the model's].
-    #[arg(long, value_name = "PRIOR")]
+    #[arg(long, value_name = "PRIOR", allow_hyphen_values = true)]
     pub(crate) class_prior: Option<PriorChoice>,
     /// Average over the posterior draws kept in the model instead of using their mean.
     #[arg(long)]

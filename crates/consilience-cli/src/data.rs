@@ -115,6 +115,7 @@ pub(crate) fn read_all(
 
 /// "3 values raised to the floor", or nothing.
 pub(crate) fn raised_sentence(raised: u64, floor: f64) -> String {
+    let floor = if floor < 1e-3 { format!("{floor:e}") } else { floor.to_string() };
     match raised {
         0 => String::new(),
         1 => format!("; 1 value below {floor} raised to it"),

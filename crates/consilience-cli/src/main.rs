@@ -41,6 +41,9 @@ fn main() -> ExitCode {
 fn run(arguments: &Arguments, talk: &Talk) -> Result<(), Failure> {
     let common = &arguments.common;
     if let Some(threads) = common.threads {
+        // Results do not depend on their number, so threads without processors only cost.
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let threads = threads.min(4 * processors);
         rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(|error| {
             Failure::message(format!("cannot start {threads} threads: {error}"))
         })?;

@@ -25,8 +25,17 @@ impl ClassPrior {
             let name = format!("class_prior[{j}]");
             return Err(Error::parameter(name, "finite and > 0", weights[j]));
         }
-        let sum: f64 = weights.iter().sum();
-        Ok(Self::from_normalised(weights.iter().map(|w| w / sum).collect()))
+        // By the largest first: the sum of finite weights may be infinite.
+        let largest = weights.iter().copied().fold(0.0, f64::max);
+        let sum: f64 = weights.iter().map(|w| w / largest).sum();
+        let normalised: Vec<f64> = weights.iter().map(|w| w / largest / sum).collect();
+        match normalised.iter().position(|p| !(*p >= f64::MIN_POSITIVE)) {
+            None => Ok(Self::from_normalised(normalised)),
+            Some(j) => {
+                let name = format!("class_prior[{j}]");
+                Err(Error::parameter(name, "not vanishingly small beside the others", weights[j]))
+            }
+        }
     }
 
     fn from_normalised(probabilities: Vec<f64>) -> Self {

@@ -384,14 +384,16 @@ impl OutputsBuilder {
                 found: raw.len().to_string(),
             });
         }
+        let label = label.map(|class| self.checked_label(item, class)).transpose()?;
         let start = self.outputs.values.len();
+        let before = (self.outputs.n_raised, self.outputs.any_missing);
         self.outputs.values.extend_from_slice(raw);
         if let Err(error) = self.admit(item, start) {
             self.outputs.values.truncate(start);
+            (self.outputs.n_raised, self.outputs.any_missing) = before;
             return Err(error);
         }
-        let label = label.map(|class| self.checked_label(item, class)).transpose();
-        self.outputs.labels.push(label.inspect_err(|_| self.outputs.values.truncate(start))?);
+        self.outputs.labels.push(label);
         Ok(())
     }
 

@@ -226,10 +226,17 @@ fn a_class_with_constant_output_does_not_ruin_the_others() {
 
 #[test]
 fn a_classifier_that_always_says_the_same_carries_no_evidence() {
-    let items: Vec<_> = (0..30).map(|i| (vec![0.2, 0.3, 0.5], i % 3)).collect();
-    let outputs = table(3, &items);
-    let fitted = fit(&outputs, &IndependentConfig::default());
-    let fused = fuse(&fitted.fusion, &outputs, &ClassPrior::uniform(3)).unwrap();
+    for counts in [[10, 10, 10], [3, 30, 300]] {
+        for x in [[0.2, 0.3, 0.5], [1.0, 0.0, 0.0]] {
+            let items = (0..3).flat_map(|j| vec![(x.to_vec(), j); counts[j]]);
+            check_no_evidence(&table(3, &items.collect::<Vec<_>>()));
+        }
+    }
+}
+
+fn check_no_evidence(outputs: &Outputs) {
+    let fitted = fit(outputs, &IndependentConfig::default());
+    let fused = fuse(&fitted.fusion, outputs, &ClassPrior::uniform(3)).unwrap();
     for p in fused.all() {
         assert!((p - 1.0 / 3.0).abs() < 0.05, "{p}");
     }
@@ -309,4 +316,50 @@ fn exact_zeros_without_a_floor_stay_finite() {
         let fused = fuse(model.fusion().unwrap(), &outputs, model.class_prior()).unwrap();
         assert!(fused.all().iter().all(|p| (0.0..=1.0).contains(p)), "{method}: {fused:?}");
     }
+}
+
+/// The paper's prior is hardly proper: few or constant outputs are fitted all the same, and where
+/// the posterior has no mode `map` says so.
+#[test]
+fn the_papers_prior_survives_few_and_constant_outputs() {
+    for n_classes in [2, 3, 10] {
+        for per_class in [1, 2, 3] {
+            let items: Vec<_> = (0..n_classes)
+                .flat_map(|j| vec![(peaked(n_classes, j, 0.9), j); per_class])
+                .collect();
+            let outputs = table(n_classes, &items);
+            let config = |inference| IndependentConfig {
+                alpha_prior: AlphaPrior::Paper,
+                inference,
+                draws: 200,
+                ..Default::default()
+            };
+            let fitted = fit(&outputs, &config(Inference::Posterior));
+            let alpha = fitted.fusion.alpha().concat().concat();
+            assert!(alpha.iter().all(|a| a.is_finite() && *a > 0.0), "{alpha:?}");
+            let statistics = SufficientStatistics::of(&outputs).unwrap();
+            let map = config(Inference::Map).fit(outputs.schema(), &statistics, &Unwatched);
+            assert_eq!(map.is_err(), per_class == 1, "J = {n_classes}, {per_class} items a class");
+        }
+    }
+}
+
+/// Against 50 digits: x = (½, ¼, ¼) under (1e6, 1, 1), whose log density is a difference of numbers
+/// of size 1e7.
+#[test]
+fn the_error_is_honest_where_large_terms_cancel() {
+    let schema = Arc::new(Schema::new(["a"], ["x", "y", "z"]).unwrap());
+    let row = |j: usize| (0..3).map(|l| if l == j { 1e6 } else { 1.0 }).collect::<Vec<f64>>();
+    let model = IndependentFusion::new(schema, vec![(0..3).map(row).collect()]).unwrap();
+    let mut builder = OutputsBuilder::new(
+        Arc::clone(consilience::fusion::Fusion::schema(&model)),
+        Intake::default(),
+    )
+    .unwrap();
+    builder.push(&[0.5, 0.25, 0.25], None).unwrap();
+    let (got, errors) = consilience::fusion::ln_densities(&model, &builder.finish()).unwrap();
+    // ln(1e6 (1e6+1)) + (1e6 − 1) ln ½ by hand: Γ(A+2)/Γ(A) = A(A+1).
+    let expected = (1e6f64 * (1e6 + 1.0)).ln() + (1e6 - 1.0) * 0.5f64.ln();
+    assert!((got[0] - expected).abs() <= errors[0], "{} {expected} {}", got[0], errors[0]);
+    assert!(errors[0] < 1e-6);
 }

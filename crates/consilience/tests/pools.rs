@@ -88,3 +88,40 @@ fn weights_that_make_no_sense_are_refused() {
     }
     assert!("1,x".parse::<Weights>().is_err());
 }
+
+/// Items for which only the poorer classifier is there must be fused with it, not with the prior.
+#[test]
+fn a_classifier_that_is_sometimes_alone_keeps_a_weight() {
+    let schema = std::sync::Arc::new(consilience::Schema::new(["a", "b"], ["x", "y"]).unwrap());
+    let mut builder = OutputsBuilder::new(schema, Intake::default()).unwrap();
+    for i in 0..120 {
+        let class = usize::from(i % 2 == 1);
+        let both = |p: f64| if class == 0 { [p, 1.0 - p] } else { [1.0 - p, p] };
+        let (a, b) = if i < 60 { (both(0.95), both(0.55)) } else { ([f64::NAN; 2], both(0.9)) };
+        builder.push_indexed(&[a[0], a[1], b[0], b[1]], Some(class)).unwrap();
+    }
+    let outputs = builder.finish();
+    let prior = ClassPrior::uniform(2);
+    for kind in [PoolKind::Linear, PoolKind::Logarithmic] {
+        let fitted = fit_weights(kind, &Weights::Simplex, &outputs, &prior).unwrap();
+        let got = loss(kind, fitted.pool.weights().to_vec(), &outputs, &prior);
+        // The best that there is: .95 for half of the items, .9 for the other.
+        let best = -0.5 * (0.95f64.ln() + 0.9f64.ln());
+        assert!((got - best).abs() < 1e-3, "{kind:?}: {got}, not {best}");
+    }
+}
+
+/// Exponents that are no average: the plain formula, also where they add up to 0.
+#[test]
+fn exponents_of_any_sign_follow_the_formula() {
+    let schema = std::sync::Arc::new(consilience::Schema::new(["a", "b"], ["x", "y"]).unwrap());
+    let mut builder =
+        OutputsBuilder::new(std::sync::Arc::clone(&schema), Intake::default()).unwrap();
+    builder.push(&[0.9, 0.1, 0.2, 0.8], None).unwrap();
+    builder.push(&[f64::NAN, f64::NAN, 0.2, 0.8], None).unwrap();
+    let pool = Pool::new(schema, PoolKind::Logarithmic, vec![1.0, -1.0]).unwrap();
+    let fused = fuse(&pool, &builder.finish(), &ClassPrior::uniform(2)).unwrap();
+    let (x, y) = (0.9 / 0.2, 0.1 / 0.8);
+    assert!((fused.probabilities(0)[0] - x / (x + y)).abs() < 1e-12);
+    assert!((fused.probabilities(1)[0] - 0.8).abs() < 1e-12);
+}

@@ -8,7 +8,8 @@ use std::fs;
 use std::path::Path;
 
 use consilience::evaluation::{
-    Evaluation, EvaluationSettings, Predictions, evaluate_all, meta_classifiers, single_classifiers,
+    BootstrapSettings, Evaluation, EvaluationSettings, Predictions, evaluate_all, meta_classifiers,
+    single_classifiers,
 };
 use consilience::fusion::fuse;
 use consilience::fusion::independent::IndependentConfig;
@@ -93,7 +94,8 @@ fn compare(
     methods.push(Predictions { name: model.method_name(), probabilities });
     methods.extend(single_classifiers(test, prior));
     methods.extend(meta_classifiers(model, test, prior)?);
-    let settings = EvaluationSettings::default();
+    let bootstrap = BootstrapSettings { seed, ..BootstrapSettings::default() };
+    let settings = EvaluationSettings { bootstrap, ..EvaluationSettings::default() };
     let mut evaluation = evaluate_all(methods, test, prior, &settings, progress)?;
     evaluation
         .methods

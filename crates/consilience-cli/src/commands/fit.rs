@@ -38,6 +38,13 @@ impl FitOptions {
 
     fn update(&self, path: &Path, talk: &Talk) -> Result<Model, Failure> {
         let old = read_model(path)?;
+        let floor = old.settings().map_or(DEFAULT_FLOOR, |settings| settings.floor);
+        if self.reading.floor.is_some_and(|wanted| wanted != floor) {
+            return Err(Failure::message(format!(
+                "{}: the model was fitted with a floor of {floor:e}; an update must use the same",
+                path.display()
+            )));
+        }
         let reading = ReadOptions { needs_labels: true, ..self.reading.read_options_for(&old)? };
         let outputs = read_all(&self.data, old.schema(), &reading, talk.is_quiet())?;
         let progress = Progress::new(talk.is_quiet(), Unit::Steps);

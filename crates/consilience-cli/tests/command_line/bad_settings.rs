@@ -26,8 +26,8 @@ fn numbers_out_of_range() {
             "fuse model.json data.csv --floor -0.1",
             "`floor` must be at least 0 and below 1 / number of classes, got -0.1",
         ),
-        ("fit data.csv --chains 0", "`chains` must be at least 1, got 0"),
-        ("fit data.csv --draws 3", "`draws` must be at least 4, got 3"),
+        ("fit data.csv --chains 0", "`chains` must be from 1 to 1000, got 0"),
+        ("fit data.csv --draws 3", "`draws` must be from 4 to 1 000 000, got 3"),
         (
             "fit data.csv --keep-draws 100 --chains 1 --draws 10",
             "`kept draws` must be at most chains × draws, got 100",

@@ -237,7 +237,7 @@ fn values_raised_to_the_floor_are_counted() {
     bench.write("sure.csv", "label,a_x,a_y,b_x,b_y\nx,1,0,1,0\ny,0.2,0.8,0.5,0.5\n");
     let run = bench.good("fuse model.json sure.csv -o out.csv");
     let expected =
-        "fused 2 items with `independent`; 2 values below 0.000001 raised to it -> out.csv\n";
+        "fused 2 items with `independent`; 2 values below 1e-6 raised to it -> out.csv\n";
     assert_eq!(run.err, expected);
     assert!(bench.text("out.csv").contains("\nx,1,0,1,0,"), "the input's cells stay as they are");
     let run = bench.good("fuse model.json sure.csv --floor 0.3 -o out.csv");

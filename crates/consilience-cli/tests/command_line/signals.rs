@@ -165,7 +165,7 @@ fn an_interrupted_fit_leaves_the_old_model() {
     bench.good("simulate --preset sim1 --items-per-class 50 -o data.csv");
     bench.write("model.json", MODEL);
     let mut child =
-        bench.command("fit data.csv --draws 2000000 --chains 2 -o model.json").spawn().unwrap();
+        bench.command("fit data.csv --draws 1000000 --chains 2 -o model.json").spawn().unwrap();
     // Reading takes an instant, drawing minutes.
     thread::sleep(Duration::from_millis(500));
     send("-INT", &child);

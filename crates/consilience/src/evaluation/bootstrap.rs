@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::scores::{ItemScores, Predictions, ScoreSet, Weighting, item_weights};
 use crate::class_prior::ClassPrior;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::parallel;
 use crate::sampling::diagnostics::quantile;
 use crate::watch::Watch;
@@ -21,6 +21,9 @@ pub struct Scored {
     /// Upper end.
     pub high: f64,
 }
+
+/// More replicates than any interval needs.
+const MOST_REPLICATES: usize = 1_000_000;
 
 /// How to resample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +53,10 @@ pub(super) fn with_intervals(
     settings: &BootstrapSettings,
     watch: &dyn Watch,
 ) -> Result<Vec<Vec<ScoreSet<Scored>>>> {
+    if settings.replicates > MOST_REPLICATES {
+        let found = settings.replicates;
+        return Err(Error::parameter("bootstrap", "at most 1 000 000 replicates", found));
+    }
     let n_classes = prior.probabilities().len();
     let tables = methods
         .iter()

@@ -17,24 +17,31 @@ pub(super) struct LogLinear {
     coefficients: Vec<f64>,
     /// The largest |Cₖⱼₗ| over j, at k·J + l: bounds the terms for the error estimate.
     bounds: Vec<f64>,
-    /// Σₖ maxⱼ |cₖⱼ|.
+    /// The size of the terms that the constants are made of.
     constant_bound: f64,
 }
 
 impl LogLinear {
-    pub(super) fn new(n_classes: usize, constants: Vec<f64>, coefficients: Vec<f64>) -> Self {
+    /// `constant_size` bounds the terms that the constants are differences of: their rounding
+    /// stays when the terms cancel.
+    pub(super) fn new(
+        n_classes: usize,
+        constants: Vec<f64>,
+        coefficients: Vec<f64>,
+        constant_size: f64,
+    ) -> Self {
         let n_classifiers = constants.len() / n_classes;
         let largest =
             |values: &mut dyn Iterator<Item = f64>| values.fold(0.0, |a, b| b.abs().max(a));
-        let bounds = (0..n_classifiers * n_classes)
+        let bounds: Vec<f64> = (0..n_classifiers * n_classes)
             .map(|column| {
                 let (k, l) = (column / n_classes, column % n_classes);
                 let row = |j: usize| coefficients[(k * n_classes + j) * n_classes + l];
                 largest(&mut (0..n_classes).map(row))
             })
             .collect();
-        let constant_bound =
-            constants.chunks(n_classes).map(|row| largest(&mut row.iter().copied())).sum();
+        // An output may itself be off by a unit in the last place: |C| of them in the logarithm.
+        let constant_bound = constant_size + bounds.iter().sum::<f64>();
         Self { n_classifiers, n_classes, constants, coefficients, bounds, constant_bound }
     }
 

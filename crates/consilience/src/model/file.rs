@@ -59,6 +59,17 @@ struct CorrelatedFile {
     delta: DeltaFile,
     #[serde(default)]
     resolution: f64,
+    #[serde(default)]
+    structure: Structure,
+}
+
+/// What the classifiers share: a common part and pairs, or a common part alone.
+#[derive(Deserialize, Default, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+enum Structure {
+    #[default]
+    Full,
+    Common,
 }
 
 #[derive(Deserialize)]
@@ -206,6 +217,9 @@ fn independent(
 }
 
 fn correlated(file: CorrelatedFile, schema: &Arc<Schema>) -> Result<CorrelatedParameters> {
+    if file.structure == Structure::Common && !file.delta.pairs.is_empty() {
+        return Err(Error::InvalidModel("the structure `common` has no `delta.pairs`".into()));
+    }
     let index = |name: &String| {
         schema.classifier_index(name).ok_or_else(|| {
             Error::InvalidModel(format!("`delta.pairs` names `{name}`, which is no classifier"))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::class_prior::ClassPrior;
 use crate::distributions::{CorrelatedDirichlet, SharedPair};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fusion::correlated::{CorrelatedFusion, PairInsight, effective_number};
 use crate::fusion::independent::{Alpha, IndependentFusion};
 use crate::schema::Schema;
@@ -58,12 +58,23 @@ impl CorrelatedParameters {
     ) -> Result<Self> {
         // The margins' shape and range are those of the independent model.
         IndependentFusion::new(Arc::clone(&schema), alpha.clone())?;
+        let rows = common.into_iter().chain(pairs.iter().map(|(_, _, rows)| rows.as_slice()));
+        for rows in rows {
+            if rows.len() != schema.n_classes() {
+                return Err(Error::Mismatch {
+                    what: "rows of `delta` and classes",
+                    expected: schema.n_classes().to_string(),
+                    found: rows.len().to_string(),
+                });
+            }
+        }
         let class = |j: usize| {
             let margins = alpha.iter().map(|rows| rows[j].clone()).collect();
-            let common = common.map(|rows| rows.get(j).cloned().unwrap_or_default());
-            let pair = |(first, second, delta): &(usize, usize, Vec<Vec<f64>>)| {
-                let delta = delta.get(j).cloned().unwrap_or_default();
-                SharedPair { first: *first, second: *second, delta }
+            let common = common.map(|rows| rows[j].clone());
+            let pair = |(first, second, delta): &(usize, usize, Vec<Vec<f64>>)| SharedPair {
+                first: *first,
+                second: *second,
+                delta: delta[j].clone(),
             };
             CorrelatedDirichlet::new(margins, common, pairs.iter().map(pair).collect())
         };

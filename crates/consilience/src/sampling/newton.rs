@@ -1,6 +1,6 @@
 //! Newton's method to the mode of a log density, damped so that every step goes up.
 
-use nalgebra::{Cholesky, DVector, Dyn};
+use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
 use super::Target;
 
@@ -23,6 +23,9 @@ const MAX_STEPS: usize = 200;
 /// comparing densities would say nothing any more.
 const SMALL_RISE: f64 = 1e-10;
 
+/// No coordinate moves further in one step: far from the mode the curvature may promise too much.
+const LONGEST_STEP: f64 = 10.0;
+
 /// Climbs from `start` to a mode.
 pub fn find_mode(target: &impl Target, start: &[f64]) -> Mode {
     let mut point = start.to_vec();
@@ -31,7 +34,11 @@ pub fn find_mode(target: &impl Target, start: &[f64]) -> Mode {
     let mut converged = false;
     for _ in 0..MAX_STEPS {
         let slopes = DVector::from_column_slice(&gradient);
-        let direction = factorise(target, &point).solve(&slopes);
+        let mut direction = factorise(target, &point).solve(&slopes);
+        let longest = direction.amax();
+        if longest > LONGEST_STEP {
+            direction *= LONGEST_STEP / longest;
+        }
         let rise = direction.dot(&slopes);
         converged = rise <= SMALL_RISE * (1.0 + value.abs());
         if converged {
@@ -80,9 +87,10 @@ fn factorise(target: &impl Target, point: &[f64]) -> Cholesky<f64, Dyn> {
             return factor;
         }
         ridge = if ridge == 0.0 { 1e-12 } else { ridge * 100.0 };
-        assert!(
-            ridge < 1e30,
-            "curvature is finite and symmetric, so a large ridge makes it definite"
-        );
+        if ridge > 1e30 {
+            // Not finite: climb along the gradient instead.
+            let identity = DMatrix::identity(curvature.nrows(), curvature.ncols());
+            return identity.cholesky().expect("the identity is positive definite");
+        }
     }
 }

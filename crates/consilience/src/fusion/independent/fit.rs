@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::config::{IndependentConfig, Inference};
-use super::posterior::{DirichletPosterior, Measure};
+use super::posterior::{CONSTANT, DirichletPosterior, Measure};
 use super::{Alpha, IndependentFusion, SufficientStatistics};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::math::log_space::log_sum_exp;
 use crate::parallel;
 use crate::sampling::diagnostics::Diagnostics;
@@ -77,7 +77,7 @@ impl IndependentConfig {
             let place = (block / schema.n_classes(), block % schema.n_classes());
             let fitted = self.fit_block(statistics, place, block as u64);
             watch.advance(1);
-            Ok(fitted)
+            fitted
         });
         let blocks = blocks.into_iter().collect::<Result<Vec<_>>>()?;
         self.assemble(schema, statistics, &blocks)
@@ -88,21 +88,28 @@ impl IndependentConfig {
         statistics: &SufficientStatistics,
         place: (usize, usize),
         block: u64,
-    ) -> FittedBlock {
+    ) -> Result<FittedBlock> {
         let posterior =
             |measure| DirichletPosterior::new(statistics, place, self.alpha_prior, measure);
         match self.inference {
             Inference::Map => {
                 let target = posterior(Measure::Alpha);
+                if target.has_no_mode() {
+                    return Err(Error::parameter(
+                        "inference",
+                        "posterior with the paper's prior and so few items, as the posterior has no mode",
+                        "map",
+                    ));
+                }
                 let mode = find_mode(&target, &target.start());
                 let alpha = mode.point.iter().map(|theta| theta.exp()).collect();
-                FittedBlock {
+                Ok(FittedBlock {
                     alpha,
                     sd: Vec::new(),
                     draws: None,
                     worst: None,
                     converged: mode.converged,
-                }
+                })
             }
             Inference::Posterior => {
                 let target = posterior(Measure::LnAlpha);
@@ -111,7 +118,7 @@ impl IndependentConfig {
                 let first_stream = block * self.chains as u64;
                 let mut draws = sample(&target, &mode, &settings, self.seed, first_stream);
                 draws.transform(f64::exp);
-                FittedBlock::summarise(draws, mode.converged)
+                Ok(FittedBlock::summarise(draws, mode.converged))
             }
         }
     }
@@ -149,8 +156,14 @@ impl IndependentConfig {
     }
 
     fn convergence_warnings(&self, schema: &Schema, blocks: &[FittedBlock]) -> Vec<Warning> {
-        let poor = |block: &FittedBlock| {
-            !block.converged || block.worst.is_some_and(|worst| worst.are_poor(self.chains))
+        // Draws speak for themselves; without any, the climb to the mode must have ended there.
+        let poor = |block: &FittedBlock| match block.worst {
+            Some(worst) => worst.are_poor(self.chains),
+            None => !block.converged,
+        };
+        let advice = match self.inference {
+            Inference::Posterior => "try more draws or `map`",
+            Inference::Map => "try the full posterior",
         };
         let n_classes = schema.n_classes();
         let name = |i: usize| {
@@ -161,7 +174,7 @@ impl IndependentConfig {
             });
             Warning::convergence(format!(
                 "the fit of classifier `{k}` for class `{j}` has not converged{numbers}; \
-                 do not trust it, try more draws or `map`"
+                 do not trust it, {advice}"
             ))
         };
         (0..blocks.len()).filter(|&i| poor(&blocks[i])).map(name).collect()
@@ -220,6 +233,13 @@ fn data_warnings(schema: &Schema, statistics: &SufficientStatistics) -> Vec<Warn
             )));
         }
         for (k, classifier) in schema.classifiers().iter().enumerate() {
+            let outputs = statistics.count(k, j);
+            if outputs < FEW_ITEMS && *count >= FEW_ITEMS {
+                warnings.push(Warning::data(format!(
+                    "classifier `{classifier}` has only {outputs} outputs for class `{class}`: its \
+                     fit rests mostly on the prior"
+                )));
+            }
             if is_constant(statistics, k, j) {
                 warnings.push(Warning::data(format!(
                     "classifier `{classifier}` gives the same output for every item of class `{class}`"
@@ -233,5 +253,5 @@ fn data_warnings(schema: &Schema, statistics: &SufficientStatistics) -> Vec<Warn
 /// ln Σ e^m = 0 only if every output is the same.
 fn is_constant(statistics: &SufficientStatistics, classifier: usize, class: usize) -> bool {
     let spread = -log_sum_exp(&statistics.mean_ln(classifier, class));
-    statistics.count(classifier, class) > 1 && spread < 1e-12
+    statistics.count(classifier, class) > 1 && spread < CONSTANT
 }

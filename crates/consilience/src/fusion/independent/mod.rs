@@ -29,6 +29,7 @@ use super::{Block, Fusion};
 use crate::class_prior::ClassPrior;
 use crate::distributions::Dirichlet;
 use crate::error::{Error, Result};
+use crate::math::special::ln_gamma;
 use crate::outputs::Items;
 use crate::schema::Schema;
 
@@ -67,14 +68,19 @@ impl IndependentFusion {
     pub fn new(schema: Arc<Schema>, alpha: Alpha) -> Result<Self> {
         check_shape(&schema, &alpha)?;
         let (mut constants, mut coefficients) = (Vec::new(), Vec::new());
+        let mut constant_size = 0.0;
         for (k, rows) in alpha.iter().enumerate() {
+            let mut largest = 0.0f64;
             for (j, row) in rows.iter().enumerate() {
                 crate::distributions::check_concentration(&format!("alpha[{k}][{j}]"), row)?;
                 constants.push(-Dirichlet::new(row)?.ln_normaliser());
                 coefficients.extend(row.iter().map(|a| a - 1.0));
+                let parts = row.iter().map(|a| ln_gamma(*a).abs()).sum::<f64>();
+                largest = largest.max(parts + ln_gamma(row.iter().sum()).abs());
             }
+            constant_size += largest;
         }
-        let evidence = LogLinear::new(schema.n_classes(), constants, coefficients);
+        let evidence = LogLinear::new(schema.n_classes(), constants, coefficients, constant_size);
         Ok(Self { schema, alpha, evidence })
     }
 

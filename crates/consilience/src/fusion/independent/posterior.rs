@@ -38,6 +38,9 @@ pub(super) enum Measure {
 /// same would otherwise have an unbounded posterior.
 const MAX_PRIOR_CONCENTRATION: f64 = 1e4;
 
+/// −ln Σ e^m of a classifier whose outputs differ by rounding only.
+pub(super) const CONSTANT: f64 = 1e-12;
+
 impl DirichletPosterior {
     pub(super) fn new(
         statistics: &SufficientStatistics,
@@ -50,7 +53,13 @@ impl DirichletPosterior {
         match prior {
             AlphaPrior::Paper => Self { n, mean_ln, shape: 1e-3, rate: 1e-3, measure },
             AlphaPrior::Pooled { items } => {
-                let pooled = dispersed(pooled_mean_ln(statistics, classifier));
+                let pooled = pooled_mean_ln(statistics, classifier);
+                if -log_sum_exp(&pooled) < CONSTANT {
+                    // The classifier always says the same: no class may learn anything from it.
+                    let mean_ln = dispersed(pooled);
+                    return Self { n: items, mean_ln, shape: 1.0, rate: 0.0, measure };
+                }
+                let pooled = dispersed(pooled);
                 let mix = |(own, pooled): (&f64, &f64)| (n * own + items * pooled) / (n + items);
                 let mean_ln = mean_ln.iter().zip(&pooled).map(mix).collect();
                 Self { n: n + items, mean_ln, shape: 1.0, rate: 0.0, measure }
@@ -61,8 +70,17 @@ impl DirichletPosterior {
     /// A start near the mode: the mean from m, the total from −ln Σ e^m ≈ (J−1)/(2 Σα).
     pub(super) fn start(&self) -> Vec<f64> {
         let ln_sum = log_sum_exp(&self.mean_ln);
-        let total = (self.mean_ln.len() - 1) as f64 / (2.0 * (-ln_sum).max(1e-9));
-        self.mean_ln.iter().map(|m| (total.min(1e7) * (m - ln_sum).exp()).max(1e-6).ln()).collect()
+        let half = 0.5 * (self.mean_ln.len() - 1) as f64;
+        let most = if self.rate > 0.0 { (self.n * half + 1.0) / self.rate } else { 1e7 };
+        let total = half / (-ln_sum).max(1e-9);
+        self.mean_ln.iter().map(|m| (total.min(most) * (m - ln_sum).exp()).max(1e-6).ln()).collect()
+    }
+
+    /// Whether the density of α is unbounded at 0, so that it has no mode. Near 0 it goes like
+    /// ε^(n(J−1) + J(a−1)) along α = ε v.
+    pub(super) fn has_no_mode(&self) -> bool {
+        let j = self.mean_ln.len() as f64;
+        self.measure == Measure::Alpha && self.n * (j - 1.0) + j * (self.shape - 1.0) <= 0.0
     }
 
     /// The exponent of α in the density, a − 1 or a.
@@ -96,13 +114,24 @@ impl Target for DirichletPosterior {
 
     /// The Fisher information plus what the prior adds at the mode.
     fn curvature(&self, point: &[f64]) -> DMatrix<f64> {
-        let alpha: Vec<f64> = point.iter().map(|theta| theta.exp()).collect();
-        let shared = self.n * trigamma(alpha.iter().sum());
+        // Below e⁻³⁰⁰ nothing changes any more, and squares would underflow.
+        let alpha: Vec<f64> = point.iter().map(|theta| theta.max(-300.0).exp()).collect();
+        let total: f64 = alpha.iter().sum();
+        let shared = self.n * square_times_trigamma(total);
         DMatrix::from_fn(alpha.len(), alpha.len(), |l, m| {
-            let own = self.n * alpha[l] * alpha[l] * trigamma(alpha[l]) + self.exponent().max(0.0);
+            let own = self.n * square_times_trigamma(alpha[l]) + self.exponent().max(0.0);
             let diagonal = if l == m { own } else { 0.0 };
-            diagonal - shared * alpha[l] * alpha[m]
+            diagonal - shared * (alpha[l] / total) * (alpha[m] / total)
         })
+    }
+}
+
+/// α²ψ′(α), which tends to 1 at 0, where ψ′ itself overflows.
+fn square_times_trigamma(alpha: f64) -> f64 {
+    if alpha < 1.0 {
+        1.0 + alpha * alpha * trigamma(1.0 + alpha)
+    } else {
+        alpha * alpha * trigamma(alpha)
     }
 }
 

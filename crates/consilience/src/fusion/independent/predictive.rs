@@ -32,7 +32,9 @@ impl PosteriorPredictive {
         Ok(Self { draws: draws.iter().map(model).collect::<Result<_>>()? })
     }
 
-    /// Averages what `fill` and `finish` make of every draw, in log space.
+    /// The mean over draws, in log space: of the fused distributions under `prior`, or, without
+    /// one, of the densities. The error is that of the arithmetic; how well the draws stand for
+    /// the posterior is another matter.
     fn average(&self, items: &Items<'_>, block: &mut Block, prior: Option<&ClassPrior>) {
         let n_classes = items.n_classes();
         let mut sums = vec![f64::NEG_INFINITY; block.values().len()];

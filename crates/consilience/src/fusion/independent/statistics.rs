@@ -131,6 +131,9 @@ mod file {
 
     use super::{FixedSum, SufficientStatistics};
 
+    /// Below the logarithm of every output.
+    const LN_TINY: f64 = -709.0;
+
     #[derive(Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     struct File {
@@ -166,22 +169,35 @@ mod file {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             let file = File::deserialize(deserializer)?;
             let (k, j) = (file.outputs.len(), file.items.len());
+            let shaped = |table: &Vec<Vec<Vec<f64>>>| {
+                let row = |row: &Vec<Vec<f64>>| row.len() == j && row.iter().all(|x| x.len() == j);
+                table.len() == k && table.iter().all(row)
+            };
+            let fits = shaped(&file.sum_ln)
+                && (file.sum_ln_rest.is_empty() || shaped(&file.sum_ln_rest))
+                && file.outputs.iter().all(|row| row.len() == j);
+            if !fits {
+                return Err(serde::de::Error::custom(
+                    "`statistics` must hold items[class], outputs[classifier][class] and \
+                     sum_ln[classifier][class][component]",
+                ));
+            }
             let high: Vec<f64> = file.sum_ln.into_iter().flatten().flatten().collect();
             let mut rest: Vec<f64> = file.sum_ln_rest.into_iter().flatten().flatten().collect();
-            if rest.is_empty() {
-                rest = vec![0.0; high.len()];
-            }
+            rest.resize(high.len(), 0.0);
             let counts: Vec<u64> = file.outputs.into_iter().flatten().collect();
-            let shapes_fit =
-                counts.len() == k * j && high.len() == k * j * j && rest.len() == high.len();
-            let too_many = |count: &u64| *count >= 1 << 53;
-            if file.items.iter().chain(&counts).any(too_many) {
-                return Err(serde::de::Error::custom("`statistics` counts more than 2^53 items"));
-            }
-            if !shapes_fit || high.iter().chain(&rest).any(|sum| !(sum.abs() < 1e15)) {
+            let possible = |(i, sum): (usize, &f64)| {
+                // Between no output at all and every one at the smallest double.
+                let n = counts[i / j] as f64;
+                (LN_TINY * n - 1e-6..=1e-6).contains(sum)
+            };
+            let counted = counts.iter().enumerate().all(|(i, n)| *n <= file.items[i % j]);
+            let few = file.items.iter().all(|n| *n < 1 << 53);
+            let small = rest.iter().all(|rest| rest.abs() < 1.0);
+            if !(counted && few && small && high.iter().enumerate().all(possible)) {
                 return Err(serde::de::Error::custom(
-                    "`statistics` must hold items[class], outputs[classifier][class] and finite \
-                     sum_ln[classifier][class][component]",
+                    "`statistics` are impossible: more outputs than items, more than 2^53 items, \
+                     or sums of logarithms that no probabilities have",
                 ));
             }
             let sums = high.iter().zip(&rest).map(|(a, b)| FixedSum::from_parts(*a, *b)).collect();

@@ -27,7 +27,7 @@ const MAX_STEPS: usize = 5000;
 /// Finds the weights of a linear or logarithmic pool.
 ///
 /// Fitted weights minimise the log-loss under `prior`, items weighted so that the classes count
-/// as the prior says. Both problems are convex.
+/// as the prior says. Convex where no output is missing, and for free weights always.
 pub fn fit_weights(
     kind: PoolKind,
     weights: &Weights,
@@ -66,8 +66,10 @@ fn minimise(kind: PoolKind, free: bool, outputs: &Outputs, prior: &ClassPrior) -
         let mut loss = 0.0;
         for (item, (&label, &weight)) in labels.iter().zip(&item_weights).enumerate() {
             let term = match kind {
-                PoolKind::Linear => linear_term(outputs, item, label, weights, weight, gradient),
-                _ => log_term(outputs, item, label, prior, weights, weight, gradient),
+                PoolKind::Linear => {
+                    linear_term(outputs, item, label, prior, weights, weight, gradient)
+                }
+                _ => log_term(outputs, item, label, (prior, free), weights, weight, gradient),
             };
             loss += term;
         }
@@ -80,12 +82,25 @@ fn minimise(kind: PoolKind, free: bool, outputs: &Outputs, prior: &ClassPrior) -
         }
         loss
     };
+    let least = if outputs.any_missing() { LEAST_WEIGHT } else { 0.0 };
     let project = |point: &mut [f64]| {
         if !free {
-            simplex::project(point);
+            project_above(point, least);
         }
     };
     Ok(projected_gradient(&vec![centre; n], objective, project, TOLERANCE, MAX_STEPS))
+}
+
+/// No weight of an average goes below this where outputs are missing: the weights of those present
+/// are scaled up, and of nothing there is nothing to scale.
+const LEAST_WEIGHT: f64 = 1e-6;
+
+/// The nearest point of the simplex whose entries are all at least `least`.
+fn project_above(point: &mut [f64], least: f64) {
+    let room = 1.0 - least * point.len() as f64;
+    point.iter_mut().for_each(|w| *w = (*w - least) / room);
+    simplex::project(point);
+    point.iter_mut().for_each(|w| *w = *w * room + least);
 }
 
 /// pₜ/nₜ for every item, so that the classes count as the prior says.
@@ -102,6 +117,7 @@ fn linear_term(
     outputs: &Outputs,
     item: usize,
     label: usize,
+    prior: &ClassPrior,
     weights: &[f64],
     item_weight: f64,
     gradient: &mut [f64],
@@ -109,11 +125,11 @@ fn linear_term(
     let items = outputs.items(item..item + 1);
     let (mut mass, mut total) = (0.0, 0.0);
     for (k, output) in items.present(0) {
-        mass += weights[k] * output[label];
+        mass += weights[k] * output[label].max(f64::MIN_POSITIVE);
         total += weights[k];
     }
-    if !(mass > 0.0) {
-        return 0.0; // only classifiers of weight 0 are present: the prior answers, whatever w is
+    if !(total > 0.0) {
+        return -item_weight * prior.ln()[label]; // nobody is present: the prior answers
     }
     for (k, output) in items.present(0) {
         gradient[k] -= item_weight * (output[label] / mass - 1.0 / total);
@@ -121,24 +137,23 @@ fn linear_term(
     -item_weight * (mass / total).ln()
 }
 
-/// −ln softmax(ln p + Σ w (ln x − ln p)) with its gradient; the weights of absent classifiers
-/// are shared out among those present.
+/// −ln softmax(ln p + Σ w (ln x − ln p)) with its gradient. Weights of an average are shared out
+/// among the classifiers present; free ones are not.
 fn log_term(
     outputs: &Outputs,
     item: usize,
     label: usize,
-    prior: &ClassPrior,
+    (prior, free): (&ClassPrior, bool),
     weights: &[f64],
     item_weight: f64,
     gradient: &mut [f64],
 ) -> f64 {
     let items = outputs.items(item..item + 1);
-    let total: f64 = weights.iter().sum();
     let present: f64 = items.present(0).map(|(k, _)| weights[k]).sum();
-    if present == 0.0 {
-        return -item_weight * prior.ln()[label];
+    if !free && present == 0.0 {
+        return -item_weight * prior.ln()[label]; // nobody is present: the prior answers
     }
-    let scale = total / present;
+    let scale = if free { 1.0 } else { 1.0 / present };
     let evidence = |output: &[f64], j: usize| ln_at_least_tiny(output[j]) - prior.ln()[j];
     let mut joint = prior.ln().to_vec();
     for (k, output) in items.present(0) {
@@ -146,21 +161,18 @@ fn log_term(
             *value += scale * weights[k] * evidence(output, j);
         }
     }
-    let pooled: Vec<f64> = joint.iter().zip(prior.ln()).map(|(a, b)| (a - b) / scale).collect();
+    let pooled: Vec<f64> = joint.iter().zip(prior.ln()).map(|(a, b)| a - b).collect();
     simplex::softmax(&mut joint);
     // ∂/∂(linear predictor of class j) of the loss.
     let residual = |j: usize| joint[j] - f64::from(u8::from(j == label));
     let along = |values: &dyn Fn(usize) -> f64| {
         (0..joint.len()).map(|j| residual(j) * values(j)).sum::<f64>()
     };
-    // The predictor is scale · Σ w·evidence with scale = total/present, both moved by the weights.
-    let by_scale = along(&|j| pooled[j]);
-    for (k, gradient) in gradient.iter_mut().enumerate() {
-        *gradient += item_weight * by_scale / present;
-        if let Some(output) = items.output(0, k) {
-            let by_weight = along(&|j| evidence(output, j));
-            *gradient += item_weight * (scale * by_weight - by_scale * total / (present * present));
-        }
+    // A weight moves its own evidence, and in an average also the scale 1/Σw of all.
+    let by_scale = if free { 0.0 } else { along(&|j| pooled[j]) };
+    for (k, output) in items.present(0) {
+        let by_weight = along(&|j| evidence(output, j));
+        gradient[k] += item_weight * scale * (by_weight - by_scale);
     }
     -item_weight * joint[label].max(f64::MIN_POSITIVE).ln()
 }

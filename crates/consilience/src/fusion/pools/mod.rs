@@ -9,9 +9,10 @@
 //! ```
 //!
 //! and the independent opinion pool is the logarithmic one with every weight 1 (supplement A.11
-//! of Trick & Rothkopf 2022). Where classifiers are missing, the linear and the logarithmic pool
-//! share their weights out among those present, in proportion; the independent opinion pool
-//! counts the opinions that there are. With nobody present the answer is the class prior.
+//! of Trick & Rothkopf 2022). Where classifiers are missing, weights that make an average (none
+//! negative, adding up to 1; always in the linear pool) are shared out among those present, in
+//! proportion. Other weights are exponents of evidence: an absent classifier has none, as in the
+//! independent opinion pool. With nobody present the answer is the class prior.
 
 mod fit;
 
@@ -84,6 +85,9 @@ impl FromStr for Weights {
     }
 }
 
+/// Larger weights are a mistake, and would overflow.
+const LARGEST_WEIGHT: f64 = 1e6;
+
 /// A pool with its weights.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pool {
@@ -110,8 +114,8 @@ impl Pool {
         }
         for (k, weight) in weights.iter().enumerate() {
             let name = || format!("weights[{k}]");
-            if !weight.is_finite() {
-                return Err(Error::parameter(name(), "finite", weight));
+            if !(weight.abs() <= LARGEST_WEIGHT) {
+                return Err(Error::parameter(name(), "a number of at most 1e6 in size", weight));
             }
             if kind == PoolKind::Linear && *weight < 0.0 {
                 return Err(Error::parameter(name(), ">= 0 in a linear pool", weight));
@@ -133,41 +137,67 @@ impl Pool {
         &self.weights
     }
 
+    /// Whether the weights make an average, to be shared out where classifiers are missing.
+    fn is_average(&self) -> bool {
+        let sum: f64 = self.weights.iter().sum();
+        let sums_to_one = self.weights.iter().all(|w| *w >= 0.0) && (sum - 1.0).abs() < 1e-9;
+        match self.kind {
+            PoolKind::Opinion => false,
+            PoolKind::Linear => true,
+            PoolKind::Logarithmic => sums_to_one,
+        }
+    }
+
     /// The weights of the classifiers present for one item.
     fn weights_present<'a>(
         &self,
         items: &Items<'a>,
         item: usize,
     ) -> impl Iterator<Item = (&'a [f64], f64)> {
-        let total: f64 = self.weights.iter().sum();
         let present: f64 = items.present(item).map(|(k, _)| self.weights[k]).sum();
         let scale = match self.kind {
-            PoolKind::Opinion => 1.0,
+            _ if !self.is_average() => 1.0,
             _ if present == 0.0 => 0.0,
-            PoolKind::Linear => 1.0 / present,
-            PoolKind::Logarithmic => total / present,
+            _ => 1.0 / present,
         };
         items.present(item).map(move |(k, output)| (output, scale * self.weights[k]))
     }
 
-    fn ln_joint_of(&self, items: &Items<'_>, item: usize, ln_prior: &[f64], joint: &mut [f64]) {
+    /// Writes the log weights of one item; returns the size of the terms that they are made of.
+    fn ln_joint_of(
+        &self,
+        items: &Items<'_>,
+        item: usize,
+        ln_prior: &[f64],
+        joint: &mut [f64],
+    ) -> f64 {
         joint.fill(0.0);
-        let mut sum = 0.0;
+        let (mut sum, mut size) = (0.0, 1.0);
         for (output, weight) in self.weights_present(items, item) {
             sum += weight;
             if weight == 0.0 {
                 continue; // 0 · ln 0 is no evidence
             }
+            let mut largest = 0.0f64;
             for (joint, x) in joint.iter_mut().zip(output) {
-                *joint +=
-                    weight * if self.kind == PoolKind::Linear { *x } else { ln_at_least_tiny(*x) };
+                let term = if self.kind == PoolKind::Linear { *x } else { ln_at_least_tiny(*x) };
+                *joint += weight * term;
+                largest = largest.max((weight * term).abs());
             }
+            size += largest;
         }
         match self.kind {
             PoolKind::Linear if sum == 0.0 => joint.copy_from_slice(ln_prior),
-            PoolKind::Linear => joint.iter_mut().for_each(|joint| *joint = joint.ln()),
-            _ => joint.iter_mut().zip(ln_prior).for_each(|(joint, p)| *joint += (1.0 - sum) * p),
+            PoolKind::Linear => {
+                joint.iter_mut().for_each(|joint| *joint = ln_at_least_tiny(*joint));
+            }
+            _ => {
+                joint.iter_mut().zip(ln_prior).for_each(|(joint, p)| *joint += (1.0 - sum) * p);
+                let largest = ln_prior.iter().fold(0.0f64, |max, p| max.max(p.abs()));
+                size += (1.0 - sum).abs() * largest;
+            }
         }
+        size
     }
 }
 
@@ -179,10 +209,8 @@ impl Fusion for Pool {
     fn ln_joint(&self, items: &Items<'_>, prior: &ClassPrior, block: &mut Block) {
         let mut joint = vec![0.0; items.n_classes()];
         for item in 0..items.len() {
-            self.ln_joint_of(items, item, prior.ln(), &mut joint);
-            let finite = joint.iter().filter(|value| value.is_finite());
-            let largest = finite.fold(1.0, |max: f64, value| max.max(value.abs()));
-            block.errors_mut()[item] = 4.0 * f64::EPSILON * largest;
+            let size = self.ln_joint_of(items, item, prior.ln(), &mut joint);
+            block.errors_mut()[item] = 4.0 * f64::EPSILON * size;
             for (class, value) in joint.iter().enumerate() {
                 block.class_mut(class)[item] = *value;
             }
