@@ -25,7 +25,7 @@ pub struct ComponentMoments {
     pub mean: [f64; 2],
     /// Var x¹ and Var x².
     pub variance: [f64; 2],
-    /// E[x¹x²].
+    /// The mean of x¹x².
     pub cross: f64,
     /// Cov(x¹, x²).
     pub covariance: f64,
