@@ -2,6 +2,7 @@
 
 mod aliasing;
 mod gradient;
+pub(crate) mod grid;
 mod inner;
 mod kernel;
 mod kinks;

@@ -97,6 +97,34 @@ impl Smoothed {
         smoothed
     }
 
+    /// The tables of other shapes over the same masses and distances.
+    pub(crate) fn like(&self, arch: Arch, c: &Component) -> Self {
+        let mut smoothed = Self {
+            power: c.shared + c.private[0] + c.private[1],
+            shared: c.shared,
+            rigid: c.is_rigid(),
+            nodes: Vec::new(),
+            table: Vec::new(),
+            reference: Vec::new(),
+            ..*self
+        };
+        if !smoothed.rigid {
+            smoothed.tabulate(arch, c, c.shared + c.private[0].min(c.private[1]) + 0.5);
+        }
+        smoothed
+    }
+
+    /// The lattice in ln M: first point, step and number.
+    pub(crate) fn lattice(&self) -> (f64, f64, usize) {
+        (self.first, self.step, self.count)
+    }
+
+    /// ln h_ε − (n−1) ln M + 2M at one τ within reach, on every point of the lattice.
+    pub(crate) fn column<'a>(&self, arch: Arch, tau: f64, row: &'a mut Row) -> &'a [f64] {
+        self.convolve(arch, tau, 0, self.count, row);
+        &row.values
+    }
+
     fn mass(&self, m: usize) -> f64 {
         (self.first + self.step * m as f64).exp()
     }
