@@ -5,6 +5,7 @@
 //! Normalising, predicting and spreading the work over threads are done here, once for all.
 
 mod block;
+pub mod correlated;
 pub mod independent;
 mod log_linear;
 pub mod pools;

@@ -1,0 +1,156 @@
+//! The climb to a mode: Newton's method with the scores' outer products for the curvature
+//! (Berndt, Hall, Hall, Hausman, 1974), damped so that every step goes up.
+
+use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
+
+use super::posterior::{Local, Posterior};
+use crate::error::Result;
+use crate::watch::Watch;
+
+/// Predicted rise at which the climb ends: a few thousandths of a standard deviation.
+const SMALL_RISE: f64 = 2e-5;
+/// Steps at the most.
+const MAX_STEPS: usize = 40;
+/// Longest step of a coordinate.
+const LONGEST: f64 = 2.0;
+/// A move beyond which the items' lattices are laid anew.
+const MOVED: f64 = 0.6;
+/// Shares δ/b of the further starts.
+const OTHER_STARTS: [f64; 2] = [0.02, 0.98];
+/// A mode this much lower holds no mass worth a word.
+const NEGLIGIBLE_MODE: f64 = 8.0;
+
+/// A mode with the curvature there.
+#[derive(Debug, Clone)]
+pub(super) struct Top {
+    pub(super) point: Vec<f64>,
+    pub(super) value: f64,
+    pub(super) curvature: Cholesky<f64, Dyn>,
+    pub(super) converged: bool,
+}
+
+/// The best mode found from all starts, and how much lower another one is, if there is one.
+pub(super) fn find_top(posterior: &mut Posterior, watch: &dyn Watch) -> Result<(Top, Option<f64>)> {
+    let start = posterior.start();
+    let mut best = climb_anchored(posterior, start, watch)?;
+    let mut other = None;
+    for share in OTHER_STARTS {
+        let eta: f64 = (share / (1.0 - share) as f64).ln();
+        let start = posterior.complete(vec![eta; posterior.n_eta()]);
+        let top = climb(posterior, start, Some(&best), watch)?;
+        if same(&top, &best) {
+            continue;
+        }
+        let top = climb_anchored(posterior, top.point, watch)?;
+        if same(&top, &best) {
+            continue;
+        }
+        let gap = (best.value - top.value).abs();
+        if gap < NEGLIGIBLE_MODE {
+            other = Some(other.map_or(gap, |old: f64| old.min(gap)));
+        }
+        if top.value > best.value {
+            best = top;
+        }
+    }
+    posterior.anchor(&best.point)?;
+    Ok((best, other))
+}
+
+/// Climbs, lays the lattices anew where that led far away, and climbs again.
+fn climb_anchored(
+    posterior: &mut Posterior,
+    mut start: Vec<f64>,
+    watch: &dyn Watch,
+) -> Result<Top> {
+    for _ in 0..4 {
+        posterior.anchor(&start)?;
+        let top = climb(posterior, start.clone(), None, watch)?;
+        let moved = top.point.iter().zip(&start).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+        if moved < MOVED {
+            return Ok(top);
+        }
+        start = top.point;
+    }
+    climb(posterior, start, None, watch)
+}
+
+/// Climbs from `start`; ends early where it comes near a mode already `known`.
+fn climb(
+    posterior: &Posterior,
+    start: Vec<f64>,
+    known: Option<&Top>,
+    watch: &dyn Watch,
+) -> Result<Top> {
+    let mut point = start;
+    let mut local = posterior.local(&point, &posterior.evaluate(&point)?);
+    let mut converged = false;
+    for _ in 0..MAX_STEPS {
+        watch.check()?;
+        let slopes = DVector::from_column_slice(&local.gradient);
+        let mut direction = factorise(&local.curvature).solve(&slopes);
+        let rise = direction.dot(&slopes);
+        converged = rise < SMALL_RISE;
+        if converged || known.is_some_and(|top| near(top, &point)) {
+            break;
+        }
+        let longest = direction.amax();
+        if longest > LONGEST {
+            direction *= LONGEST / longest;
+        }
+        let Some((next, there)) = step_up(posterior, &point, &local, &direction)? else { break };
+        (point, local) = (next, there);
+    }
+    let curvature = factorise(&local.curvature);
+    Ok(Top { point, value: local.value, curvature, converged })
+}
+
+/// Halves the step until the density rises; none if it never does.
+fn step_up(
+    posterior: &Posterior,
+    point: &[f64],
+    local: &Local,
+    direction: &DVector<f64>,
+) -> Result<Option<(Vec<f64>, Local)>> {
+    let slope: f64 = direction.iter().zip(&local.gradient).map(|(d, g)| d * g).sum();
+    let mut length = 1.0;
+    for _ in 0..10 {
+        let next: Vec<f64> = point.iter().zip(direction).map(|(x, d)| x + length * d).collect();
+        let there = posterior.local(&next, &posterior.evaluate(&next)?);
+        if there.value >= local.value + 1e-4 * length * slope {
+            return Ok(Some((next, there)));
+        }
+        length *= if there.value.is_finite() { 0.4 } else { 0.2 };
+    }
+    Ok(None)
+}
+
+/// Within a standard deviation of a known mode, by the curvature there.
+fn near(top: &Top, point: &[f64]) -> bool {
+    let difference = DVector::from_iterator(
+        point.len(),
+        point.iter().zip(&top.point).map(|(a, b)| a - b),
+    );
+    (top.curvature.l().transpose() * difference).norm() < (point.len() as f64).sqrt()
+}
+
+/// The same mode, as far as flat directions let one tell.
+fn same(a: &Top, b: &Top) -> bool {
+    near(b, &a.point) || near(a, &b.point)
+}
+
+/// Cholesky's factor, with a ridge where it is needed.
+pub(super) fn factorise(curvature: &DMatrix<f64>) -> Cholesky<f64, Dyn> {
+    let mut ridge = 0.0;
+    loop {
+        let mut matrix = curvature.clone();
+        for l in 0..matrix.nrows() {
+            matrix[(l, l)] += ridge * matrix[(l, l)].abs().max(1e-6);
+        }
+        if let Some(factor) = matrix.cholesky() {
+            return factor;
+        }
+        ridge = if ridge == 0.0 { 1e-10 } else { ridge * 100.0 };
+        assert!(ridge < 1e30, "a finite symmetric matrix becomes definite with a large ridge");
+    }
+}

@@ -1,0 +1,3 @@
+//! The correlated fusion model.
+
+pub mod learning;
