@@ -31,6 +31,8 @@ const SHIFT: f64 = 1e-3;
 const CUT: f64 = 14.0;
 /// Error of one item that the lattice may have from kinks.
 const KINK_ERROR: f64 = 1e-3;
+/// Grids begin e^−BELOW below the least mass that is expected.
+const BELOW: f64 = 1.5;
 /// Lines of an item at the most, in each direction.
 const MAX_LINES: i64 = 4000;
 
@@ -82,10 +84,13 @@ pub(crate) struct GridScratch {
 
 impl GridDensity {
     /// Makes the grids of α¹, α², δ; those of the derivatives only if asked for.
+    ///
+    /// `smallest` is the least output of every class among the items to come.
     pub(crate) fn new(
         alpha: [&[f64]; 2],
         delta: &[f64],
         epsilon: f64,
+        smallest: &[f64],
         with_slopes: bool,
     ) -> Result<Self> {
         let components = shapes::components(alpha[0], alpha[1], delta)?;
@@ -98,8 +103,10 @@ impl GridDensity {
         };
         let (down, up) = (shifted(-1.0)?, shifted(1.0)?);
         let arch = four_lanes();
+        let total = alpha.map(|a| a.iter().sum::<f64>());
+        let scale = total[0].min(total[1]) * (-BELOW - 6.0 / (total[0] + total[1]).sqrt()).exp();
         let tables = parallel::map(components.len(), |l| {
-            let base = Smoothed::new(arch, &components[l], epsilon);
+            let base = Smoothed::above(arch, &components[l], epsilon, scale * smallest[l]);
             let mut table = Table::new(arch, &components[l], &base, epsilon);
             if with_slopes && shifts[l] > 0.0 {
                 let [low, high] = [&down[l], &up[l]].map(|c| base.like(arch, c));
@@ -396,7 +403,11 @@ mod tests {
         let exact = |delta: &[f64]| {
             PairDensity::new(&alpha, &alpha, delta).unwrap().with_resolution(0.03).unwrap()
         };
-        let grid = GridDensity::new([&alpha, &alpha], &delta, 0.03, true).unwrap();
+        let smallest = [0, 1, 2].map(|l| {
+            let least = |i| data.output(i, 0).unwrap()[l].min(data.output(i, 1).unwrap()[l]);
+            (0..60).map(least).fold(1.0, f64::min)
+        });
+        let grid = GridDensity::new([&alpha, &alpha], &delta, 0.03, &smallest, true).unwrap();
         let width = 1e-3 * delta[0].min(alpha[0] - delta[0]);
         let moved = |by: f64| exact(&[delta[0] + by, delta[1], delta[2]]);
         let (centre, low, high) = (exact(&delta), moved(-width), moved(width));

@@ -70,13 +70,18 @@ pub(crate) struct Row {
 impl Smoothed {
     /// Makes the tables.
     pub(crate) fn new(arch: Arch, c: &Component, epsilon: f64) -> Self {
+        Self::above(arch, c, epsilon, LOWEST)
+    }
+
+    /// Makes tables that begin at a given M; below, they repeat their first values.
+    pub(crate) fn above(arch: Arch, c: &Component, epsilon: f64, lowest: f64) -> Self {
         let [a1, a2] = c.private;
         let power = c.shared + a1 + a2;
         let root = power.sqrt();
         let typical = c.shared + a1.min(a2) + 0.5;
         let highest = typical * (10.0 / root + 1.0).exp();
         let step = (4e-5 / highest).powf(1.0 / 6.0).min(0.15);
-        let first = LOWEST.ln();
+        let first = lowest.clamp(LOWEST, 0.1 * highest).ln();
         let mut smoothed = Self {
             epsilon,
             power,
@@ -345,7 +350,8 @@ impl Lattice {
         powers: &[f64],
     ) -> Vec<f64> {
         let excess = node.exp_m1();
-        let rest = |m: f64, ln_inner: f64| node - m * excess + ln_inner - ln_gamma(far);
+        let outside = node - ln_gamma(far);
+        let rest = |m: f64, ln_inner: f64| outside - m * excess + ln_inner;
         if shared == 0.0 {
             let ln_inner = (far - 1.0) * node - ln_gamma(near);
             return masses.iter().map(|&m| rest(m, ln_inner)).collect();

@@ -15,8 +15,10 @@ const MAX_STEPS: usize = 40;
 const LONGEST: f64 = 2.0;
 /// A move beyond which the items' lattices are laid anew.
 const MOVED: f64 = 0.6;
-/// Shares δ/b of the further starts.
-const OTHER_STARTS: [f64; 2] = [0.02, 0.98];
+/// η of the further starts: shares δ/b of 0.02 and 0.98.
+const OTHER_STARTS: [f64; 2] = [-3.9, 3.9];
+/// Items of a class that explore from there.
+const EXPLORERS: usize = 80;
 /// A mode this much lower holds no mass worth a word.
 const NEGLIGIBLE_MODE: f64 = 8.0;
 
@@ -29,20 +31,27 @@ pub(super) struct Top {
     pub(super) converged: bool,
 }
 
-/// The best mode found from all starts, and how much lower another one is, if there is one.
-pub(super) fn find_top(posterior: &mut Posterior, watch: &dyn Watch) -> Result<(Top, Option<f64>)> {
+/// The best mode found from all starts, and how far another one is from it in height, if any.
+///
+/// Further starts climb with some of the items first; only where that leads elsewhere all count.
+/// With `quick` there is one of them, the farther one.
+pub(super) fn find_top(
+    posterior: &mut Posterior,
+    quick: bool,
+    watch: &dyn Watch,
+) -> Result<(Top, Option<f64>)> {
     let start = posterior.start();
     let mut best = climb_anchored(posterior, start, watch)?;
     let mut other = None;
-    for share in OTHER_STARTS {
-        let eta: f64 = (share / (1.0 - share) as f64).ln();
-        let start = posterior.complete(vec![eta; posterior.n_eta()]);
-        let top = climb(posterior, start, Some(&best), watch)?;
-        if same(&top, &best) {
+    for start in other_starts(posterior, &best, quick) {
+        let mut rough = posterior.thinned(EXPLORERS);
+        rough.anchor(&start)?;
+        let top = climb(&rough, start, Some(&best), watch)?;
+        if near(&best, &top.point, rough.heaviest()) {
             continue;
         }
         let top = climb_anchored(posterior, top.point, watch)?;
-        if same(&top, &best) {
+        if near(&best, &top.point, 1.0) || near(&top, &best.point, 1.0) {
             continue;
         }
         let gap = (best.value - top.value).abs();
@@ -55,6 +64,15 @@ pub(super) fn find_top(posterior: &mut Posterior, watch: &dyn Watch) -> Result<(
     }
     posterior.anchor(&best.point)?;
     Ok((best, other))
+}
+
+/// Starts near both ends, the farther from the mode first.
+fn other_starts(posterior: &Posterior, best: &Top, quick: bool) -> Vec<Vec<f64>> {
+    let mean = best.point[..posterior.n_eta()].iter().sum::<f64>() / posterior.n_eta() as f64;
+    let mut starts = OTHER_STARTS;
+    starts.sort_by(|a, b| (b - mean).abs().total_cmp(&(a - mean).abs()));
+    let chosen = if quick { &starts[..1] } else { &starts[..] };
+    chosen.iter().map(|eta| posterior.complete(vec![*eta; posterior.n_eta()])).collect()
 }
 
 /// Climbs, lays the lattices anew where that led far away, and climbs again.
@@ -91,7 +109,7 @@ fn climb(
         let mut direction = factorise(&local.curvature).solve(&slopes);
         let rise = direction.dot(&slopes);
         converged = rise < SMALL_RISE;
-        if converged || known.is_some_and(|top| near(top, &point)) {
+        if converged || known.is_some_and(|top| near(top, &point, posterior.heaviest())) {
             break;
         }
         let longest = direction.amax();
@@ -125,18 +143,13 @@ fn step_up(
     Ok(None)
 }
 
-/// Within a standard deviation of a known mode, by the curvature there.
-fn near(top: &Top, point: &[f64]) -> bool {
-    let difference = DVector::from_iterator(
-        point.len(),
-        point.iter().zip(&top.point).map(|(a, b)| a - b),
-    );
-    (top.curvature.l().transpose() * difference).norm() < (point.len() as f64).sqrt()
-}
-
-/// The same mode, as far as flat directions let one tell.
-fn same(a: &Top, b: &Top) -> bool {
-    near(b, &a.point) || near(a, &b.point)
+/// Within about a standard deviation of a known mode, by the curvature there; items that count
+/// several times tell it less precisely.
+fn near(top: &Top, point: &[f64], weight: f64) -> bool {
+    let off = point.iter().zip(&top.point).map(|(a, b)| a - b);
+    let difference = DVector::from_iterator(point.len(), off);
+    let distance = (top.curvature.l().transpose() * difference).norm_squared();
+    distance < 2.0 * weight * point.len() as f64
 }
 
 /// Cholesky's factor, with a ridge where it is needed.

@@ -87,12 +87,13 @@ impl CorrelatedConfig {
         let margins = self.margins().fit(outputs.schema(), &statistics, watch)?;
         let mut posterior = self.posterior(outputs, margins.fusion.alpha())?;
         watch.begin("climbing to the mode", 1);
-        let (top, other_mode) = find_top(&mut posterior, watch)?;
+        let quick = self.inference == CorrelatedInference::Map;
+        let (top, other_mode) = find_top(&mut posterior, quick, watch)?;
         watch.advance(1);
         let mut warnings = margins.warnings.clone();
         warnings.extend(pair_warnings(outputs.schema(), &posterior));
         warnings.extend(mode_warnings(&top, other_mode));
-        if self.inference == CorrelatedInference::Map {
+        if quick {
             let delta = posterior.delta(&top.point);
             return Ok(assemble(margins, delta, None, Vec::new(), warnings));
         }

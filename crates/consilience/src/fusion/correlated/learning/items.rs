@@ -34,6 +34,21 @@ impl PairItems {
         self.values[start..start + 2 * self.n_classes].split_at(self.n_classes)
     }
 
+    /// The least output of either classifier in every component.
+    pub(super) fn smallest(&self) -> Vec<f64> {
+        let mut smallest = vec![1.0; self.n_classes];
+        for output in self.values.chunks_exact(self.n_classes) {
+            smallest.iter_mut().zip(output).for_each(|(least, x)| *least = x.min(*least));
+        }
+        smallest
+    }
+
+    /// Every `step`-th item.
+    pub(super) fn thinned(&self, step: usize) -> Self {
+        let items = self.values.chunks_exact(2 * self.n_classes).step_by(step);
+        Self { n_classes: self.n_classes, values: items.flatten().copied().collect() }
+    }
+
     /// Sample correlation of both classifiers' outputs in component l; 0 where one does not vary.
     pub(super) fn correlation(&self, l: usize) -> f64 {
         let n = self.len() as f64;

@@ -28,6 +28,17 @@ impl Posterior {
         self.classes.len()
     }
 
+    /// The same with about `wanted` items a class.
+    pub(super) fn thinned(&self, wanted: usize) -> Self {
+        let classes = self.classes.iter().map(|class| class.thinned(wanted)).collect();
+        Self { classes, prior: self.prior }
+    }
+
+    /// How often an item counts, in the class where it counts most.
+    pub(super) fn heaviest(&self) -> f64 {
+        self.classes.iter().map(ClassLikelihood::weight).fold(1.0, f64::max)
+    }
+
     /// Numbers of a point that are η.
     pub(super) fn n_eta(&self) -> usize {
         self.width() * self.width()
