@@ -80,11 +80,14 @@ fn limits_of_no_and_full_correlation() {
 
 #[test]
 fn identical_outputs_give_a_finite_fit_at_the_bound() {
-    let tied = rebuilt(&simulate(Preset::Sim1, 0.5, 40, 3), |_, a, _| [a, a].concat());
+    let tied = rebuilt(&simulate(Preset::Sim2, 0.5, 30, 3), |_, a, _| [a, a].concat());
     for inference in [CorrelatedInference::Map, CorrelatedInference::TwoStep] {
         let fitted = fit(&config(inference), &tied);
         assert!(fitted.delta.iter().flatten().all(|d| d.is_finite()), "{:?}", fitted.delta);
         assert!(mean(&shares(&fitted)) > 0.95, "{:?}", fitted.delta);
+        if let Some(report) = fitted.delta_posterior {
+            assert!(report.worst.r_hat < 1.05, "{report:?}");
+        }
     }
 }
 
@@ -169,7 +172,7 @@ fn kept_draws_are_legal_and_as_many_as_asked_for() {
 /// The exact density and a fine resolution take other ways to the same answer.
 #[test]
 fn other_resolutions_agree() {
-    let outputs = simulate(Preset::Sim2, 0.5, 30, 11);
+    let outputs = simulate(Preset::Sim2, 0.5, 10, 11);
     let at = |resolution: f64| {
         let config = CorrelatedConfig { resolution, ..config(CorrelatedInference::Map) };
         mean(&shares(&fit(&config, &outputs)))
@@ -232,5 +235,41 @@ fn intervals_cover() {
         let covered = inside as f64 / n as f64;
         println!("{preset:?} r = {correlation}, {items} items a class: {covered:.3} of {n}");
         assert!(covered > 0.7, "{covered}");
+    }
+}
+
+/// A data set of the repository's neighbour, or of the folder that `CONSILIENCE_DATA` names.
+fn data_file(name: &str) -> Option<String> {
+    let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data").to_string();
+    let folder = std::env::var("CONSILIENCE_DATA").unwrap_or(beside);
+    std::fs::read_to_string(format!("{folder}/{name}.csv")).ok()
+}
+
+/// A wide table of two classifiers and three classes, label first.
+fn parse(text: &str) -> Outputs {
+    let mut lines = text.lines();
+    let header: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let class = |column: &str| column.rsplit('_').next().unwrap().to_string();
+    let schema = Schema::new(["c1", "c2"], header[1..4].iter().map(|c| class(c))).unwrap();
+    let mut builder = OutputsBuilder::new(Arc::new(schema), Intake::default()).unwrap();
+    for line in lines {
+        let (label, values) = line.split_once(',').unwrap();
+        let values: Vec<f64> = values.split(',').map(|v| v.parse().unwrap()).collect();
+        builder.push(&values, Some(label)).unwrap();
+    }
+    builder.finish()
+}
+
+#[test]
+#[ignore = "slow: thousands of tied outputs; see the command at the top"]
+fn real_data_beside_the_printed_parameters() {
+    for name in ["bookies_a", "dna_a"] {
+        let Some(text) = data_file(name) else { continue };
+        let fitted = fit(&config(CorrelatedInference::Map), &parse(&text));
+        println!("{name}\nalpha {:.3?}\ndelta {:.3?}", fitted.alpha, fitted.delta);
+        fitted.warnings.iter().for_each(|warning| println!("{warning}"));
+        let printed = data_file("paper_parameters").unwrap_or_default();
+        printed.lines().filter(|l| l.starts_with(name)).for_each(|l| println!("{l}"));
+        assert!(mean(&shares(&fitted)) > 0.8);
     }
 }

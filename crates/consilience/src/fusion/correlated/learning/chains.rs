@@ -1,6 +1,6 @@
 //! Chains on the polynomials, checked against the likelihood and repeated until both agree.
 
-use nalgebra::DMatrix;
+use nalgebra::{Cholesky, DMatrix, Dyn};
 
 use super::climb::{Top, factorise};
 use super::posterior::Posterior;
@@ -16,6 +16,10 @@ pub(super) const SMALL_SPREAD: f64 = 0.1;
 const CHECKS: usize = 8;
 /// Rounds of fitting and checking at the most.
 const MAX_ROUNDS: usize = 6;
+/// Acceptance from which on the draws tell where the posterior is.
+const TRUSTED_ACCEPTANCE: f64 = 0.5;
+/// Precision added in every direction: where the posterior is flat, chains move by 2 at a time.
+const LEAST_PRECISION: f64 = 0.25;
 /// Items whose grid values are compared with adaptive quadrature.
 const COMPARED: usize = 80;
 
@@ -44,12 +48,12 @@ pub(super) fn sample_posterior(
     watch: &dyn Watch,
 ) -> Result<Sampled> {
     watch.begin("learning the polynomials", posterior.classes.len() as u64);
-    let covariance = top.curvature.inverse();
     let mut mode = Mode {
         point: top.point.clone(),
-        curvature: top.curvature.clone(),
+        curvature: narrowed(&top.curvature.l()),
         converged: top.converged,
     };
+    let covariance = mode.curvature.inverse();
     let mut states = (0..posterior.classes.len())
         .map(|j| first_state(posterior, j, top, &covariance, watch))
         .collect::<Result<Vec<_>>>()?;
@@ -67,7 +71,9 @@ pub(super) fn sample_posterior(
             let spread = states.iter().map(|state| state.spread).collect();
             return Ok(Sampled { draws, spread });
         }
-        mode = widened(&draws, mode.converged);
+        if draws.acceptance() > TRUSTED_ACCEPTANCE {
+            mode = widened(&draws, mode.converged);
+        }
         for (j, state) in states.iter_mut().enumerate() {
             if !(state.spread < SMALL_SPREAD) {
                 refit(posterior, j, state, &mode)?;
@@ -159,6 +165,12 @@ fn refit(posterior: &Posterior, class: usize, state: &mut ClassState, mode: &Mod
     state.used += more;
     state.surrogate = Surrogate::fit(&state.known, &state.region);
     Ok(())
+}
+
+/// The curvature with Cholesky factor L, no direction wider than chains can use.
+fn narrowed(factor: &DMatrix<f64>) -> Cholesky<f64, Dyn> {
+    let d = factor.nrows();
+    factorise(&(factor * factor.transpose() + DMatrix::identity(d, d) * LEAST_PRECISION))
 }
 
 /// The draws' mean and precision, for the next chains.

@@ -1,5 +1,5 @@
 //! The climb to a mode: Newton's method with the scores' outer products for the curvature
-//! (Berndt, Hall, Hall, Hausman, 1974), damped so that every step goes up.
+//! (Berndt, Hall, Hall, Hausman, 1974), corrected by the last steps, damped so that every one goes up.
 
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
@@ -11,6 +11,8 @@ use crate::watch::Watch;
 const SMALL_RISE: f64 = 2e-5;
 /// Steps at the most.
 const MAX_STEPS: usize = 40;
+/// Steps remembered.
+const SECANTS: usize = 8;
 /// Longest step of a coordinate.
 const LONGEST: f64 = 2.0;
 /// A move beyond which the items' lattices are laid anew.
@@ -102,11 +104,11 @@ fn climb(
 ) -> Result<Top> {
     let mut point = start;
     let mut local = posterior.local(&point, &posterior.evaluate(&point)?);
-    let mut converged = false;
+    let (mut converged, mut secants) = (false, Vec::new());
     for _ in 0..MAX_STEPS {
         watch.check()?;
         let slopes = DVector::from_column_slice(&local.gradient);
-        let mut direction = factorise(&local.curvature).solve(&slopes);
+        let mut direction = factorise(&corrected(&local.curvature, &secants)).solve(&slopes);
         let rise = direction.dot(&slopes);
         converged = rise < SMALL_RISE;
         if converged || known.is_some_and(|top| near(top, &point, posterior.heaviest())) {
@@ -117,10 +119,32 @@ fn climb(
             direction *= LONGEST / longest;
         }
         let Some((next, there)) = step_up(posterior, &point, &local, &direction)? else { break };
+        secants.push((difference(&next, &point), difference(&local.gradient, &there.gradient)));
         (point, local) = (next, there);
     }
-    let curvature = factorise(&local.curvature);
+    let curvature = factorise(&corrected(&local.curvature, &secants));
     Ok(Top { point, value: local.value, curvature, converged })
+}
+
+fn difference(a: &[f64], b: &[f64]) -> DVector<f64> {
+    DVector::from_iterator(a.len(), a.iter().zip(b).map(|(a, b)| a - b))
+}
+
+/// The scores' curvature B made to agree with the last steps s and the slopes' changes y
+/// (Broyden, Fletcher, Goldfarb, Shanno): B ← B − B s sᵀ B / sᵀBs + y yᵀ / sᵀy.
+///
+/// The scores alone mislead where the model is not true, as with tied outputs.
+fn corrected(curvature: &DMatrix<f64>, secants: &[(DVector<f64>, DVector<f64>)]) -> DMatrix<f64> {
+    let mut matrix = curvature.clone();
+    for (step, change) in &secants[secants.len().saturating_sub(SECANTS)..] {
+        let image = &matrix * step;
+        let (before, after) = (step.dot(&image), step.dot(change));
+        if after > 1e-3 * before {
+            matrix -= &image * image.transpose() / before;
+            matrix += change * change.transpose() / after;
+        }
+    }
+    matrix
 }
 
 /// Halves the step until the density rises; none if it never does.
@@ -146,9 +170,8 @@ fn step_up(
 /// Within about a standard deviation of a known mode, by the curvature there; items that count
 /// several times tell it less precisely.
 fn near(top: &Top, point: &[f64], weight: f64) -> bool {
-    let off = point.iter().zip(&top.point).map(|(a, b)| a - b);
-    let difference = DVector::from_iterator(point.len(), off);
-    let distance = (top.curvature.l().transpose() * difference).norm_squared();
+    let off = difference(point, &top.point);
+    let distance = (top.curvature.l().transpose() * off).norm_squared();
     distance < 2.0 * weight * point.len() as f64
 }
 
