@@ -2,6 +2,8 @@
 //!
 //! Slow ones: `cargo test --release -p consilience --test correlated_learning -- --ignored --nocapture`
 
+#![allow(clippy::print_stdout)] // the slow ones report numbers
+
 use std::sync::Arc;
 
 use consilience::fusion::correlated::learning::{
@@ -124,8 +126,7 @@ fn every_prior_agrees_where_the_data_are_plenty() {
     let fits: Vec<Vec<f64>> = [DeltaPrior::Pooled, DeltaPrior::Uniform, DeltaPrior::Paper]
         .into_iter()
         .map(|delta_prior| {
-            let config =
-                CorrelatedConfig { delta_prior, ..config(CorrelatedInference::TwoStep) };
+            let config = CorrelatedConfig { delta_prior, ..config(CorrelatedInference::TwoStep) };
             shares(&fit(&config, &outputs))
         })
         .collect();
@@ -178,7 +179,10 @@ fn other_resolutions_agree() {
         mean(&shares(&fit(&config, &outputs)))
     };
     let (exact, fine, default) = (at(0.0), at(0.005), at(0.03));
-    assert!((exact - fine).abs() < 0.01 && (exact - default).abs() < 0.02, "{exact} {fine} {default}");
+    assert!(
+        (exact - fine).abs() < 0.01 && (exact - default).abs() < 0.02,
+        "{exact} {fine} {default}"
+    );
 }
 
 #[test]
@@ -214,25 +218,25 @@ fn bad_settings_are_refused() {
 
 /// Over 12 sets of 9 elements the share of 90 % intervals that hold the truth.
 #[test]
-#[ignore = "slow: about 20 fits; see the command at the top"]
+#[ignore = "slow: 36 fits; see the command at the top"]
 fn intervals_cover() {
     for (preset, correlation, items) in
         [(Preset::Sim2, 0.5, 100), (Preset::Sim2, 0.5, 20), (Preset::Sim1, 0.75, 50)]
     {
         let truth = preset.truth(correlation).unwrap();
-        let (mut inside, mut n) = (0, 0);
+        let (mut inside, mut n) = (0u32, 0u32);
         for seed in 0..12 {
             let outputs = truth.simulate(items, 100 + seed).unwrap();
             let fitted = fit(&config(CorrelatedInference::TwoStep), &outputs);
             let report = fitted.delta_posterior.unwrap();
             for (class, row) in truth.classes().iter().zip(&report.delta_interval) {
                 for (delta, [low, high]) in class.common().iter().zip(row) {
-                    inside += usize::from(low <= delta && delta <= high);
+                    inside += u32::from(low <= delta && delta <= high);
                     n += 1;
                 }
             }
         }
-        let covered = inside as f64 / n as f64;
+        let covered = f64::from(inside) / f64::from(n);
         println!("{preset:?} r = {correlation}, {items} items a class: {covered:.3} of {n}");
         assert!(covered > 0.7, "{covered}");
     }

@@ -124,7 +124,7 @@ impl Smoothed {
         (self.first, self.step, self.count)
     }
 
-    /// ln h_ε − (n−1) ln M + 2M at one τ within reach, on every point of the lattice.
+    /// `ln h_ε − (n−1) ln M + 2M` at one τ within reach, on every point of the lattice.
     pub(crate) fn column<'a>(&self, arch: Arch, tau: f64, row: &'a mut Row) -> &'a [f64] {
         self.convolve(arch, tau, 0, self.count, row);
         &row.values

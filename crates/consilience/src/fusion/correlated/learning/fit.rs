@@ -9,9 +9,7 @@ use super::items::PairItems;
 use super::likelihood::ClassLikelihood;
 use super::posterior::Posterior;
 use crate::error::{Error, Result};
-use crate::fusion::independent::{
-    Alpha, FittedIndependent, PosteriorReport, SufficientStatistics,
-};
+use crate::fusion::independent::{Alpha, FittedIndependent, PosteriorReport, SufficientStatistics};
 use crate::outputs::Outputs;
 use crate::sampling::diagnostics::Diagnostics;
 use crate::schema::Schema;
@@ -100,26 +98,38 @@ impl CorrelatedConfig {
         let chains = (&self.chain_settings(), self.seed);
         let sampled = sample_posterior(&posterior, &top, chains, watch)?;
         let summary = Summary::new(&posterior, &sampled, self.chains);
-        let worst = summary.worst;
         let far = sampled.draws.draw(summary.lowest);
-        let report = DeltaReport {
-            worst,
+        let likelihood_error = likelihood_error(&posterior, &top.point, far)?;
+        let delta = summary.mean.clone();
+        let report = self.report(summary, &sampled, likelihood_error, other_mode);
+        warnings.extend(self.chain_warnings(outputs.schema(), &sampled, &report));
+        let draws = self.kept(&posterior, &margins, &sampled);
+        Ok(assemble(margins, delta, Some(report), draws, warnings))
+    }
+
+    fn report(
+        &self,
+        summary: Summary,
+        sampled: &Sampled,
+        likelihood_error: f64,
+        other_mode: Option<f64>,
+    ) -> DeltaReport {
+        DeltaReport {
+            worst: summary.worst,
             acceptance: sampled.draws.acceptance(),
             chains: self.chains,
             draws: self.draws,
             delta_sd: summary.sd,
             delta_interval: summary.interval,
             surrogate_error: sampled.spread.iter().copied().fold(0.0, f64::max),
-            likelihood_error: likelihood_error(&posterior, &top.point, far)?,
+            likelihood_error,
             other_mode,
-        };
-        warnings.extend(self.chain_warnings(outputs.schema(), &sampled, &report));
-        let draws = self.kept(&posterior, &margins, &sampled);
-        Ok(assemble(margins, summary.mean, Some(report), draws, warnings))
+        }
     }
 
     fn check_supported(&self, schema: &Schema) -> Result<()> {
-        let cannot = |what: &str| Error::Unsupported { method: "correlated".into(), cannot: what.into() };
+        let cannot =
+            |what: &str| Error::Unsupported { method: "correlated".into(), cannot: what.into() };
         if schema.n_classifiers() != 2 {
             return Err(Error::Mismatch {
                 what: "numbers of classifiers",
@@ -267,9 +277,8 @@ fn pair_warnings(schema: &Schema, posterior: &Posterior) -> Vec<Warning> {
 fn mode_warnings(top: &Top, other: Option<f64>) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if !top.converged {
-        warnings.push(Warning::convergence(
-            "the climb to the mode of δ has not converged".to_string(),
-        ));
+        warnings
+            .push(Warning::convergence("the climb to the mode of δ has not converged".to_string()));
     }
     if let Some(gap) = other {
         warnings.push(Warning::convergence(format!(

@@ -275,8 +275,9 @@ impl ClassLikelihood {
                 value.ln_density
             }
             Engine::Differences(densities) => {
-                let mut value =
-                    |k: usize| densities[k].ln_density(first, second, &mut buffers.exact).ln_density;
+                let mut value = |k: usize| {
+                    densities[k].ln_density(first, second, &mut buffers.exact).ln_density
+                };
                 for (l, score) in score.iter_mut().enumerate() {
                     *score = (value(2 + 2 * l) - value(1 + 2 * l)) / (2.0 * DIFFERENCE);
                 }

@@ -71,7 +71,7 @@ impl Region {
         let root = plastic(d);
         let point = |i: usize| {
             let q = DVector::from_fn(d, |l, _| {
-                let place = (0.5 + (i + 1) as f64 * root.powi(-(l as i32 + 1))).fract();
+                let place = (0.5 + (i + 1) as f64 * root.powf(-(l as f64 + 1.0))).fract();
                 OVERDISPERSION * normal_quantile(place.clamp(1e-4, 1.0 - 1e-4))
             });
             let eta = &self.centre + &self.factor * q;
