@@ -1,0 +1,25 @@
+//! The density at a finite resolution keeps its mass where almost everything is shared.
+
+use consilience::distributions::correlated_dirichlet::pair::{PairDensity, Scratch};
+
+/// It integrates to 1 down to private shapes of almost 0; trapezoid rule in the outputs' logits.
+#[test]
+fn has_mass_one_near_the_bound() {
+    let alpha = [12.0, 8.0];
+    let expit = |u: f64| 1.0 / (1.0 + (-u).exp());
+    let (mut scratch, [du, dw]) = (Scratch::default(), [0.25, 0.015]);
+    for private in [0.1, 1e-3] {
+        let delta = alpha.map(|a| a - private);
+        let density = PairDensity::new(&alpha, &alpha, &delta).unwrap();
+        let density = density.with_tolerance(1e-4).unwrap().with_resolution(0.03).unwrap();
+        let mut mass = 0.0;
+        for u in (-6..=10).map(|i| du * f64::from(i)) {
+            for w in (-60..=60).map(|i| u + dw * f64::from(i)) {
+                let (x, y) = (expit(u), expit(w));
+                let at = density.ln_density(&[x, 1.0 - x], &[y, 1.0 - y], &mut scratch);
+                mass += at.ln_density.exp() * x * (1.0 - x) * y * (1.0 - y) * du * dw;
+            }
+        }
+        assert!((mass - 1.0).abs() < 0.01, "private {private}: {mass}");
+    }
+}
