@@ -45,6 +45,22 @@ impl LogLinear {
         Self { n_classifiers, n_classes, constants, coefficients, bounds, constant_bound }
     }
 
+    /// The same with every classifier's part multiplied by its weight, at least 0.
+    pub(super) fn weighted(&self, weights: &[f64]) -> Self {
+        let per_classifier = |values: &[f64]| -> Vec<f64> {
+            let parts = values.chunks(values.len() / self.n_classifiers).zip(weights);
+            parts.flat_map(|(part, weight)| part.iter().map(move |v| weight * v)).collect()
+        };
+        let largest = weights.iter().fold(0.0f64, |a, b| a.max(*b));
+        Self {
+            constants: per_classifier(&self.constants),
+            coefficients: per_classifier(&self.coefficients),
+            bounds: per_classifier(&self.bounds),
+            constant_bound: largest * self.constant_bound,
+            ..*self
+        }
+    }
+
     /// Adds the evidence of all items to the block; the logarithms must have been loaded.
     pub(super) fn add_to(&self, block: &mut Block) {
         let (values, errors, logs) = block.with_logs();
