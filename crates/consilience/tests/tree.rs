@@ -196,3 +196,63 @@ fn copies_change_nothing() {
         assert!((a - b).abs() < 0.01, "{a} {b}");
     }
 }
+
+/// Simulated outputs have the margins' means and the correlations of every edge.
+#[test]
+fn draws_have_the_margins_and_the_correlations_of_the_edges() {
+    let alpha = alpha(3);
+    let pairs = vec![pair(&alpha, (0, 1), 0.9, 1.0), pair(&alpha, (1, 2), 0.6, 0.5)];
+    let tree = tree(&alpha, pairs.clone(), TreeKind::Tree);
+    let n = 40_000;
+    let drawn = Truth::of_tree(tree).simulate(n, 7).unwrap();
+    let column = |k: usize, l: usize| -> Vec<f64> {
+        (0..n).map(|item| drawn.output(item, k).unwrap()[l]).collect()
+    };
+    let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
+    for (k, rows) in alpha.iter().enumerate() {
+        let total: f64 = rows[0].iter().sum();
+        // a standard deviation of at most .12, so a standard error of .0006; five of them
+        assert!((mean(&column(k, 0)) - rows[0][0] / total).abs() < 0.003, "{k}");
+    }
+    for TreePair { between: (a, b), delta, .. } in pairs {
+        let exact = consilience::distributions::correlated_dirichlet::pair::moments(
+            &alpha[a][0],
+            &alpha[b][0],
+            &delta[0],
+        );
+        for (l, component) in exact.unwrap().iter().enumerate() {
+            let (x, y) = (column(a, l), column(b, l));
+            let (mx, my) = (mean(&x), mean(&y));
+            let moment = |f: &dyn Fn(f64, f64) -> f64| {
+                x.iter().zip(&y).map(|(x, y)| f(x - mx, y - my)).sum::<f64>() / n as f64
+            };
+            let r = moment(&|x, y| x * y) / (moment(&|x, _| x * x) * moment(&|_, y| y * y)).sqrt();
+            assert!((r - component.correlation).abs() < 0.025, "{a} {b} {l}: {r} {component:?}");
+        }
+    }
+}
+
+/// Trees are drawn as often as their weights say.
+#[test]
+fn a_mixture_draws_from_all_trees() {
+    let alpha = alpha(3);
+    let shares = [((0, 1), 1.0, 2.0), ((0, 2), 0.0, 0.0), ((1, 2), 0.0, 0.0)];
+    let pairs: Vec<TreePair> =
+        shares.iter().map(|(between, share, gain)| pair(&alpha, *between, *share, *gain)).collect();
+    // two of three trees have the edge of the near-copies, with weight e² each, one without has 1
+    let expected = 2.0 * 2f64.exp() / (2.0 * 2f64.exp() + 1.0);
+    let n = 4000;
+    let near = |pairs: Vec<TreePair>, kind: TreeKind, seed: u64| {
+        let drawn = Truth::of_tree(tree(&alpha, pairs, kind)).simulate(n, seed).unwrap();
+        let close = |item: &usize| {
+            let [a, b] = [0, 1].map(|k| drawn.output(*item, k).unwrap());
+            a.iter().zip(b).all(|(a, b)| (a - b).abs() < 0.1)
+        };
+        (0..n).filter(close).count() as f64 / n as f64
+    };
+    let joined = near(vec![pairs[0].clone()], TreeKind::Tree, 10);
+    let by_chance = near(vec![], TreeKind::Tree, 9);
+    let found = near(pairs, TreeKind::TreeMixture, 8);
+    let share = (found - by_chance) / (joined - by_chance);
+    assert!((share - expected).abs() < 0.05, "{share} {expected}");
+}

@@ -305,7 +305,7 @@ impl Model {
         match &self.method {
             Method::Pool(_) => Err(cannot("a pool does not model the classifiers")),
             Method::Discounted(_) => Err(cannot("it has no density")),
-            Method::Tree(_) => Err(cannot("a tree of pairs has no sampler yet")),
+            Method::Tree(parameters) => Ok(Truth::of_tree(parameters.fusion().clone())),
             Method::Correlated(parameters) => parameters.truth(),
             Method::Independent(fusion) | Method::Meta(fusion) => {
                 let class = |j: usize| {

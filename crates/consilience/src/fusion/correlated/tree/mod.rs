@@ -15,6 +15,7 @@
 //! A missing classifier is left out, and those present are joined by the best tree among them;
 //! for a mixture by all trees among them.
 
+mod sample;
 mod spanning;
 
 use std::sync::Arc;

@@ -5,6 +5,15 @@ use crate::math::log_space::{log_add_exp, log_sum_exp};
 /// Two vertices and the weight of the edge between them.
 pub(super) type Edge = ((usize, usize), f64);
 
+/// The other end of an edge, if the vertex is one of its ends.
+pub(super) fn adjacent((a, b): (usize, usize), vertex: usize) -> Option<usize> {
+    match vertex {
+        v if v == a => Some(b),
+        v if v == b => Some(a),
+        _ => None,
+    }
+}
+
 /// The maximum spanning tree of those vertices that are wanted, by Kruskal's algorithm: indices of
 /// edges, strongest first. A forest where the edges do not join all; the earlier of equal edges.
 pub(super) fn maximum_spanning_tree(
