@@ -5,6 +5,7 @@ use std::path::Path;
 use consilience::fusion::correlated::learning::{
     CorrelatedConfig, CorrelatedInference, DeltaPrior, DeltaSampler,
 };
+use consilience::fusion::correlated::tree::TreeKind;
 use consilience::fusion::independent::{AlphaPrior, IndependentConfig, Inference};
 use consilience::model::PairPosterior;
 use consilience::sampling::diagnostics::Diagnostics;
@@ -14,7 +15,7 @@ use serde_json::json;
 
 use crate::args::{
     AlphaPriorName, CommonOptions, DeltaPriorName, FitOptions, InferenceName, ReportFormat,
-    SamplerName,
+    SamplerName, StructureName,
 };
 use crate::data::{raised_sentence, read_all, read_model};
 use crate::error::Failure;
@@ -71,6 +72,11 @@ impl FitOptions {
             class_prior: self.class_prior.clone(),
             weights: self.weights.clone(),
             correlated: self.correlated(&independent),
+            structure: match self.structure {
+                StructureName::Tree => TreeKind::Tree,
+                StructureName::TreeMixture => TreeKind::TreeMixture,
+            },
+            resolution: self.resolution,
             independent,
             floor: self.reading.floor.unwrap_or(DEFAULT_FLOOR),
         })
@@ -119,12 +125,12 @@ impl FitOptions {
                 SamplerName::Likelihood => DeltaSampler::Likelihood,
                 SamplerName::Gibbs => DeltaSampler::Gibbs,
             },
-            resolution: self.resolution,
             chains: self.chains,
             draws: self.draws,
             warmup: self.warmup,
             keep_draws: self.keep_draws,
             seed: independent.seed,
+            ..CorrelatedConfig::default()
         }
     }
 }
@@ -172,8 +178,9 @@ pub(super) fn summary(model: &Model, target: &str) -> Result<String, Failure> {
     if let Some(report) = model.posterior() {
         text += &chains_text("posterior", report.chains, report.draws, &report.worst);
     }
-    for PairPosterior { delta, .. } in model.pair_posteriors() {
-        text += &chains_text("shared part", delta.chains, delta.draws, &delta.worst);
+    if let Some(worst) = worst_of_pairs(model) {
+        let report = &model.pair_posteriors()[0].delta;
+        text += &chains_text("shared part", report.chains, report.draws, &worst);
     }
     if let Some(worth) = model.effective_number()? {
         text += &format!(
@@ -182,6 +189,11 @@ pub(super) fn summary(model: &Model, target: &str) -> Result<String, Failure> {
         );
     }
     Ok(text + &format!("model        {target}\n"))
+}
+
+/// The worst diagnostics over all pairs of classifiers.
+pub(super) fn worst_of_pairs(model: &Model) -> Option<Diagnostics> {
+    model.pair_posteriors().iter().map(|pair| pair.delta.worst).reduce(Diagnostics::worst)
 }
 
 fn chains_text(what: &str, chains: usize, draws: usize, worst: &Diagnostics) -> String {
