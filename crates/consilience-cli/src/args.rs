@@ -206,12 +206,7 @@ pub(crate) struct FitOptions {
     pub(crate) structure: StructureName,
     /// Relative resolution of the outputs, from 0 (exact) to 1 (`correlated`) [default: 0.03, and
     /// 0.1 from four classifiers on].
-    #[arg(
-        long,
-        value_name = "EPS",
-        allow_negative_numbers = true,
-        conflicts_with = "update"
-    )]
+    #[arg(long, value_name = "EPS", allow_negative_numbers = true, conflicts_with = "update")]
     pub(crate) resolution: Option<f64>,
     /// What is learnt, and whether with its uncertainty
     /// [default: posterior; two-step for `correlated`].

@@ -3,10 +3,10 @@
 use consilience::distributions::Dirichlet;
 use consilience::fusion::Fusion;
 use consilience::fusion::correlated::PairInsight;
+use consilience::fusion::correlated::learning::DeltaReport;
 use consilience::fusion::correlated::tree::{TreeFusion, TreeKind, TreePair};
 use consilience::fusion::independent::Alpha;
 use consilience::fusion::pools::Pool;
-use consilience::fusion::correlated::learning::DeltaReport;
 use consilience::model::{CorrelatedParameters, Method, PairPosterior};
 use consilience::{Model, Result};
 use serde_json::{Value, json};

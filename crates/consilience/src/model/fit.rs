@@ -11,9 +11,7 @@ use crate::error::{Error, Result};
 use crate::fusion::correlated::learning::{CorrelatedConfig, PairDraw, PairsDraw};
 use crate::fusion::correlated::tree::TreeKind;
 use crate::fusion::discounted::DiscountedFusion;
-use crate::fusion::independent::{
-    Alpha, IndependentConfig, PosteriorReport, SufficientStatistics,
-};
+use crate::fusion::independent::{Alpha, IndependentConfig, PosteriorReport, SufficientStatistics};
 use crate::fusion::pools::{Pool, PoolKind, Weights, fit_weights};
 use crate::fusion::shares::EvidenceCovariance;
 use crate::outputs::{DEFAULT_FLOOR, Outputs};

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::config::CorrelatedConfig;
-use super::fit::{DeltaReport, FittedPair, PairDraw};
+use super::fit::{FittedPair, PairDraw};
 use super::items::PairItems;
+use super::report::DeltaReport;
 use crate::distributions::Dirichlet;
 use crate::distributions::correlated_dirichlet::pair::{PairDensity, Scratch};
 use crate::error::{Error, Result};
@@ -62,7 +63,8 @@ impl CorrelatedConfig {
         }
         let statistics = SufficientStatistics::of(outputs)?;
         let margins = self.margins().fit(schema, &statistics, watch)?;
-        let between: Vec<(usize, usize)> = (0..n).flat_map(|b| (0..b).map(move |a| (a, b))).collect();
+        let between: Vec<(usize, usize)> =
+            (0..n).flat_map(|b| (0..b).map(move |a| (a, b))).collect();
         watch.begin("learning what pairs share", between.len() as u64);
         let fitted = parallel::map(between.len(), |p| {
             watch.check()?;
