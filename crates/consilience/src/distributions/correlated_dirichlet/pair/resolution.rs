@@ -160,6 +160,7 @@ impl Smoothed {
                 values: &mut logs,
             };
             run(arch, task);
+            flush(&mut logs);
             self.table.extend(logs);
         }
     }
@@ -323,6 +324,7 @@ impl Lattice {
         }
         let zeros = vec![0.0; powers.len()];
         run(arch, Exponentiate { factor: 1.0, reference: &zeros, values: &mut powers });
+        flush(&mut powers);
         powers
     }
 
@@ -415,6 +417,11 @@ impl Lattice {
         terms[last + INNER_CLOSING..].fill(0.0);
         (terms, largest)
     }
+}
+
+/// Vanishing values, of either sign, become 0: arithmetic with numbers below 1e-308 is a hundred times slower.
+fn flush(values: &mut [f64]) {
+    values.iter_mut().for_each(|value| *value = if value.abs() < 1e-250 { 0.0 } else { *value });
 }
 
 /// ln Γ as the quadrature uses it: see `shapes`.
