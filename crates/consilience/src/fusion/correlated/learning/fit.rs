@@ -110,7 +110,7 @@ impl CorrelatedConfig {
     }
 
     /// δ and its posterior, given the margins.
-    fn learn(
+    pub(super) fn learn(
         &self,
         outputs: &Outputs,
         mut margins: FittedIndependent,

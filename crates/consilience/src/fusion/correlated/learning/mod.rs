@@ -22,6 +22,7 @@ mod config;
 mod fit;
 mod items;
 mod likelihood;
+mod many;
 mod margins;
 mod polynomial;
 mod posterior;
@@ -31,4 +32,5 @@ mod surrogate;
 
 pub use config::{CorrelatedConfig, CorrelatedInference, DeltaPrior, DeltaSampler};
 pub use fit::{FittedPair, PairDraw};
+pub use many::{FittedPairs, PairsDraw};
 pub use report::DeltaReport;
