@@ -45,6 +45,27 @@ impl LogLinear {
         Self { n_classifiers, n_classes, constants, coefficients, bounds, constant_bound }
     }
 
+    /// The same with every classifier's evidence times a number of its own.
+    pub(super) fn weighted(&self, weights: &[f64]) -> Self {
+        let j = self.n_classes;
+        let constants = self.constants.iter().enumerate().map(|(i, c)| c * weights[i / j]);
+        let coefficients =
+            self.coefficients.iter().enumerate().map(|(i, c)| c * weights[i / (j * j)]);
+        let largest = weights.iter().fold(0.0f64, |max, w| max.max(w.abs()));
+        let size = (self.constant_bound - self.bounds.iter().sum::<f64>()) * largest;
+        Self::new(j, constants.collect(), coefficients.collect(), size)
+    }
+
+    /// The evidence of one classifier's output, given its logarithms.
+    pub(super) fn of_output(&self, classifier: usize, logs: &[f64], evidence: &mut [f64]) {
+        let j = self.n_classes;
+        for (t, evidence) in evidence.iter_mut().enumerate() {
+            let row = classifier * j + t;
+            let products = self.coefficients[row * j..][..j].iter().zip(logs).map(|(c, l)| c * l);
+            *evidence = self.constants[row] + products.sum::<f64>();
+        }
+    }
+
     /// Adds the evidence of all items to the block; the logarithms must have been loaded.
     pub(super) fn add_to(&self, block: &mut Block) {
         let (values, errors, logs) = block.with_logs();

@@ -4,11 +4,13 @@
 //! posterior of every class and how large the rounding or integration error of that may be.
 //! Normalising, predicting and spreading the work over threads are done here, once for all.
 
+pub mod auto;
 mod block;
 pub mod correlated;
 pub mod independent;
 mod log_linear;
 pub mod pools;
+pub mod stacking;
 
 use std::sync::Arc;
 

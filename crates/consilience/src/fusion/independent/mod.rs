@@ -20,6 +20,7 @@ mod statistics;
 use std::sync::Arc;
 
 pub use config::{AlphaPrior, IndependentConfig, Inference};
+pub(super) use fit::posterior_modes;
 pub use fit::{FittedIndependent, PosteriorReport};
 pub use predictive::PosteriorPredictive;
 pub use statistics::SufficientStatistics;
@@ -110,6 +111,11 @@ impl IndependentFusion {
             Ok(sum)
         };
         self.alpha.iter().map(strength).collect()
+    }
+
+    /// ln Dir(xᵏ; αᵏⱼ) as a linear function of ln x.
+    pub(super) fn evidence(&self) -> &LogLinear {
+        &self.evidence
     }
 
     fn add_evidence(&self, block: &mut Block) {
