@@ -56,32 +56,65 @@ impl Design for SharedFeatures {
     /// The block of two classes t ≠ s is −Σᵢ wᵢ pᵢₜ pᵢₛ zᵢzᵢᵀ; the blocks of a row add up to 0,
     /// because shifting all predictors of an item changes nothing, so the diagonal ones follow.
     fn curvature(&self, probabilities: &DMatrix<f64>, weights: &[f64]) -> DMatrix<f64> {
-        let (f, j) = (self.features.ncols(), self.n_classes);
+        let (n, f, j) = (self.features.nrows(), self.features.ncols(), self.n_classes);
         let mut curvature = DMatrix::zeros(f * j, f * j);
-        let mut scaled = self.features.clone();
-        for t in 0..j {
-            for s in t + 1..j {
-                let products = probabilities.column(t).component_mul(&probabilities.column(s));
-                for (mut scaled, z) in scaled.column_iter_mut().zip(self.features.column_iter()) {
-                    for i in 0..weights.len() {
-                        scaled[i] = weights[i] * products[i] * z[i];
-                    }
-                }
+        let mut scaled = vec![0.0; CHUNK];
+        for start in (0..n).step_by(CHUNK) {
+            let end = (start + CHUNK).min(n);
+            let (z, weights) = (|a| part(&self.features, a, start, end), &weights[start..end]);
+            let p = |t| part(probabilities, t, start, end);
+            for (t, s) in (0..j).flat_map(|t| (t + 1..j).map(move |s| (t, s))) {
                 for a in 0..f {
+                    for (i, scaled) in scaled[..weights.len()].iter_mut().enumerate() {
+                        *scaled = weights[i] * p(t)[i] * p(s)[i] * z(a)[i];
+                    }
                     for b in a..f {
-                        let sum = scaled.column(a).dot(&self.features.column(b));
-                        for (a, b) in [(a, b), (b, a)].into_iter().take(1 + usize::from(a != b)) {
-                            curvature[(t * f + a, s * f + b)] = -sum;
-                            curvature[(s * f + a, t * f + b)] = -sum;
-                            curvature[(t * f + a, t * f + b)] += sum;
-                            curvature[(s * f + a, s * f + b)] += sum;
-                        }
+                        let sum = dot(&scaled[..weights.len()], z(b));
+                        curvature[(s * f + b, t * f + a)] -= sum;
                     }
                 }
             }
         }
+        complete_blocks(&mut curvature, f, j);
         curvature
     }
+}
+
+/// From the lower triangles of the blocks of classes t < s to the whole matrix.
+fn complete_blocks(curvature: &mut DMatrix<f64>, f: usize, j: usize) {
+    for (t, s) in (0..j).flat_map(|t| (t + 1..j).map(move |s| (t, s))) {
+        for (a, b) in (0..f).flat_map(|a| (a..f).map(move |b| (a, b))) {
+            let value = curvature[(s * f + b, t * f + a)];
+            for (a, b) in [(a, b), (b, a)].into_iter().take(1 + usize::from(a != b)) {
+                curvature[(s * f + b, t * f + a)] = value;
+                curvature[(t * f + a, s * f + b)] = value;
+                curvature[(t * f + a, t * f + b)] -= value;
+                curvature[(s * f + a, s * f + b)] -= value;
+            }
+        }
+    }
+}
+
+/// Items whose curvature is added up at a time, so that all they need stays in the cache.
+const CHUNK: usize = 256;
+
+/// Some rows of one column.
+fn part(matrix: &DMatrix<f64>, column: usize, start: usize, end: usize) -> &[f64] {
+    let n = matrix.nrows();
+    &matrix.as_slice()[column * n + start..column * n + end]
+}
+
+/// Σ aᵢ bᵢ in eight sums at a time, which become vectors.
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let (a, b) = (a.chunks_exact(8), b.chunks_exact(8));
+    let rest: f64 = a.remainder().iter().zip(b.remainder()).map(|(a, b)| a * b).sum();
+    let mut sums = [0.0; 8];
+    for (a, b) in a.zip(b) {
+        for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
+            *sum += a * b;
+        }
+    }
+    rest + sums.iter().sum::<f64>()
 }
 
 /// Features of their own for every class, with weights in common, and a bias for each class:
@@ -128,36 +161,45 @@ impl Design for ClassFeatures {
     /// With ψᵢₜ = φᵢₜ − Σₛ pᵢₛ φᵢₛ: Σ w pₜ ψₜψₜᵀ for the weights, Σ w pₜ ψₜ between bias t and the
     /// weights, Σ w (pₜ [t = s] − pₜpₛ) between biases.
     fn curvature(&self, probabilities: &DMatrix<f64>, weights: &[f64]) -> DMatrix<f64> {
-        let (j, f) = (self.features.len(), self.n_features());
-        let mut mean = DMatrix::zeros(weights.len(), f);
-        for (features, p) in self.features.iter().zip(probabilities.column_iter()) {
-            for (mut mean, feature) in mean.column_iter_mut().zip(features.column_iter()) {
-                mean.iter_mut().zip(&feature).zip(&p).for_each(|((m, x), p)| *m += p * x);
-            }
-        }
+        let (n, j, f) = (weights.len(), self.features.len(), self.n_features());
         let mut curvature = DMatrix::zeros(j + f, j + f);
-        for t in 0..j {
-            let mass = probabilities
-                .column(t)
-                .zip_map(&nalgebra::DVectorView::from_slice(weights, weights.len()), |p, w| p * w);
-            let centred = &self.features[t] - &mean;
-            let mut scaled = centred.clone();
-            scaled.column_iter_mut().for_each(|mut column| column.component_mul_assign(&mass));
-            curvature[(t, t)] += mass.sum();
-            for s in 0..j {
-                curvature[(t, s)] -= mass.dot(&probabilities.column(s));
+        let [mut mean, mut centred] = [vec![0.0; f * CHUNK], vec![0.0; f * CHUNK]];
+        let [mut mass, mut scaled] = [vec![0.0; CHUNK], vec![0.0; CHUNK]];
+        for start in (0..n).step_by(CHUNK) {
+            let end = (start + CHUNK).min(n);
+            let (mass, scaled) = (&mut mass[..end - start], &mut scaled[..end - start]);
+            let p = |t| part(probabilities, t, start, end);
+            mean.fill(0.0);
+            for t in 0..j {
+                for (a, mean) in mean.chunks_exact_mut(CHUNK).enumerate() {
+                    let terms = part(&self.features[t], a, start, end).iter().zip(p(t));
+                    mean.iter_mut().zip(terms).for_each(|(m, (x, p))| *m += p * x);
+                }
             }
-            for a in 0..f {
-                let cross = scaled.column(a).sum();
-                curvature[(t, j + a)] = cross;
-                curvature[(j + a, t)] = cross;
-                for b in a..f {
-                    let sum = scaled.column(a).dot(&centred.column(b));
-                    curvature[(j + a, j + b)] += sum;
-                    if a != b {
-                        curvature[(j + b, j + a)] += sum;
+            for t in 0..j {
+                let own = p(t).iter().zip(&weights[start..end]);
+                mass.iter_mut().zip(own).for_each(|(mass, (p, w))| *mass = p * w);
+                curvature[(t, t)] += mass.iter().sum::<f64>();
+                (0..j).for_each(|s| curvature[(t, s)] -= dot(mass, p(s)));
+                for (a, centred) in centred.chunks_exact_mut(CHUNK).enumerate() {
+                    let terms =
+                        part(&self.features[t], a, start, end).iter().zip(&mean[a * CHUNK..]);
+                    centred.iter_mut().zip(terms).for_each(|(c, (x, mean))| *c = x - mean);
+                }
+                for a in 0..f {
+                    let own = mass.iter().zip(&centred[a * CHUNK..]);
+                    scaled.iter_mut().zip(own).for_each(|(s, (mass, c))| *s = mass * c);
+                    curvature[(j + a, t)] += scaled.iter().sum::<f64>();
+                    for b in a..f {
+                        curvature[(j + b, j + a)] +=
+                            dot(scaled, &centred[b * CHUNK..][..scaled.len()]);
                     }
                 }
+            }
+        }
+        for column in 0..j + f {
+            for row in column + 1..j + f {
+                curvature[(column, row)] = curvature[(row, column)];
             }
         }
         curvature

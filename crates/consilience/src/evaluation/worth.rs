@@ -1,0 +1,378 @@
+//! What fusing is worth: `auto` on items that it has not seen, beside simpler answers.
+
+use serde::Serialize;
+
+use super::scores::{Predictions, Weighting, item_weights};
+use super::single_classifiers;
+use crate::class_prior::ClassPrior;
+use crate::error::{Error, Result, quoted};
+use crate::folds;
+use crate::fusion::auto::{AutoConfig, AutoFusion};
+use crate::fusion::correlated::effective_number;
+use crate::fusion::pools::{Pool, PoolKind};
+use crate::fusion::{Fusion, fuse};
+use crate::outputs::Outputs;
+use crate::parallel;
+use crate::watch::{Unwatched, Watch};
+
+/// How the worth is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorthSettings {
+    /// Folds, 2 to 100; no more than the smallest class has items; 10 by default.
+    pub folds: usize,
+    /// How items count.
+    pub weighting: Weighting,
+    /// Seed of all folds.
+    pub seed: u64,
+}
+
+impl Default for WorthSettings {
+    fn default() -> Self {
+        Self { folds: 10, weighting: Weighting::default(), seed: 0 }
+    }
+}
+
+/// A mean over items with its standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Estimate {
+    /// The mean.
+    pub mean: f64,
+    /// Its standard error; NaN where a class has a single item.
+    pub se: f64,
+}
+
+/// Something simpler than `auto`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Rival {
+    /// `average`, `stacking`, `classifier:<name>` or `meta:<name>`.
+    pub method: String,
+    /// Its log-loss in nats, out of fold where it is fitted.
+    pub log_loss: Estimate,
+    /// What `auto` gains over it on the same items: its loss minus `auto`'s.
+    pub gain: Estimate,
+}
+
+/// Two classifiers that say nearly the same.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Alike {
+    /// Their names.
+    pub between: (String, String),
+    /// The mean correlation of their outputs within true classes.
+    pub correlation: f64,
+}
+
+/// What fusing is worth.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Worth {
+    /// Number of items.
+    pub n_items: usize,
+    /// Folds used.
+    pub folds: usize,
+    /// The out-of-fold log-loss of `auto`.
+    pub log_loss: Estimate,
+    /// Everything simpler.
+    pub rivals: Vec<Rival>,
+    /// The rival with the smallest loss among single classifiers, as they are or recalibrated.
+    pub best_single: Rival,
+    /// How many independent classifiers these are worth: K / (1 + (K−1) r), r their mean
+    /// correlation within true classes.
+    pub effective_number: f64,
+    /// Pairs of classifiers with a correlation of .9 or more, the most alike first.
+    pub alike: Vec<Alike>,
+    /// All that in a sentence.
+    pub verdict: String,
+}
+
+/// Pairs with a higher correlation are named.
+const ALIKE: f64 = 0.9;
+
+/// A gain of so many standard errors is seen.
+const SEEN: f64 = 2.0;
+
+/// Finds what fusing these labelled items is worth, by cross-validation.
+///
+/// # Example
+/// ```
+/// use consilience::evaluation::{WorthSettings, worth};
+/// use consilience::{ClassPrior, Unwatched, simulation::Preset};
+///
+/// let outputs = Preset::Sim2.truth(0.0)?.simulate(200, 1)?;
+/// let worth = worth(&outputs, &ClassPrior::uniform(3), &WorthSettings::default(), &Unwatched)?;
+/// assert!(worth.best_single.gain.mean > 0.1, "{}", worth.verdict);
+/// # Ok::<(), consilience::Error>(())
+/// ```
+pub fn worth(
+    outputs: &Outputs,
+    prior: &ClassPrior,
+    settings: &WorthSettings,
+    watch: &dyn Watch,
+) -> Result<Worth> {
+    let labels = outputs.require_labels()?;
+    let n_folds = usable_folds(outputs, settings)?;
+    let methods = out_of_fold(outputs, &labels, prior, (n_folds, settings.seed), watch)?;
+    let estimate = |losses: &[f64]| estimate(losses, &labels, prior, settings.weighting);
+    let losses: Vec<Vec<f64>> =
+        methods.iter().map(|method| item_losses(method, &labels, prior)).collect();
+    let rivals: Vec<Rival> = methods
+        .iter()
+        .zip(&losses)
+        .skip(1)
+        .map(|(method, own)| {
+            let gains: Vec<f64> = own.iter().zip(&losses[0]).map(|(a, b)| a - b).collect();
+            let method = method.name.clone();
+            Rival { method, log_loss: estimate(own), gain: estimate(&gains) }
+        })
+        .collect();
+    let single = |rival: &&Rival| rival.method.contains(':');
+    let best_single = rivals
+        .iter()
+        .filter(single)
+        .min_by(|a, b| a.log_loss.mean.total_cmp(&b.log_loss.mean))
+        .expect("there is at least one classifier")
+        .clone();
+    let (effective_number, alike) = likeness(outputs, &labels, prior);
+    let mut worth = Worth {
+        n_items: outputs.n_items(),
+        folds: n_folds,
+        log_loss: estimate(&losses[0]),
+        rivals,
+        best_single,
+        effective_number,
+        alike,
+        verdict: String::new(),
+    };
+    worth.verdict = verdict(&worth, outputs.schema().n_classifiers());
+    Ok(worth)
+}
+
+fn usable_folds(outputs: &Outputs, settings: &WorthSettings) -> Result<usize> {
+    if !(2..=100).contains(&settings.folds) {
+        return Err(Error::parameter("folds", "from 2 to 100", settings.folds));
+    }
+    let classes = outputs.schema().classes().iter().zip(outputs.class_counts());
+    let (class, least) = classes.min_by_key(|(_, count)| *count).expect("two classes at least");
+    match usize::try_from(least).unwrap_or(usize::MAX) {
+        0 => Err(Error::EmptyClass { class: class.clone() }),
+        1 => Err(Error::parameter(
+            format!("items of class {class}"),
+            "at least 2 to score items that were not fitted",
+            1,
+        )),
+        least => Ok(settings.folds.min(least)),
+    }
+}
+
+/// The predictions of `auto` (first) and of everything simpler, for every item by fits that have
+/// not seen it.
+fn out_of_fold(
+    outputs: &Outputs,
+    labels: &[usize],
+    prior: &ClassPrior,
+    (n_folds, seed): (usize, u64),
+    watch: &dyn Watch,
+) -> Result<Vec<Predictions>> {
+    let n_classes = prior.probabilities().len();
+    let folds = folds::stratified(labels, n_classes, n_folds, seed);
+    watch.begin("worth of fusing", n_folds as u64);
+    let parts = parallel::map(n_folds, |fold| {
+        watch.check()?;
+        let (inside, outside) = folds::split(&folds, fold);
+        let config = AutoConfig { seed };
+        let fitted = config.fit(&outputs.select_items(&outside), &Unwatched)?.fusion;
+        let predictions = predict(&fitted, &outputs.select_items(&inside), prior)?;
+        watch.advance(1);
+        Ok((inside, predictions))
+    });
+    let mut methods: Vec<Predictions> = Vec::new();
+    for part in parts {
+        let (inside, predictions) = part?;
+        for (m, part) in predictions.into_iter().enumerate() {
+            if methods.len() == m {
+                let probabilities = vec![0.0; labels.len() * n_classes];
+                methods.push(Predictions { name: part.name, probabilities });
+            }
+            for (item, row) in inside.iter().zip(part.probabilities.chunks_exact(n_classes)) {
+                methods[m].probabilities[item * n_classes..][..n_classes].copy_from_slice(row);
+            }
+        }
+    }
+    Ok(methods)
+}
+
+/// `auto`, the plain average, stacking, then every classifier as it is and recalibrated.
+fn predict(auto: &AutoFusion, outputs: &Outputs, prior: &ClassPrior) -> Result<Vec<Predictions>> {
+    let schema = outputs.schema();
+    let fused = |name: String, fusion: &dyn Fusion, outputs: &Outputs| {
+        let probabilities = fuse(fusion, outputs, prior)?.all().to_vec();
+        Ok(Predictions { name, probabilities })
+    };
+    let n = schema.n_classifiers();
+    let average = Pool::new(schema.clone(), PoolKind::Linear, vec![1.0 / n as f64; n])?;
+    let mut methods = vec![
+        fused("auto".into(), auto, outputs)?,
+        fused("average".into(), &average, outputs)?,
+        fused("stacking".into(), &auto.stacking()?, outputs)?,
+    ];
+    methods.extend(single_classifiers(outputs, prior));
+    for (k, name) in schema.classifiers().iter().enumerate() {
+        let meta = auto.dirichlets().meta(k)?;
+        methods.push(fused(format!("meta:{name}"), &meta, &outputs.select(meta.schema())?)?);
+    }
+    Ok(methods)
+}
+
+fn item_losses(method: &Predictions, labels: &[usize], prior: &ClassPrior) -> Vec<f64> {
+    let rows = method.probabilities.chunks_exact(prior.probabilities().len());
+    rows.zip(labels).map(|(row, &label)| -row[label].max(f64::MIN_POSITIVE).ln()).collect()
+}
+
+/// The weighted mean of a number an item. With the classes weighted, Σₜ pₜ meanₜ, whose variance is
+/// Σₜ pₜ² varianceₜ / nₜ: how many items a class has is given, not drawn.
+fn estimate(
+    values: &[f64],
+    labels: &[usize],
+    prior: &ClassPrior,
+    weighting: Weighting,
+) -> Estimate {
+    let weights = item_weights(labels, prior, weighting);
+    let group = |label: usize| if weighting == Weighting::Items { 0 } else { label };
+    let n_groups = if weighting == Weighting::Items { 1 } else { weights.len() };
+    let (mut counts, mut sums) = (vec![0.0; n_groups], vec![0.0; n_groups]);
+    let mut total = 0.0;
+    for (value, &label) in values.iter().zip(labels) {
+        counts[group(label)] += 1.0;
+        sums[group(label)] += value;
+        total += weights[label];
+    }
+    let (mut mean, mut squares) = (0.0, vec![0.0; n_groups]);
+    for (value, &label) in values.iter().zip(labels) {
+        mean += weights[label] / total * value;
+        squares[group(label)] += (value - sums[group(label)] / counts[group(label)]).powi(2);
+    }
+    let variance = (0..weights.len()).filter(|&t| group(t) == t).map(|t| {
+        let n = counts[t];
+        (weights[t] * n / total).powi(2) * squares[t] / (n - 1.0) / n
+    });
+    Estimate { mean, se: variance.sum::<f64>().sqrt() }
+}
+
+/// The effective number of classifiers and the pairs that are nearly one.
+fn likeness(outputs: &Outputs, labels: &[usize], prior: &ClassPrior) -> (f64, Vec<Alike>) {
+    let names = outputs.schema().classifiers();
+    let pairs = (0..names.len()).flat_map(|a| (a + 1..names.len()).map(move |b| (a, b)));
+    let correlations: Vec<((usize, usize), f64)> =
+        pairs.map(|pair| (pair, correlation(outputs, labels, prior, pair))).collect();
+    let mean = correlations.iter().map(|(_, r)| r).sum::<f64>() / correlations.len().max(1) as f64;
+    let mut alike: Vec<Alike> = correlations
+        .into_iter()
+        .filter(|(_, r)| *r >= ALIKE)
+        .map(|((a, b), correlation)| Alike {
+            between: (names[a].clone(), names[b].clone()),
+            correlation,
+        })
+        .collect();
+    alike.sort_by(|a, b| b.correlation.total_cmp(&a.correlation));
+    (effective_number(names.len(), mean), alike)
+}
+
+/// Pearson's correlation of two classifiers' probabilities, by true class and component: the mean
+/// over components, classes weighted by the prior. Constant ones count as uncorrelated.
+fn correlation(
+    outputs: &Outputs,
+    labels: &[usize],
+    prior: &ClassPrior,
+    (a, b): (usize, usize),
+) -> f64 {
+    let n_classes = prior.probabilities().len();
+    let mut sum = 0.0;
+    for (class, p) in prior.probabilities().iter().enumerate() {
+        let both: Vec<(&[f64], &[f64])> = (0..labels.len())
+            .filter(|&item| labels[item] == class)
+            .filter_map(|item| Some((outputs.output(item, a)?, outputs.output(item, b)?)))
+            .collect();
+        for l in 0..n_classes {
+            sum += p / n_classes as f64 * pearson(both.iter().map(|(x, y)| (x[l], y[l])));
+        }
+    }
+    sum
+}
+
+fn pearson(pairs: impl Iterator<Item = (f64, f64)> + Clone) -> f64 {
+    let (mut n, mut mean_x, mut mean_y) = (0.0, 0.0, 0.0);
+    for (x, y) in pairs.clone() {
+        n += 1.0;
+        mean_x += x;
+        mean_y += y;
+    }
+    (mean_x, mean_y) = (mean_x / n, mean_y / n);
+    let (mut xx, mut yy, mut xy) = (0.0, 0.0, 0.0);
+    for (x, y) in pairs {
+        xx += (x - mean_x).powi(2);
+        yy += (y - mean_y).powi(2);
+        xy += (x - mean_x) * (y - mean_y);
+    }
+    let scale = (xx * yy).sqrt();
+    if scale > 0.0 { xy / scale } else { 0.0 }
+}
+
+/// The worth in a sentence that a person can act on.
+fn verdict(worth: &Worth, n_classifiers: usize) -> String {
+    let Rival { method, gain: Estimate { mean, se }, .. } = &worth.best_single;
+    let name = match method.split_once(':') {
+        Some(("meta", name)) => format!("`{name}` recalibrated"),
+        Some((_, name)) => format!("`{name}`"),
+        None => method.clone(),
+    };
+    let (size, n) = (mean.abs(), worth.n_items);
+    let mut text = if *mean > SEEN * se {
+        format!(
+            "fusing these {n_classifiers} gains {size:.3} ± {se:.3} nats over the best single one, {name}"
+        )
+    } else if *mean < -SEEN * se {
+        format!(
+            "fusing these {n_classifiers} loses {size:.3} ± {se:.3} nats against {name} alone on \
+             {n} items: use that one"
+        )
+    } else {
+        format!("no gain over {name} alone can be seen on {n} items ({mean:+.3} ± {se:.3} nats)")
+    };
+    if let Some(Alike { between: (a, b), .. }) = worth.alike.first() {
+        let others = worth.alike.len() - 1;
+        let others =
+            if others > 0 { format!(" (and {others} other pairs)") } else { String::new() };
+        text += &format!(
+            "; classifiers {}{others} carry nearly the same information (effective number {:.1})",
+            quoted(&[a.clone(), b.clone()]),
+            worth.effective_number
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two classes of 3 and 2 items under a prior of (.25, .75), by hand.
+    #[test]
+    fn means_and_standard_errors_are_those_computed_by_hand() {
+        let (values, labels) = ([1.0, 2.0, 3.0, 5.0, 7.0], [0, 0, 0, 1, 1]);
+        let prior = ClassPrior::new(&[1.0, 3.0]).unwrap();
+        let got = estimate(&values, &labels, &prior, Weighting::ClassPrior);
+        // Means 2 and 6; variances 1 and 2.
+        assert!((got.mean - (0.25 * 2.0 + 0.75 * 6.0)).abs() < 1e-12);
+        let variance: f64 = 0.0625 * 1.0 / 3.0 + 0.5625 * 2.0 / 2.0;
+        assert!((got.se - variance.sqrt()).abs() < 1e-12, "{got:?}");
+        let got = estimate(&values, &labels, &prior, Weighting::Items);
+        // Mean 3.6, squares 6.76 + 2.56 + .36 + 1.96 + 11.56 = 23.2.
+        assert!((got.mean - 3.6).abs() < 1e-12);
+        assert!((got.se - (23.2f64 / 4.0 / 5.0).sqrt()).abs() < 1e-12, "{got:?}");
+    }
+
+    #[test]
+    fn pearson_is_one_along_a_line_and_nothing_without_variation() {
+        let line = [(1.0, 5.0), (2.0, 3.0), (4.0, -1.0)];
+        assert!((pearson(line.into_iter()) + 1.0).abs() < 1e-12);
+        assert_eq!(pearson([(1.0, 2.0), (1.0, 3.0)].into_iter()), 0.0);
+    }
+}
