@@ -18,6 +18,8 @@ def recipes(folder):
     made = folder / "photos.csv"
     simulate = ["simulate", "--quiet", "--model", DEMO / "truth.json", "--items-per-class", "200"]
     yield DEMO / "photos.csv", made, CLI + simulate + ["--seed", "7", "--output", made]
+    made = folder / "figure-2.svg"
+    yield ROOT / "docs/figure-2.svg", made, CLI + ["reproduce", "--only", "figure-2", "--output", folder]
 
 
 def main():

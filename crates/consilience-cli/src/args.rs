@@ -73,6 +73,8 @@ pub(crate) enum Command {
     Inspect(InspectOptions),
     /// Draw outputs from a model with known truth.
     Simulate(SimulateOptions),
+    /// Compute the paper's figures anew.
+    Reproduce(ReproduceOptions),
     /// Write a completion script for a shell to standard output.
     Completions {
         /// Which shell.
@@ -145,10 +147,13 @@ pub(crate) struct DemoOptions {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     consilience fit train.csv -o model.json\n  \
+    consilience fit train.csv --method correlated -o model.json\n  \
     consilience fit odds.csv --values odds --method log-pool --weights simplex -o model.json\n  \
     consilience fit more.csv --update model.json -o model.json\n\n\
 Methods:\n  \
     independent        a Dirichlet for every classifier and class (the independent fusion model)\n  \
+    correlated         the same, and what two classifiers share (the correlated fusion model)\n  \
+    discounted         the independent model, every classifier weighted by its independent share\n  \
     opinion-pool       product of all opinions (independent opinion pool)\n  \
     linear-pool        weighted average of probabilities\n  \
     log-pool           weighted average of logarithms\n  \
@@ -193,9 +198,25 @@ pub(crate) struct FitOptions {
         conflicts_with = "update"
     )]
     pub(crate) prior_items: f64,
-    /// Full posterior with its mean as the estimate, or only its mode.
-    #[arg(long, value_enum, default_value_t = InferenceName::Posterior, conflicts_with = "update")]
-    pub(crate) inference: InferenceName,
+    /// Prior of what two classifiers share (`correlated`).
+    #[arg(long, value_enum, default_value_t = DeltaPriorName::Pooled, conflicts_with = "update")]
+    pub(crate) delta_prior: DeltaPriorName,
+    /// Relative resolution of the outputs, from 0 (exact) to 1 (`correlated`).
+    #[arg(
+        long,
+        default_value_t = 0.03,
+        value_name = "EPS",
+        allow_negative_numbers = true,
+        conflicts_with = "update"
+    )]
+    pub(crate) resolution: f64,
+    /// What is learnt, and whether with its uncertainty
+    /// [default: posterior; two-step for `correlated`].
+    #[arg(long, value_enum, conflicts_with = "update", hide_default_value = true)]
+    pub(crate) inference: Option<InferenceName>,
+    /// How the posterior of what two classifiers share is drawn from (`correlated`).
+    #[arg(long, value_enum, default_value_t = SamplerName::Likelihood, conflicts_with = "update")]
+    pub(crate) sampler: SamplerName,
     /// Markov chains.
     #[arg(long, default_value_t = 4, value_name = "N", conflicts_with = "update")]
     pub(crate) chains: usize,
@@ -224,11 +245,33 @@ pub(crate) enum AlphaPriorName {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DeltaPriorName {
+    /// Shares of the classifiers' Dirichlets, alike over classes.
+    Pooled,
+    /// Uniform over all that is possible.
+    Uniform,
+    /// Gamma(0.001, 0.001) on every element, as in the paper.
+    Paper,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum InferenceName {
     /// Draws from the posterior; the estimate is its mean.
     Posterior,
     /// The posterior's mode; fast, without uncertainty.
     Map,
+    /// First the Dirichlets, then what is shared given them (`correlated`).
+    TwoStep,
+    /// Dirichlets and what is shared together (`correlated`).
+    Joint,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SamplerName {
+    /// With the density of the outputs.
+    Likelihood,
+    /// The paper's data augmentation: slow, an independent check.
+    Gibbs,
 }
 
 /// What fusing, scoring and density share.
@@ -272,6 +315,10 @@ memory.\n\nExamples:\n  \
 pub(crate) struct FuseOptions {
     #[command(flatten)]
     pub(crate) model: ModelOptions,
+    /// Also add evidence_<classifier>_<class>: what each classifier adds for each class, given
+    /// all others, in nats relative to the mean over classes.
+    #[arg(long)]
+    pub(crate) explain: bool,
     #[command(flatten)]
     pub(crate) table: TableOutput,
 }
@@ -349,6 +396,38 @@ pub(crate) struct SimulateOptions {
     pub(crate) truth: Option<Location>,
     #[command(flatten)]
     pub(crate) table: TableOutput,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  consilience reproduce -o paper --only figure-2")]
+pub(crate) struct ReproduceOptions {
+    /// Folder of the figures (SVG, PNG) and tables (CSV).
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) output: PathBuf,
+    /// Only this part.
+    #[arg(long, value_enum, value_name = "NAME")]
+    only: Option<PaperPart>,
+}
+
+/// A part of the paper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PaperPart {
+    /// The fused probability of two agreeing classifiers against their correlation.
+    #[value(name = "figure-2")]
+    Figure2,
+}
+
+impl PaperPart {
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value().expect("no part is hidden").get_name().to_owned()
+    }
+}
+
+impl ReproduceOptions {
+    /// What was asked for; everything unless told otherwise.
+    pub(crate) fn parts(&self) -> Vec<PaperPart> {
+        self.only.map_or_else(|| PaperPart::value_variants().to_vec(), |part| vec![part])
+    }
 }
 
 /// More threads than any machine has processors are a mistake that would bring it to its knees.

@@ -3,8 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use consilience::fusion::Fusion;
-use consilience::fusion::independent::PosteriorPredictive;
+use consilience::fusion::{Fusion, PosteriorPredictive};
 use consilience::{ClassPrior, DEFAULT_FLOOR, Intake, Model, Outputs, Schema, Watch};
 use consilience_io::{Location, ReadOptions, TableReader};
 use serde_json::Value;

@@ -8,6 +8,7 @@ mod commands;
 mod data;
 mod error;
 mod output;
+mod plots;
 mod progress;
 
 use std::panic::{self, AssertUnwindSafe};
@@ -57,6 +58,7 @@ fn run(arguments: &Arguments, talk: &Talk) -> Result<(), Failure> {
         Command::Evaluate(options) => commands::evaluate::run(options, common, talk),
         Command::Inspect(options) => commands::inspect::run(options, common),
         Command::Simulate(options) => commands::simulate::run(options, common, talk),
+        Command::Reproduce(options) => commands::reproduce::run(options, talk),
         Command::Completions { shell } => commands::generate::completions(*shell),
         Command::Man { command } => commands::generate::man_page(command.as_deref()),
     }

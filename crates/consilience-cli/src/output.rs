@@ -1,12 +1,19 @@
 //! The only place that prints: reports on standard output, talk on standard error.
 
 use std::io::Write;
+use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, Table, presets};
 use consilience::evaluation::{Evaluation, ScoreSet, Scored, Weighting};
 
 use crate::error::Failure;
+
+/// Makes the folder of a report, if it is not there.
+pub(crate) fn make_folder(folder: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder)
+        .map_err(|reason| Failure::io("create", &folder.display().to_string(), reason))
+}
 
 /// Talk to the user: notes, warnings, errors. All on standard error.
 pub(crate) struct Talk {

@@ -7,6 +7,9 @@
 //! classifier, and one that begins with a classifier but ends in no class has a class that never
 //! occurs as a label: both are errors, unless in the second case the classes were given.
 //!
+//! Columns that an earlier run of ours has added (`fused_…`, `evidence_…`, `log_density_…`) are no
+//! outputs.
+//!
 //! Without given classes and labels, the classes are the suffixes that classifiers share: of all
 //! readings "these prefixes times those suffixes" the one that explains most columns, and among
 //! those the one with most classifiers; if that leaves two, the header is ambiguous.
@@ -34,8 +37,10 @@ type Finding = (String, String);
 /// Finds classifiers and classes; `table` is named in errors.
 pub(crate) fn resolve(table: &str, columns: &[String], known: &Known) -> Result<Schema> {
     check_unique(table, columns)?;
-    let candidates: Vec<&str> =
-        columns.iter().map(String::as_str).filter(|&column| column != LABEL).collect();
+    let added = added_prefixes(columns);
+    let is_output =
+        |column: &&str| *column != LABEL && !added.iter().any(|prefix| column.starts_with(prefix));
+    let candidates: Vec<&str> = columns.iter().map(String::as_str).filter(is_output).collect();
     let found = match known {
         Known::Given(classes) => {
             check_given(table, classes)?;
@@ -50,6 +55,20 @@ pub(crate) fn resolve(table: &str, columns: &[String], known: &Known) -> Result<
         found.map_err(|(problem, hint)| Error::header(table, problem, hint))?;
     Schema::new(classifiers, classes)
         .map_err(|error| Error::header(table, error.to_string(), NAME_CLASSES))
+}
+
+/// Beginnings of columns that an earlier run has added: fused probabilities and evidence are not
+/// outputs of a classifier. They are told by the columns that come with them.
+fn added_prefixes(columns: &[String]) -> Vec<&'static str> {
+    let has = |name: &str| columns.iter().any(|column| column == name);
+    let mut prefixes = Vec::new();
+    if has("predicted") && has("entropy") && has("error") {
+        prefixes.extend(["fused_", "evidence_"]);
+    }
+    if has("log_evidence") && has("error") {
+        prefixes.push("log_density_");
+    }
+    prefixes
 }
 
 const NAME_CLASSES: &str = "name every class with `--classes a,b,c`";

@@ -236,6 +236,18 @@ impl Outputs {
         }
     }
 
+    /// The same items with one classifier's outputs missing.
+    #[must_use]
+    pub fn without(&self, classifier: usize) -> Self {
+        let mut rest = self.clone();
+        let n_classes = self.schema.n_classes();
+        for item in rest.values.chunks_exact_mut(self.schema.width()) {
+            item[classifier * n_classes..(classifier + 1) * n_classes].fill(f64::NAN);
+        }
+        rest.any_missing = true;
+        rest
+    }
+
     /// The same items with the classifiers and classes of `schema`, in its order; classifiers
     /// that it does not name are dropped.
     pub fn select(&self, schema: &Arc<Schema>) -> Result<Self> {

@@ -8,6 +8,8 @@ use rand::rngs::ChaCha8Rng;
 
 use crate::distributions::CorrelatedDirichlet;
 use crate::error::{Error, Result};
+use crate::fusion::Fusion;
+use crate::fusion::correlated::tree::TreeFusion;
 use crate::outputs::{Intake, Outputs, OutputsBuilder};
 use crate::schema::Schema;
 
@@ -68,10 +70,17 @@ impl FromStr for Preset {
 }
 
 /// A known truth: how all classifiers speak when each class is true.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Truth {
     schema: Arc<Schema>,
-    classes: Vec<CorrelatedDirichlet>,
+    speech: Speech,
+}
+
+#[derive(Debug, Clone)]
+enum Speech {
+    /// One distribution a class.
+    Correlated(Vec<CorrelatedDirichlet>),
+    Tree(TreeFusion),
 }
 
 impl Truth {
@@ -86,7 +95,12 @@ impl Truth {
                 found: classes.len().to_string(),
             });
         }
-        Ok(Self { schema, classes })
+        Ok(Self { schema, speech: Speech::Correlated(classes) })
+    }
+
+    /// A tree of pairs.
+    pub fn of_tree(tree: TreeFusion) -> Self {
+        Self { schema: Arc::clone(tree.schema()), speech: Speech::Tree(tree) }
     }
 
     /// Names and shape.
@@ -94,15 +108,25 @@ impl Truth {
         &self.schema
     }
 
-    /// The distribution of all outputs for each class.
+    /// The distribution of all outputs for each class; none for a tree of pairs.
     pub fn classes(&self) -> &[CorrelatedDirichlet] {
-        &self.classes
+        match &self.speech {
+            Speech::Correlated(classes) => classes,
+            Speech::Tree(_) => &[],
+        }
+    }
+
+    fn sample(&self, class: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
+        match &self.speech {
+            Speech::Correlated(classes) => classes[class].sample(rng),
+            Speech::Tree(tree) => tree.sample(class, rng),
+        }
     }
 
     /// `items_per_class` labelled items of every class, class by class. Values are not floored.
     pub fn simulate(&self, items_per_class: usize, seed: u64) -> Result<Outputs> {
         let mut simulator = self.simulator(seed)?;
-        for class in 0..self.classes.len() {
+        for class in 0..self.schema.n_classes() {
             simulator.draw(class, items_per_class)?;
         }
         Ok(simulator.take())
@@ -120,7 +144,7 @@ impl Truth {
         Ok(Simulator {
             truth: self,
             builder,
-            streams: (0..self.classes.len()).map(stream).collect(),
+            streams: (0..self.schema.n_classes()).map(stream).collect(),
         })
     }
 }
@@ -138,7 +162,7 @@ impl Simulator<'_> {
     /// Draws some items of one class.
     pub fn draw(&mut self, class: usize, n_items: usize) -> Result<()> {
         for _ in 0..n_items {
-            let x = self.truth.classes[class].sample(&mut self.streams[class]);
+            let x = self.truth.sample(class, &mut self.streams[class]);
             self.builder.push_indexed(&x, Some(class))?;
         }
         Ok(())

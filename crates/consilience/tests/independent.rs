@@ -273,7 +273,7 @@ fn the_predictive_is_the_mean_over_draws() {
     let predictive = fuse(&model.predictive().unwrap(), &test, &prior).unwrap();
     let mut mean = vec![0.0; predictive.all().len()];
     for draw in model.draws() {
-        let one = IndependentFusion::new(Arc::clone(model.schema()), draw.clone()).unwrap();
+        let one = IndependentFusion::new(Arc::clone(model.schema()), draw.alpha.clone()).unwrap();
         let fused = fuse(&one, &test, &prior).unwrap();
         mean.iter_mut().zip(fused.all()).for_each(|(m, p)| *m += p / 200.0);
     }

@@ -4,7 +4,6 @@
 //! `resnet101`, are near-twins; `vit` is a stranger to both. The table was drawn from
 //! `demo/truth.json`; the recipe is in `demo/README.md`.
 
-use std::fs;
 use std::path::Path;
 
 use consilience::evaluation::{
@@ -16,7 +15,8 @@ use consilience::fusion::independent::IndependentConfig;
 use consilience::{DEFAULT_FLOOR, FitConfig, MethodChoice, Model, Outputs};
 use consilience_io::{Location, ReadOptions, read_outputs, write_whole};
 
-use super::{fit, fuse as fuse_command};
+use super::fit;
+use super::fuse::Rule;
 use crate::args::{CommonOptions, DemoOptions, ReportFormat, TableOutput};
 use crate::error::Failure;
 use crate::output::{self, SCORE_HEADER, Talk, score_rows};
@@ -30,8 +30,7 @@ pub(crate) fn run(
     talk: &Talk,
 ) -> Result<(), Failure> {
     let folder = options.output.as_path();
-    fs::create_dir_all(folder)
-        .map_err(|reason| Failure::io("create", &folder.display().to_string(), reason))?;
+    output::make_folder(folder)?;
     let at = |name: &str| Location::from(folder.join(name));
     let (train, test) = split(PHOTOS);
     write_whole(&at("train.csv"), train.as_bytes())?;
@@ -45,18 +44,19 @@ pub(crate) fn run(
     write_whole(&at("model.json"), model.to_json().as_bytes())?;
     let table = TableOutput { output: at("fused.csv"), output_format: None };
     let silent = Talk::new(true);
-    let prior = model.class_prior();
     let source = (&at("test.csv"), &reading);
-    fuse_command::fuse_table(&model, model.fusion()?, prior, source, &table, &silent)?;
+    let (fusion, prior) = (model.fusion()?, model.class_prior());
+    let rule = Rule { model: &model, fusion, prior, explain: false };
+    rule.fuse_table(source, &table, &silent)?;
 
     let evaluation = compare(&model, &train, &test, common.seed, &progress)?;
     drop(progress);
     let json = serde_json::to_value(&evaluation).expect("scores are plain JSON values");
     write_whole(&at("comparison.json"), format!("{json:#}\n").as_bytes())?;
-    write_whole(&at("report.md"), report(&model, &evaluation).as_bytes())?;
+    write_whole(&at("report.md"), report(&model, &evaluation)?.as_bytes())?;
     match common.format {
         ReportFormat::Json => output::print(&format!("{json:#}")),
-        ReportFormat::Table => output::print(&story(&model, &evaluation, folder)),
+        ReportFormat::Table => output::print(&story(&model, &evaluation, folder)?),
     }
 }
 
@@ -125,28 +125,28 @@ fn explanation(evaluation: &Evaluation) -> String {
     )
 }
 
-fn story(model: &Model, evaluation: &Evaluation, folder: &Path) -> String {
+fn story(model: &Model, evaluation: &Evaluation, folder: &Path) -> Result<String, Failure> {
     let folder = folder.display();
-    format!(
+    Ok(format!(
         "{INTRODUCTION}\n\nFit on every second photo:\n\n{}\n\
          {} other photos, fused and scored (log-loss in nats, lower is better):\n\n{}\n{}\n\n\
          Written to {folder}: train.csv, test.csv, model.json, fused.csv, comparison.json, report.md.\n\
          Next: consilience inspect {folder}/model.json\n      \
          consilience evaluate {folder}/model.json {folder}/test.csv --per-class\n",
-        fit::summary(model, &format!("{folder}/model.json")),
+        fit::summary(model, &format!("{folder}/model.json"))?,
         evaluation.n_items,
         output::table(&SCORE_HEADER, &score_rows(evaluation)),
         explanation(evaluation),
-    )
+    ))
 }
 
-fn report(model: &Model, evaluation: &Evaluation) -> String {
-    format!(
+fn report(model: &Model, evaluation: &Evaluation) -> Result<String, Failure> {
+    Ok(format!(
         "# Three image classifiers, fused\n\n{INTRODUCTION}\n\n## Fit\n\n```text\n{}```\n\n\
          ## Scores on {} other photos\n\n{}\n{}\n",
-        fit::summary(model, "model.json"),
+        fit::summary(model, "model.json")?,
         evaluation.n_items,
         output::markdown(&SCORE_HEADER, &score_rows(evaluation)),
         explanation(evaluation),
-    )
+    ))
 }

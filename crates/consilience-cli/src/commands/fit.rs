@@ -2,12 +2,20 @@
 
 use std::path::Path;
 
+use consilience::fusion::correlated::learning::{
+    CorrelatedConfig, CorrelatedInference, DeltaPrior, DeltaSampler,
+};
 use consilience::fusion::independent::{AlphaPrior, IndependentConfig, Inference};
-use consilience::{DEFAULT_FLOOR, FitConfig, Model};
+use consilience::model::PairPosterior;
+use consilience::sampling::diagnostics::Diagnostics;
+use consilience::{DEFAULT_FLOOR, FitConfig, MethodChoice, Model};
 use consilience_io::{Location, ReadOptions, check_writable, read_outputs, write_whole};
 use serde_json::json;
 
-use crate::args::{AlphaPriorName, CommonOptions, FitOptions, InferenceName, ReportFormat};
+use crate::args::{
+    AlphaPriorName, CommonOptions, DeltaPriorName, FitOptions, InferenceName, ReportFormat,
+    SamplerName,
+};
 use crate::data::{raised_sentence, read_all, read_model};
 use crate::error::Failure;
 use crate::output::{self, Talk};
@@ -33,7 +41,7 @@ impl FitOptions {
             ReadOptions { needs_labels: true, ..self.reading.read_options(DEFAULT_FLOOR) };
         let outputs = read_outputs(&self.data, &reading)?;
         let progress = Progress::new(talk.is_quiet(), Unit::Steps);
-        self.config(seed).fit(&outputs, &progress).map_err(Failure::in_data(&self.data))
+        self.config(seed)?.fit(&outputs, &progress).map_err(Failure::in_data(&self.data))
     }
 
     fn update(&self, path: &Path, talk: &Talk) -> Result<Model, Failure> {
@@ -56,27 +64,67 @@ impl FitOptions {
         })
     }
 
-    fn config(&self, seed: u64) -> FitConfig {
-        FitConfig {
+    fn config(&self, seed: u64) -> Result<FitConfig, Failure> {
+        let independent = self.independent(seed)?;
+        Ok(FitConfig {
             method: self.method.clone(),
             class_prior: self.class_prior.clone(),
             weights: self.weights.clone(),
-            independent: IndependentConfig {
-                alpha_prior: match self.alpha_prior {
-                    AlphaPriorName::Pooled => AlphaPrior::Pooled { items: self.prior_items },
-                    AlphaPriorName::Paper => AlphaPrior::Paper,
-                },
-                inference: match self.inference {
-                    InferenceName::Posterior => Inference::Posterior,
-                    InferenceName::Map => Inference::Map,
-                },
-                chains: self.chains,
-                draws: self.draws,
-                warmup: self.warmup,
-                keep_draws: self.keep_draws,
-                seed,
-            },
+            correlated: self.correlated(&independent),
+            independent,
             floor: self.reading.floor.unwrap_or(DEFAULT_FLOOR),
+        })
+    }
+
+    fn independent(&self, seed: u64) -> Result<IndependentConfig, Failure> {
+        let correlated = self.method == MethodChoice::Correlated;
+        Ok(IndependentConfig {
+            alpha_prior: match self.alpha_prior {
+                AlphaPriorName::Pooled => AlphaPrior::Pooled { items: self.prior_items },
+                AlphaPriorName::Paper => AlphaPrior::Paper,
+            },
+            inference: match self.inference {
+                Some(InferenceName::TwoStep | InferenceName::Joint) if !correlated => {
+                    return Err(Failure::message(
+                        "`--inference two-step` and `joint` are for `--method correlated`; \
+                         use `posterior` or `map`",
+                    ));
+                }
+                Some(InferenceName::Map) => Inference::Map,
+                _ => Inference::Posterior,
+            },
+            chains: self.chains,
+            draws: self.draws,
+            warmup: self.warmup,
+            keep_draws: self.keep_draws,
+            seed,
+        })
+    }
+
+    /// The same chains, seed and margins as the independent model's.
+    fn correlated(&self, independent: &IndependentConfig) -> CorrelatedConfig {
+        CorrelatedConfig {
+            independent: independent.clone(),
+            delta_prior: match self.delta_prior {
+                DeltaPriorName::Pooled => DeltaPrior::Pooled,
+                DeltaPriorName::Uniform => DeltaPrior::Uniform,
+                DeltaPriorName::Paper => DeltaPrior::Paper,
+            },
+            inference: match self.inference {
+                Some(InferenceName::Map) => CorrelatedInference::Map,
+                Some(InferenceName::Joint) => CorrelatedInference::Joint,
+                _ => CorrelatedInference::TwoStep,
+            },
+            sampler: match self.sampler {
+                SamplerName::Likelihood => DeltaSampler::Likelihood,
+                SamplerName::Gibbs => DeltaSampler::Gibbs,
+            },
+            resolution: self.resolution,
+            chains: self.chains,
+            draws: self.draws,
+            warmup: self.warmup,
+            keep_draws: self.keep_draws,
+            seed: independent.seed,
         }
     }
 }
@@ -95,18 +143,18 @@ fn report(
     let target_name = target.output_name();
     match (target, format) {
         (Location::Standard, _) => {
-            talk.note(summary(model, &target_name).trim_end());
+            talk.note(summary(model, &target_name)?.trim_end());
             Ok(())
         }
-        (Location::Path(_), ReportFormat::Table) => output::print(&summary(model, &target_name)),
+        (Location::Path(_), ReportFormat::Table) => output::print(&summary(model, &target_name)?),
         (Location::Path(_), ReportFormat::Json) => {
-            output::print(&format!("{:#}", summary_json(model, &target_name)))
+            output::print(&format!("{:#}", summary_json(model, &target_name)?))
         }
     }
 }
 
 /// What was fitted, on what, and whether it can be trusted.
-pub(super) fn summary(model: &Model, target: &str) -> String {
+pub(super) fn summary(model: &Model, target: &str) -> Result<String, Failure> {
     let schema = model.schema();
     let training = model.training().expect("a fitted model has training facts");
     let counts = training.statistics.class_counts();
@@ -121,33 +169,56 @@ pub(super) fn summary(model: &Model, target: &str) -> String {
         classes.join(", "),
         raised_sentence(training.raised, floor),
     );
-    if let Some(posterior) = model.posterior() {
-        let worst = posterior.worst;
+    if let Some(report) = model.posterior() {
+        text += &chains_text("posterior", report.chains, report.draws, &report.worst);
+    }
+    for PairPosterior { delta, .. } in model.pair_posteriors() {
+        text += &chains_text("shared part", delta.chains, delta.draws, &delta.worst);
+    }
+    if let Some(worth) = model.effective_number()? {
         text += &format!(
-            "posterior    {} chains of {} draws; R-hat at most {:.3}, ESS at least {:.0} (bulk), {:.0} (tail)\n",
-            posterior.chains, posterior.draws, worst.r_hat, worst.ess_bulk, worst.ess_tail
+            "worth        {worth:.2} independent classifiers of {}\n",
+            schema.n_classifiers()
         );
     }
-    text + &format!("model        {target}\n")
+    Ok(text + &format!("model        {target}\n"))
 }
 
-fn summary_json(model: &Model, target: &str) -> serde_json::Value {
+fn chains_text(what: &str, chains: usize, draws: usize, worst: &Diagnostics) -> String {
+    let Diagnostics { r_hat, ess_bulk, ess_tail } = worst;
+    format!(
+        "{what:<12} {chains} chains of {draws} draws; R-hat at most {r_hat:.3}, ESS at least \
+         {ess_bulk:.0} (bulk), {ess_tail:.0} (tail)\n"
+    )
+}
+
+fn summary_json(model: &Model, target: &str) -> Result<serde_json::Value, Failure> {
     let training = model.training().expect("a fitted model has training facts");
-    json!({
+    let chains = |chains: usize, draws: usize, acceptance: f64, worst: &Diagnostics| {
+        json!({
+            "chains": chains,
+            "draws": draws,
+            "acceptance": acceptance,
+            "r_hat": worst.r_hat,
+            "ess_bulk": worst.ess_bulk,
+            "ess_tail": worst.ess_tail,
+        })
+    };
+    let pair = |PairPosterior { between, delta }: &PairPosterior| {
+        let mut report = chains(delta.chains, delta.draws, delta.acceptance, &delta.worst);
+        report["between"] = json!(between);
+        report
+    };
+    Ok(json!({
         "method": model.method_name(),
         "classifiers": model.schema().classifiers(),
         "classes": model.schema().classes(),
         "items_per_class": training.statistics.class_counts(),
         "values_raised": training.raised,
-        "diagnostics": model.posterior().map(|posterior| json!({
-            "chains": posterior.chains,
-            "draws": posterior.draws,
-            "acceptance": posterior.acceptance,
-            "r_hat": posterior.worst.r_hat,
-            "ess_bulk": posterior.worst.ess_bulk,
-            "ess_tail": posterior.worst.ess_tail,
-        })),
+        "diagnostics": model.posterior().map(|p| chains(p.chains, p.draws, p.acceptance, &p.worst)),
+        "pair_diagnostics": model.pair_posteriors().iter().map(pair).collect::<Vec<_>>(),
+        "effective_classifiers": model.effective_number()?,
         "warnings": training.warnings.iter().map(|w| w.message.as_str()).collect::<Vec<_>>(),
         "model": target,
-    })
+    }))
 }

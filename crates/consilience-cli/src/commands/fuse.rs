@@ -1,7 +1,7 @@
 //! `consilience fuse`: fused probabilities for new items.
 
-use consilience::fusion::{Fused, Fusion, fuse_into};
-use consilience::{ClassPrior, Model, Outputs};
+use consilience::fusion::{Fused, Fusion, explain, fuse_into};
+use consilience::{ClassPrior, Model, Outputs, Schema};
 use consilience_io::{Added, AddedValues, Location, ReadOptions};
 
 use super::stream::{self, number_column};
@@ -13,40 +13,56 @@ use crate::output::Talk;
 pub(crate) fn run(options: &FuseOptions, _: &CommonOptions, talk: &Talk) -> Result<(), Failure> {
     let loaded = options.model.load()?;
     let source = (&options.model.data, &loaded.reading);
-    fuse_table(&loaded.model, loaded.fusion()?, &loaded.prior, source, &options.table, talk)
+    let rule = Rule {
+        model: &loaded.model,
+        fusion: loaded.fusion()?,
+        prior: &loaded.prior,
+        explain: options.explain,
+    };
+    rule.fuse_table(source, &options.table, talk)
 }
 
-/// Fuses a whole table.
-pub(super) fn fuse_table(
-    model: &Model,
-    fusion: &dyn Fusion,
-    prior: &ClassPrior,
-    (data, reading): (&Location, &ReadOptions),
-    table: &TableOutput,
-    talk: &Talk,
-) -> Result<(), Failure> {
-    let mut columns = FusedColumns::new(model.schema().classes());
-    let streamed = stream::add_columns(
-        data,
-        model.schema(),
-        reading,
-        table,
-        talk.is_quiet(),
-        |outputs, write| {
-            fuse_into(fusion, outputs, prior, &mut columns.fused)?;
-            columns.fill(outputs);
-            write(&columns.added())
-        },
-    )?;
-    let items = if streamed.n_items == 1 { "item" } else { "items" };
-    talk.note(format_args!(
-        "fused {} {items} with `{}`{} -> {}",
-        streamed.n_items,
-        model.method_name(),
-        raised_sentence(streamed.n_raised, reading.intake.floor),
-        table.output.output_name()
-    ));
-    Ok(())
+/// What to fuse with, and whether to say why.
+pub(super) struct Rule<'a> {
+    pub(super) model: &'a Model,
+    pub(super) fusion: &'a dyn Fusion,
+    pub(super) prior: &'a ClassPrior,
+    pub(super) explain: bool,
+}
+
+impl Rule<'_> {
+    /// Fuses a whole table.
+    pub(super) fn fuse_table(
+        &self,
+        (data, reading): (&Location, &ReadOptions),
+        table: &TableOutput,
+        talk: &Talk,
+    ) -> Result<(), Failure> {
+        let schema = self.model.schema();
+        let mut columns = FusedColumns::new(schema.classes());
+        let mut evidence = EvidenceColumns::new(schema, self.explain);
+        let quiet = talk.is_quiet();
+        let streamed =
+            stream::add_columns(data, schema, reading, table, quiet, |outputs, write| {
+                fuse_into(self.fusion, outputs, self.prior, &mut columns.fused)?;
+                columns.fill(outputs);
+                if self.explain {
+                    evidence.fill(&explain(self.fusion, outputs, self.prior)?);
+                }
+                let mut added = columns.added();
+                added.extend(evidence.added());
+                write(&added)
+            })?;
+        let items = if streamed.n_items == 1 { "item" } else { "items" };
+        talk.note(format_args!(
+            "fused {} {items} with `{}`{} -> {}",
+            streamed.n_items,
+            self.model.method_name(),
+            raised_sentence(streamed.n_raised, reading.intake.floor),
+            table.output.output_name()
+        ));
+        Ok(())
+    }
 }
 
 /// The columns that fusing adds, refilled chunk by chunk.
@@ -94,5 +110,35 @@ impl<'a> FusedColumns<'a> {
         added.push(number_column("entropy", &self.entropy));
         added.push(number_column("error", &self.error));
         added
+    }
+}
+
+/// The columns of `--explain`; none without it.
+struct EvidenceColumns {
+    names: Vec<String>,
+    values: Vec<Vec<f64>>,
+}
+
+impl EvidenceColumns {
+    fn new(schema: &Schema, wanted: bool) -> Self {
+        let name = |classifier: &String, class: &String| format!("evidence_{classifier}_{class}");
+        let names: Vec<String> = if wanted {
+            let each = |k: &String| schema.classes().iter().map(|j| name(k, j)).collect::<Vec<_>>();
+            schema.classifiers().iter().flat_map(each).collect()
+        } else {
+            Vec::new()
+        };
+        Self { values: vec![Vec::new(); names.len()], names }
+    }
+
+    fn fill(&mut self, evidence: &[f64]) {
+        for (i, column) in self.values.iter_mut().enumerate() {
+            column.clear();
+            column.extend(evidence.iter().skip(i).step_by(self.names.len()));
+        }
+    }
+
+    fn added(&self) -> impl Iterator<Item = Added<'_>> {
+        self.names.iter().zip(&self.values).map(|(name, values)| number_column(name, values))
     }
 }

@@ -2,6 +2,8 @@
 
 use consilience::distributions::Dirichlet;
 use consilience::fusion::Fusion;
+use consilience::fusion::correlated::PairInsight;
+use consilience::fusion::correlated::tree::{TreeFusion, TreeKind, TreePair};
 use consilience::fusion::independent::Alpha;
 use consilience::fusion::pools::Pool;
 use consilience::model::{CorrelatedParameters, Method};
@@ -36,15 +38,12 @@ fn as_json(model: &Model) -> Result<Value> {
         "parameters": file["parameters"],
         "strength": strengths(model)?,
         "correlation": correlations(model)?,
-        "effective_classifiers": match model.method() {
-            Method::Correlated(parameters) => {
-                Some(parameters.effective_number(model.class_prior())?)
-            }
-            _ => None,
-        },
+        "effective_classifiers": model.effective_number()?,
+        "shares": model.evidence_covariance().map(|covariance| covariance.shares(|_| true)),
         "settings": file["settings"],
         "items_per_class": training.map(|t| t.statistics.class_counts().to_vec()),
         "diagnostics": model.posterior().map(|posterior| posterior.worst),
+        "pair_diagnostics": file["pair_diagnostics"],
         "draws": model.draws().len(),
         "warnings": training.map_or_else(Vec::new, |t| {
             t.warnings.iter().map(|w| w.message.clone()).collect()
@@ -54,27 +53,17 @@ fn as_json(model: &Model) -> Result<Value> {
 
 /// Implied correlations of every pair, by true class and component; none for other methods.
 fn correlations(model: &Model) -> Result<Option<Value>> {
-    let Method::Correlated(parameters) = model.method() else { return Ok(None) };
     let names = model.schema().classifiers();
-    let pairs = parameters.pairs(model.class_prior())?;
-    let list = pairs.iter().map(|pair| {
+    let pair = |pair: &PairInsight| {
         let (a, b) = pair.between;
         json!({ "between": [names[a], names[b]], "by_class": pair.correlation, "mean": pair.mean })
-    });
-    Ok(Some(list.collect()))
+    };
+    Ok(model.implied_correlations()?.map(|pairs| pairs.iter().map(pair).collect()))
 }
 
 /// Expected evidence of each classifier; none for pools.
 fn strengths(model: &Model) -> Result<Option<Vec<f64>>> {
-    match model.method() {
-        Method::Pool(_) => Ok(None),
-        Method::Independent(fusion) | Method::Meta(fusion) => {
-            fusion.strengths(model.class_prior()).map(Some)
-        }
-        Method::Correlated(parameters) => {
-            parameters.margins()?.strengths(model.class_prior()).map(Some)
-        }
-    }
+    model.margins()?.map(|margins| margins.strengths(model.class_prior())).transpose()
 }
 
 fn as_text(model: &Model) -> Result<String> {
@@ -97,15 +86,25 @@ fn as_text(model: &Model) -> Result<String> {
             model.draws().len()
         );
     }
-    text += &match model.method() {
-        Method::Pool(pool) => pool_text(pool),
-        Method::Independent(fusion) | Method::Meta(fusion) => margins_text(model, fusion.alpha())?,
-        Method::Correlated(parameters) => {
-            margins_text(model, parameters.alpha())?
-                + &shared_text(parameters)
-                + &correlation_text(model, parameters)?
-        }
+    for pair in model.pair_posteriors() {
+        let worst = pair.delta.worst;
+        text += &format!(
+            "shared part  R-hat at most {:.3}, ESS at least {:.0} (bulk), {:.0} (tail)\n",
+            worst.r_hat, worst.ess_bulk, worst.ess_tail,
+        );
+    }
+    text += &match (model.method(), model.margins()?) {
+        (Method::Pool(pool), _) => pool_text(pool),
+        (_, Some(margins)) => margins_text(model, margins.alpha())?,
+        (_, None) => String::new(),
     };
+    text += &match model.method() {
+        Method::Correlated(parameters) => shared_text(model, parameters),
+        Method::Tree(parameters) => tree_text(model, parameters.fusion()),
+        _ => String::new(),
+    };
+    text += &correlation_text(model)?;
+    text += &worth_text(model)?;
     for warning in model.training().map_or(&[][..], |training| &training.warnings) {
         text += &format!("warning: {warning}\n");
     }
@@ -153,16 +152,23 @@ fn margins_text(model: &Model, alpha: &Alpha) -> Result<String> {
     Ok(text)
 }
 
-/// The shapes that classifiers share.
-fn shared_text(parameters: &CorrelatedParameters) -> String {
+/// The shapes that classifiers share, with 90 % intervals where their posterior was sampled.
+fn shared_text(model: &Model, parameters: &CorrelatedParameters) -> String {
     let (names, classes) = (parameters.schema().classifiers(), parameters.schema().classes());
     let mut header = vec!["shared by".to_owned(), "true class".to_owned()];
     header.extend(classes.iter().map(|class| format!("δ {class}")));
     let mut rows = Vec::new();
     for (j, class) in parameters.classes().iter().enumerate() {
+        let posterior = model.pair_posteriors().first().map(|pair| &pair.delta.delta_interval[j]);
         let mut push = |who: String, delta: &[f64]| {
             let mut row = vec![who, classes[j].clone()];
-            row.extend(delta.iter().map(|d| significant(*d)));
+            let cell = |(l, d): (usize, &f64)| match posterior.map(|intervals| intervals[l]) {
+                Some([low, high]) => {
+                    format!("{} ({}–{})", significant(*d), significant(low), significant(high))
+                }
+                None => significant(*d),
+            };
+            row.extend(delta.iter().enumerate().map(cell));
             rows.push(row);
         };
         push("all".into(), class.common());
@@ -170,16 +176,38 @@ fn shared_text(parameters: &CorrelatedParameters) -> String {
             push(format!("{} and {}", names[pair.first], names[pair.second]), &pair.delta);
         }
     }
-    format!("\n{}", output::table(&header, &rows))
+    let note =
+        if model.pair_posteriors().is_empty() { "" } else { "in brackets: 90 % intervals\n" };
+    format!("\n{}{note}", output::table(&header, &rows))
+}
+
+/// The tree that joins the classifiers.
+fn tree_text(model: &Model, fusion: &TreeFusion) -> String {
+    let names = model.schema().classifiers();
+    let row = |pair: &TreePair| {
+        let (a, b) = pair.between;
+        vec![format!("{} and {}", names[a], names[b]), format!("{:.3}", pair.gain)]
+    };
+    let rows: Vec<Vec<String>> = fusion.tree().map(row).collect();
+    let what = match fusion.kind() {
+        TreeKind::Tree => "joined by the tree",
+        TreeKind::TreeMixture => "joined by all trees, best",
+    };
+    format!(
+        "\n{}gain: mean of ln (density of both / product of margins) on training items, in nats, \
+         summed over classes\n",
+        output::table(&[what, "gain"], &rows)
+    )
 }
 
 /// The correlations that the shared shapes imply.
-fn correlation_text(model: &Model, parameters: &CorrelatedParameters) -> Result<String> {
+fn correlation_text(model: &Model) -> Result<String> {
+    let Some(pairs) = model.implied_correlations()? else { return Ok(String::new()) };
     let (names, classes) = (model.schema().classifiers(), model.schema().classes());
     let mut header = vec!["correlation of".to_owned(), "true class".to_owned()];
     header.extend(classes.iter().cloned());
     let mut rows = Vec::new();
-    for pair in parameters.pairs(model.class_prior())? {
+    for pair in pairs {
         for (class, row) in classes.iter().zip(&pair.correlation) {
             let (a, b) = pair.between;
             let mut cells = vec![format!("{} and {}", names[a], names[b]), class.clone()];
@@ -187,12 +215,22 @@ fn correlation_text(model: &Model, parameters: &CorrelatedParameters) -> Result<
             rows.push(cells);
         }
     }
-    let effective = parameters.effective_number(model.class_prior())?;
-    Ok(format!(
-        "\n{}effective number of classifiers  {effective:.2} of {}\n",
-        output::table(&header, &rows),
-        names.len()
-    ))
+    Ok(format!("\n{}", output::table(&header, &rows)))
+}
+
+/// How many independent classifiers the sources are worth, and the share of each.
+fn worth_text(model: &Model) -> Result<String> {
+    let Some(worth) = model.effective_number()? else { return Ok(String::new()) };
+    let names = model.schema().classifiers();
+    let mut text = String::new();
+    if let Some(covariance) = model.evidence_covariance() {
+        let shares = names.iter().zip(covariance.shares(|_| true));
+        let rows: Vec<Vec<String>> =
+            shares.map(|(name, share)| vec![name.clone(), format!("{share:.3}")]).collect();
+        text += &format!("\n{}", output::table(&["classifier", "independent share"], &rows));
+    }
+    text += &format!("effective number of classifiers  {worth:.2} of {}\n", names.len());
+    Ok(text)
 }
 
 /// Four significant digits.

@@ -7,5 +7,6 @@ pub(crate) mod fit;
 pub(crate) mod fuse;
 pub(crate) mod generate;
 pub(crate) mod inspect;
+pub(crate) mod reproduce;
 pub(crate) mod simulate;
 mod stream;

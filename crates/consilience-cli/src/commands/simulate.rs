@@ -19,15 +19,13 @@ pub(crate) fn run(
     common: &CommonOptions,
     talk: &Talk,
 ) -> Result<(), Failure> {
-    let truth = options.truth()?;
+    let (model, truth) = options.source()?;
     let n_classes = truth.schema().n_classes();
     let total = options.items_per_class.checked_mul(n_classes).ok_or_else(|| {
         Failure::message(format!("{} items of each class are too many", options.items_per_class))
     })?;
     let mut writer = TableWriter::create(&options.table.output, options.table.output_format)?;
     if let Some(location) = &options.truth {
-        let method = Method::Correlated(CorrelatedParameters::new(&truth, 0.0)?);
-        let model = Model::new(method, ClassPrior::uniform(n_classes))?;
         write_whole(location, model.to_json().as_bytes())?;
     }
     let mut simulator = truth.simulator(common.seed)?;
@@ -54,11 +52,19 @@ pub(crate) fn run(
 }
 
 impl SimulateOptions {
-    fn truth(&self) -> Result<Truth, Failure> {
+    /// The model to draw from, and how its classifiers speak.
+    fn source(&self) -> Result<(Model, Truth), Failure> {
         match (&self.preset, &self.model) {
-            (Some(preset), _) => Ok(preset.truth(self.correlation)?),
+            (Some(preset), _) => {
+                let truth = preset.truth(self.correlation)?;
+                let method = Method::Correlated(CorrelatedParameters::new(&truth, 0.0)?);
+                let prior = ClassPrior::uniform(truth.schema().n_classes());
+                Ok((Model::new(method, prior)?, truth))
+            }
             (None, Some(path)) => {
-                read_model(path)?.truth().map_err(Failure::in_file(path.display()))
+                let model = read_model(path)?;
+                let truth = model.truth().map_err(Failure::in_file(path.display()))?;
+                Ok((model, truth))
             }
             (None, None) => unreachable!("the argument parser demands one of them"),
         }

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use super::formats::column;
-use super::{Bench, Run};
+use super::{Bench, Run, json};
 
 /// Training and test data of two correlated classifiers, and a fitted model.
 fn fitted() -> Bench {
@@ -14,10 +14,6 @@ fn fitted() -> Bench {
     bench.good("simulate --preset sim2 --items-per-class 40 --seed 2 -o test.csv");
     bench.good("fit train.csv --inference map -o model.json");
     bench
-}
-
-fn json(run: &Run) -> Value {
-    serde_json::from_str(&run.out).unwrap_or_else(|error| panic!("{error}: {}", run.out))
 }
 
 #[test]

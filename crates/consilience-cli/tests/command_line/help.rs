@@ -19,6 +19,7 @@ fn help_of_every_command() {
         "evaluate",
         "inspect",
         "simulate",
+        "reproduce",
         "completions",
         "man",
     ];

@@ -5,6 +5,7 @@ mod bad_settings;
 mod bad_tables;
 mod bad_values;
 mod commands;
+mod correlated;
 mod formats;
 mod help;
 mod paths;
@@ -155,6 +156,11 @@ impl Bench {
         assert_eq!((run.code, run.out.as_str()), (Some(1), ""), "`{words}`");
         assert!(self.files() == before, "`{words}` changed files");
     }
+}
+
+/// A report in JSON.
+fn json(run: &Run) -> serde_json::Value {
+    serde_json::from_str(&run.out).unwrap_or_else(|error| panic!("{error}: {}", run.out))
 }
 
 fn collect(folder: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {

@@ -26,6 +26,32 @@ fn a_table_is_read_with_labels_and_gaps() {
     assert_eq!(outputs.n_raised(), 1);
 }
 
+/// What `fuse` and `density` have added is not taken for classifiers; a classifier called `fused`
+/// in a table of its own is one.
+#[test]
+fn a_fused_table_can_be_read_again() {
+    let files = Files::new();
+    for (header, classifiers) in [
+        (
+            "label,a_x,a_y,fused_x,fused_y,predicted,entropy,error,evidence_a_x,evidence_a_y",
+            &["a"][..],
+        ),
+        ("label,a_x,a_y,log_density_x,log_density_y,log_evidence,error", &["a"]),
+        ("label,a_x,a_y,fused_x,fused_y,entropy", &["a", "fused"]),
+    ] {
+        let cells = header.split(',').map(|name| match name {
+            "label" => "x",
+            "predicted" => "y",
+            _ => "0.5",
+        });
+        let row = cells.collect::<Vec<_>>().join(",");
+        let table =
+            files.with("t.csv", &format!("{header}\n{row}\n{}\n", row.replacen('x', "y", 1)));
+        let outputs = read_outputs(&table, &options()).unwrap();
+        assert_eq!(outputs.schema().classifiers(), classifiers, "{header}");
+    }
+}
+
 #[test]
 fn a_byte_order_mark_line_ends_quotes_and_missing_words_are_tolerated() {
     let files = Files::new();

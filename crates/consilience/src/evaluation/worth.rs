@@ -8,8 +8,8 @@ use crate::class_prior::ClassPrior;
 use crate::error::{Error, Result, quoted};
 use crate::folds;
 use crate::fusion::auto::{AutoConfig, AutoFusion};
-use crate::fusion::correlated::effective_number;
 use crate::fusion::pools::{Pool, PoolKind};
+use crate::fusion::shares::EvidenceCovariance;
 use crate::fusion::{Fusion, fuse};
 use crate::outputs::Outputs;
 use crate::parallel;
@@ -57,7 +57,7 @@ pub struct Rival {
 pub struct Alike {
     /// Their names.
     pub between: (String, String),
-    /// The mean correlation of their outputs within true classes.
+    /// The correlation of their evidence within true classes.
     pub correlation: f64,
 }
 
@@ -74,10 +74,9 @@ pub struct Worth {
     pub rivals: Vec<Rival>,
     /// The rival with the smallest loss among single classifiers, as they are or recalibrated.
     pub best_single: Rival,
-    /// How many independent classifiers these are worth: K / (1 + (K−1) r), r their mean
-    /// correlation within true classes.
+    /// How many independent classifiers these are worth, by the covariance of their evidence.
     pub effective_number: f64,
-    /// Pairs of classifiers with a correlation of .9 or more, the most alike first.
+    /// Pairs of classifiers whose evidence has a correlation of .9 or more, the most alike first.
     pub alike: Vec<Alike>,
     /// All that in a sentence.
     pub verdict: String,
@@ -130,7 +129,7 @@ pub fn worth(
         .min_by(|a, b| a.log_loss.mean.total_cmp(&b.log_loss.mean))
         .expect("there is at least one classifier")
         .clone();
-    let (effective_number, alike) = likeness(outputs, &labels, prior);
+    let (effective_number, alike) = likeness(outputs, settings.seed)?;
     let mut worth = Worth {
         n_items: outputs.n_items(),
         folds: n_folds,
@@ -257,62 +256,20 @@ fn estimate(
 }
 
 /// The effective number of classifiers and the pairs that are nearly one.
-fn likeness(outputs: &Outputs, labels: &[usize], prior: &ClassPrior) -> (f64, Vec<Alike>) {
+fn likeness(outputs: &Outputs, seed: u64) -> Result<(f64, Vec<Alike>)> {
+    let fitted = AutoConfig { seed }.fit(outputs, &Unwatched)?.fusion;
+    let covariance = EvidenceCovariance::of(outputs, fitted.dirichlets().alpha())?;
     let names = outputs.schema().classifiers();
     let pairs = (0..names.len()).flat_map(|a| (a + 1..names.len()).map(move |b| (a, b)));
-    let correlations: Vec<((usize, usize), f64)> =
-        pairs.map(|pair| (pair, correlation(outputs, labels, prior, pair))).collect();
-    let mean = correlations.iter().map(|(_, r)| r).sum::<f64>() / correlations.len().max(1) as f64;
-    let mut alike: Vec<Alike> = correlations
-        .into_iter()
-        .filter(|(_, r)| *r >= ALIKE)
-        .map(|((a, b), correlation)| Alike {
+    let mut alike: Vec<Alike> = pairs
+        .map(|(a, b)| Alike {
             between: (names[a].clone(), names[b].clone()),
-            correlation,
+            correlation: covariance.correlation(a, b),
         })
+        .filter(|pair| pair.correlation >= ALIKE)
         .collect();
     alike.sort_by(|a, b| b.correlation.total_cmp(&a.correlation));
-    (effective_number(names.len(), mean), alike)
-}
-
-/// Pearson's correlation of two classifiers' probabilities, by true class and component: the mean
-/// over components, classes weighted by the prior. Constant ones count as uncorrelated.
-fn correlation(
-    outputs: &Outputs,
-    labels: &[usize],
-    prior: &ClassPrior,
-    (a, b): (usize, usize),
-) -> f64 {
-    let n_classes = prior.probabilities().len();
-    let mut sum = 0.0;
-    for (class, p) in prior.probabilities().iter().enumerate() {
-        let both: Vec<(&[f64], &[f64])> = (0..labels.len())
-            .filter(|&item| labels[item] == class)
-            .filter_map(|item| Some((outputs.output(item, a)?, outputs.output(item, b)?)))
-            .collect();
-        for l in 0..n_classes {
-            sum += p / n_classes as f64 * pearson(both.iter().map(|(x, y)| (x[l], y[l])));
-        }
-    }
-    sum
-}
-
-fn pearson(pairs: impl Iterator<Item = (f64, f64)> + Clone) -> f64 {
-    let (mut n, mut mean_x, mut mean_y) = (0.0, 0.0, 0.0);
-    for (x, y) in pairs.clone() {
-        n += 1.0;
-        mean_x += x;
-        mean_y += y;
-    }
-    (mean_x, mean_y) = (mean_x / n, mean_y / n);
-    let (mut xx, mut yy, mut xy) = (0.0, 0.0, 0.0);
-    for (x, y) in pairs {
-        xx += (x - mean_x).powi(2);
-        yy += (y - mean_y).powi(2);
-        xy += (x - mean_x) * (y - mean_y);
-    }
-    let scale = (xx * yy).sqrt();
-    if scale > 0.0 { xy / scale } else { 0.0 }
+    Ok((covariance.effective_number(), alike))
 }
 
 /// The worth in a sentence that a person can act on.
@@ -367,12 +324,5 @@ mod tests {
         // Mean 3.6, squares 6.76 + 2.56 + .36 + 1.96 + 11.56 = 23.2.
         assert!((got.mean - 3.6).abs() < 1e-12);
         assert!((got.se - (23.2f64 / 4.0 / 5.0).sqrt()).abs() < 1e-12, "{got:?}");
-    }
-
-    #[test]
-    fn pearson_is_one_along_a_line_and_nothing_without_variation() {
-        let line = [(1.0, 5.0), (2.0, 3.0), (4.0, -1.0)];
-        assert!((pearson(line.into_iter()) + 1.0).abs() < 1e-12);
-        assert_eq!(pearson([(1.0, 2.0), (1.0, 3.0)].into_iter()), 0.0);
     }
 }

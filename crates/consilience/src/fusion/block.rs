@@ -18,6 +18,8 @@ pub struct Block {
     stride: usize,
     values: AlignedBuffer,
     errors: AlignedBuffer,
+    /// Whether the logarithms are those of the present items.
+    has_logs: bool,
     logs: AlignedBuffer,
     present: AlignedBuffer,
     scratch: AlignedBuffer,
@@ -43,6 +45,7 @@ impl Block {
         self.stride = self.n_items.next_multiple_of(LANES);
         self.values.resize(self.stride * self.n_classes);
         self.errors.resize(self.stride);
+        self.has_logs = false;
         self.clear();
     }
 
@@ -78,6 +81,22 @@ impl Block {
         &mut self.errors[..self.n_items]
     }
 
+    /// Writes the values of one item, and their error.
+    pub(super) fn set(&mut self, item: usize, values: &[f64], error: f64) {
+        for (class, value) in values.iter().enumerate() {
+            self.values[class * self.stride + item] = *value;
+        }
+        self.errors[item] = error;
+    }
+
+    /// Copies the values and the error of another block's only item.
+    pub(super) fn copy_item(&mut self, item: usize, other: &Self) {
+        for class in 0..self.n_classes {
+            self.values[class * self.stride + item] = other.values[class * other.stride];
+        }
+        self.errors[item] = other.errors[0];
+    }
+
     /// Adds one number a class.
     pub fn add_per_class(&mut self, numbers: &[f64]) {
         for (values, number) in self.values.chunks_exact_mut(self.stride).zip(numbers) {
@@ -85,8 +104,12 @@ impl Block {
         }
     }
 
-    /// Takes the logarithms of the items' outputs, for [`Block::with_logs`].
+    /// Takes the logarithms of the items' outputs, for [`Block::with_logs`]; once after a reset,
+    /// so that many rules can look at the same items.
     pub(super) fn load_logs(&mut self, items: &Items<'_>) {
+        if std::mem::replace(&mut self.has_logs, true) {
+            return;
+        }
         let (width, stride) = (items.n_classifiers() * items.n_classes(), self.stride);
         self.logs.resize(width * stride);
         let logs = &mut self.logs;

@@ -7,14 +7,20 @@
 pub mod auto;
 mod block;
 pub mod correlated;
+pub mod discounted;
+mod explain;
 pub mod independent;
 mod log_linear;
 pub mod pools;
+mod predictive;
+pub mod shares;
 pub mod stacking;
 
 use std::sync::Arc;
 
 pub use block::Block;
+pub use explain::explain;
+pub use predictive::PosteriorPredictive;
 
 use crate::class_prior::ClassPrior;
 use crate::error::{Error, Result, quoted};
@@ -36,10 +42,12 @@ pub trait Fusion: Send + Sync {
     ///
     /// An error for methods that have no density.
     fn ln_density(&self, items: &Items<'_>, block: &mut Block) -> Result<()>;
-}
 
-/// Items that one thread takes at a time.
-const ITEMS_PER_TASK: usize = 4096;
+    /// How many items one thread takes at a time: fewer where an item is expensive.
+    fn items_per_task(&self) -> usize {
+        4096
+    }
+}
 
 /// The fused distribution of every item.
 ///
@@ -62,37 +70,39 @@ pub fn fuse_into(
     fused.n_classes = n_classes;
     fused.probabilities.resize(n * n_classes, 0.0);
     fused.errors.resize(n, 0.0);
-    parallel::for_each_piece(
-        &mut fused.probabilities,
-        &mut fused.errors,
-        (ITEMS_PER_TASK * n_classes, ITEMS_PER_TASK),
-        |task, probabilities, errors| {
-            let start = task * ITEMS_PER_TASK;
-            let items = outputs.items(start..start + errors.len());
-            fuse_piece(fusion, &items, prior, probabilities, errors);
-        },
-    );
-    Ok(())
+    let rows = (fused.probabilities.as_mut_slice(), fused.errors.as_mut_slice());
+    in_blocks(outputs, fusion.items_per_task(), rows, |items, block| {
+        fusion.ln_joint(items, prior, block);
+        block.normalise();
+        block.errors_mut().iter_mut().for_each(|error| *error = probability_error(*error));
+        Ok(())
+    })
 }
 
-fn fuse_piece(
-    fusion: &dyn Fusion,
-    items: &Items<'_>,
-    prior: &ClassPrior,
-    probabilities: &mut [f64],
-    errors: &mut [f64],
-) {
-    let mut block = Block::default();
-    let size = Block::preferred_size(items);
-    let rows = probabilities.chunks_mut(size * items.n_classes()).zip(errors.chunks_mut(size));
-    for (i, (rows, errors)) in rows.enumerate() {
-        let part = items.range(i * size..i * size + errors.len());
-        block.reset(&part);
-        fusion.ln_joint(&part, prior, &mut block);
-        block.normalise();
-        block.store(rows);
-        errors.iter_mut().zip(block.errors()).for_each(|(a, b)| *a = probability_error(*b));
-    }
+/// Spreads all items over threads and, block by block, stores what `work` leaves in the block.
+fn in_blocks(
+    outputs: &Outputs,
+    items_per_task: usize,
+    (values, errors): (&mut [f64], &mut [f64]),
+    work: impl Fn(&Items<'_>, &mut Block) -> Result<()> + Sync + Send,
+) -> Result<()> {
+    let n_classes = outputs.schema().n_classes();
+    let sizes = (items_per_task * n_classes, items_per_task);
+    parallel::for_each_piece(values, errors, sizes, |task, values, errors| {
+        let start = task * items_per_task;
+        let items = outputs.items(start..start + errors.len());
+        let mut block = Block::default();
+        let size = Block::preferred_size(&items);
+        let rows = values.chunks_mut(size * n_classes).zip(errors.chunks_mut(size));
+        for (i, (rows, errors)) in rows.enumerate() {
+            let part = items.range(i * size..i * size + errors.len());
+            block.reset(&part);
+            work(&part, &mut block)?;
+            block.store(rows);
+            errors.copy_from_slice(block.errors());
+        }
+        Ok(())
+    })
 }
 
 /// The largest error of a probability when every log weight may be off by `ln_error`:
@@ -106,20 +116,12 @@ fn probability_error(ln_error: f64) -> f64 {
 /// Log densities of every item under every class, n × J, with the error of each item.
 pub fn ln_densities(fusion: &dyn Fusion, outputs: &Outputs) -> Result<(Vec<f64>, Vec<f64>)> {
     check_schema(fusion, outputs)?;
-    let items = outputs.all();
-    let n_classes = items.n_classes();
-    let mut densities = vec![0.0; items.len() * n_classes];
-    let mut errors = Vec::with_capacity(items.len());
-    let mut block = Block::default();
-    let size = Block::preferred_size(&items);
-    for start in (0..items.len()).step_by(size) {
-        let end = (start + size).min(items.len());
-        let part = items.range(start..end);
-        block.reset(&part);
-        fusion.ln_density(&part, &mut block)?;
-        block.store(&mut densities[start * n_classes..end * n_classes]);
-        errors.extend_from_slice(block.errors());
-    }
+    let n = outputs.n_items();
+    let (mut densities, mut errors) = (vec![0.0; n * outputs.schema().n_classes()], vec![0.0; n]);
+    let rows = (densities.as_mut_slice(), errors.as_mut_slice());
+    in_blocks(outputs, fusion.items_per_task(), rows, |items, block| {
+        fusion.ln_density(items, block)
+    })?;
     Ok((densities, errors))
 }
 

@@ -5,12 +5,18 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{CorrelatedParameters, Method, Model, Settings, Training};
+use super::parameters::drawn_classes;
+use super::{
+    CorrelatedParameters, Draw, Method, Model, PairPosterior, Settings, Training, TreeParameters,
+};
 use crate::class_prior::ClassPrior;
 use crate::distributions::CorrelatedDirichlet;
 use crate::error::{Error, Result};
-use crate::fusion::independent::{Alpha, IndependentFusion, PosteriorReport};
+use crate::fusion::correlated::tree::{TreeKind, TreePair};
+use crate::fusion::discounted::DiscountedFusion;
+use crate::fusion::independent::{Alpha, IndependentFusion, PosteriorReport, SufficientStatistics};
 use crate::fusion::pools::{Pool, PoolKind};
+use crate::fusion::shares::EvidenceCovariance;
 use crate::schema::Schema;
 
 /// What `format` says.
@@ -37,7 +43,9 @@ struct ModelFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     diagnostics: Option<PosteriorReport>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    draws: Vec<Alpha>,
+    pair_diagnostics: Vec<PairPosterior>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    draws: Vec<Draw>,
 }
 
 #[derive(Deserialize)]
@@ -54,6 +62,13 @@ struct PoolParameters {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct DiscountedParameters {
+    alpha: Alpha,
+    covariance: EvidenceCovariance,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct CorrelatedFile {
     alpha: Alpha,
     delta: DeltaFile,
@@ -61,15 +76,21 @@ struct CorrelatedFile {
     resolution: f64,
     #[serde(default)]
     structure: Structure,
+    /// Of a tree.
+    #[serde(default)]
+    edges: Vec<[String; 2]>,
 }
 
-/// What the classifiers share: a common part and pairs, or a common part alone.
+/// How the classifiers are joined: by a common part and pairs, a common part alone, or pairs along
+/// one tree or all.
 #[derive(Deserialize, Default, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 enum Structure {
     #[default]
     Full,
     Common,
+    Tree,
+    TreeMixture,
 }
 
 #[derive(Deserialize)]
@@ -86,6 +107,9 @@ struct DeltaFile {
 struct PairFile {
     between: [String; 2],
     delta: Vec<Vec<f64>>,
+    /// Of a tree.
+    #[serde(default)]
+    gain: f64,
 }
 
 impl Model {
@@ -106,19 +130,16 @@ impl Model {
         }
         let schema = Arc::new(Schema::new(file.classifiers, file.classes)?);
         let method = method(&file.method, file.parameters, &schema)?;
-        check_training(&schema, file.training.as_ref(), &file.draws)?;
-        if let Some(report) = &file.diagnostics {
-            // The standard deviations have the shape of the concentrations and are positive, too.
-            IndependentFusion::new(Arc::clone(&schema), report.alpha_sd.clone())
-                .map_err(|error| Error::InvalidModel(format!("`diagnostics.alpha_sd`: {error}")))?;
-        }
-        Ok(Self {
+        let model = Self {
             settings: file.settings,
             training: file.training,
             posterior: file.diagnostics,
+            pair_posteriors: file.pair_diagnostics,
             draws: file.draws,
             ..Self::new(method, ClassPrior::new(&file.class_prior)?)?
-        })
+        };
+        model.check_extras()?;
+        Ok(model)
     }
 
     /// The text of the model file.
@@ -135,6 +156,7 @@ impl Model {
             settings: self.settings.clone(),
             training: self.training.clone(),
             diagnostics: self.posterior.clone(),
+            pair_diagnostics: self.pair_posteriors.clone(),
             draws: self.draws.clone(),
         };
         let value =
@@ -152,7 +174,11 @@ impl Method {
             Self::Pool(pool) if pool.kind() == PoolKind::Opinion => Value::Null,
             Self::Pool(pool) => json!({ "weights": pool.weights() }),
             Self::Independent(fusion) | Self::Meta(fusion) => json!({ "alpha": fusion.alpha() }),
+            Self::Discounted(fusion) => {
+                json!({ "alpha": fusion.margins().alpha(), "covariance": fusion.covariance() })
+            }
             Self::Correlated(parameters) => correlated_value(parameters),
+            Self::Tree(parameters) => tree_value(parameters),
         }
     }
 }
@@ -171,6 +197,24 @@ fn correlated_value(parameters: &CorrelatedParameters) -> Value {
         .collect();
     let mut value =
         json!({ "alpha": parameters.alpha(), "delta": { "common": common, "pairs": pairs } });
+    if parameters.resolution() > 0.0 {
+        value["resolution"] = json!(parameters.resolution());
+    }
+    value
+}
+
+fn tree_value(parameters: &TreeParameters) -> Value {
+    let names = parameters.schema().classifiers();
+    let between = |pair: &TreePair| [&names[pair.between.0], &names[pair.between.1]];
+    let pair = |pair: &TreePair| json!({ "between": between(pair), "delta": pair.delta, "gain": pair.gain });
+    let fusion = parameters.fusion();
+    let pairs: Vec<Value> = fusion.pairs().iter().map(pair).collect();
+    let mut value = json!({
+        "alpha": parameters.alpha(),
+        "delta": { "pairs": pairs },
+        "structure": fusion.kind(),
+        "edges": fusion.tree().map(between).collect::<Vec<_>>(),
+    });
     if parameters.resolution() > 0.0 {
         value["resolution"] = json!(parameters.resolution());
     }
@@ -197,7 +241,8 @@ fn method(name: &str, parameters: Value, schema: &Arc<Schema>) -> Result<Method>
         "opinion-pool" => Err(Error::InvalidModel("an opinion pool has no `parameters`".into())),
         "linear-pool" => pool(PoolKind::Linear),
         "log-pool" => pool(PoolKind::Logarithmic),
-        "correlated" => correlated(parse(parameters)?, schema).map(Method::Correlated),
+        "correlated" => correlated(parse(parameters)?, schema),
+        "discounted" => discounted(parse(parameters)?, schema).map(Method::Discounted),
         "independent" => independent(parse(parameters)?, schema).map(Method::Independent),
         meta if meta.strip_prefix("meta:") == Some(&schema.classifiers()[0]) => {
             independent(parse(parameters)?, schema).map(Method::Meta)
@@ -216,18 +261,40 @@ fn independent(
     IndependentFusion::new(Arc::clone(schema), parameters.alpha)
 }
 
-fn correlated(file: CorrelatedFile, schema: &Arc<Schema>) -> Result<CorrelatedParameters> {
+fn discounted(parameters: DiscountedParameters, schema: &Arc<Schema>) -> Result<DiscountedFusion> {
+    let margins = IndependentFusion::new(Arc::clone(schema), parameters.alpha)?;
+    DiscountedFusion::new(margins, parameters.covariance)
+}
+
+fn correlated(file: CorrelatedFile, schema: &Arc<Schema>) -> Result<Method> {
+    let kind = match file.structure {
+        Structure::Tree => TreeKind::Tree,
+        Structure::TreeMixture => TreeKind::TreeMixture,
+        Structure::Full | Structure::Common => return full(file, schema).map(Method::Correlated),
+    };
+    tree(file, kind, schema).map(Method::Tree)
+}
+
+/// The classifiers that a pair names.
+fn places(schema: &Schema, names: &[String; 2], field: &str) -> Result<(usize, usize)> {
+    let index = |name: &String| {
+        schema.classifier_index(name).ok_or_else(|| {
+            Error::InvalidModel(format!("`{field}` names `{name}`, which is no classifier"))
+        })
+    };
+    Ok((index(&names[0])?, index(&names[1])?))
+}
+
+fn full(file: CorrelatedFile, schema: &Arc<Schema>) -> Result<CorrelatedParameters> {
     if file.structure == Structure::Common && !file.delta.pairs.is_empty() {
         return Err(Error::InvalidModel("the structure `common` has no `delta.pairs`".into()));
     }
-    let index = |name: &String| {
-        schema.classifier_index(name).ok_or_else(|| {
-            Error::InvalidModel(format!("`delta.pairs` names `{name}`, which is no classifier"))
-        })
-    };
+    if !file.edges.is_empty() {
+        return Err(Error::InvalidModel("only the structure `tree` has `edges`".into()));
+    }
     let pair = |pair: PairFile| -> Result<_> {
-        let [first, second] = &pair.between;
-        Ok((index(first)?, index(second)?, pair.delta))
+        let (first, second) = places(schema, &pair.between, "delta.pairs")?;
+        Ok((first, second, pair.delta))
     };
     let pairs = file.delta.pairs.into_iter().map(pair).collect::<Result<Vec<_>>>()?;
     CorrelatedParameters::from_parts(
@@ -239,22 +306,79 @@ fn correlated(file: CorrelatedFile, schema: &Arc<Schema>) -> Result<CorrelatedPa
     )
 }
 
-fn check_training(
-    schema: &Arc<Schema>,
-    training: Option<&Training>,
-    draws: &[Alpha],
-) -> Result<()> {
-    if let Some(training) = training {
-        // Merging refuses other shapes.
-        crate::fusion::independent::SufficientStatistics::empty(schema)
-            .merge(&training.statistics)
-            .map_err(invalid)?;
+fn tree(file: CorrelatedFile, kind: TreeKind, schema: &Arc<Schema>) -> Result<TreeParameters> {
+    if file.delta.common.is_some() {
+        return Err(Error::InvalidModel("a tree has `delta.pairs` alone, nothing common".into()));
     }
-    for (i, draw) in draws.iter().enumerate() {
-        IndependentFusion::new(Arc::clone(schema), draw.clone())
-            .map_err(|error| Error::InvalidModel(format!("`draws[{i}]`: {error}")))?;
+    let sorted = |(a, b): (usize, usize)| (a.min(b), a.max(b));
+    let pair = |pair: PairFile| -> Result<TreePair> {
+        let between = sorted(places(schema, &pair.between, "delta.pairs")?);
+        Ok(TreePair { between, delta: pair.delta, gain: pair.gain })
+    };
+    let mut pairs = file.delta.pairs.into_iter().map(pair).collect::<Result<Vec<_>>>()?;
+    let edge = |names: &[String; 2]| places(schema, names, "edges").map(sorted);
+    let edges = file.edges.iter().map(edge).collect::<Result<Vec<_>>>()?;
+    // of equal gains the first wins, so that edges alone make a tree
+    pairs.sort_by_key(|pair| edges.iter().position(|e| *e == pair.between).unwrap_or(edges.len()));
+    let tree = TreeParameters::new(Arc::clone(schema), file.alpha, pairs, kind, file.resolution)?;
+    let own: Vec<(usize, usize)> = tree.fusion().tree().map(|pair| pair.between).collect();
+    let same = edges.len() == own.len() && edges.iter().all(|edge| own.contains(edge));
+    if !(edges.is_empty() || same) {
+        return Err(Error::InvalidModel(
+            "`edges` are not the maximum spanning tree of the pairs' `gain`".into(),
+        ));
     }
-    Ok(())
+    Ok(tree)
+}
+
+impl Model {
+    /// Whether what `fit` adds has the shape of the model: nothing later asks again.
+    fn check_extras(&self) -> Result<()> {
+        let place = |name: String| move |error: Error| invalid(format!("`{name}`: {error}"));
+        if let Some(training) = &self.training {
+            // Merging refuses other shapes.
+            let mut empty = SufficientStatistics::empty(&self.schema);
+            empty.merge(&training.statistics).map_err(invalid)?;
+        }
+        let covariance = self.training.as_ref().and_then(|t| t.evidence_covariance.as_ref());
+        if covariance.is_some_and(|c| c.n_classifiers() != self.schema.n_classifiers()) {
+            return Err(invalid("`training.evidence_covariance` does not fit the classifiers"));
+        }
+        let like_alpha = |values: &Alpha| {
+            IndependentFusion::new(Arc::clone(&self.schema), values.clone()).map(|_| ())
+        };
+        if let Some(report) = &self.posterior {
+            // The standard deviations have the shape of the concentrations and are positive, too.
+            like_alpha(&report.alpha_sd).map_err(place("diagnostics.alpha_sd".into()))?;
+        }
+        for (i, pair) in self.pair_posteriors.iter().enumerate() {
+            let known = |name| self.schema.classifier_index(name).is_some();
+            let n = self.schema.n_classes();
+            let fits = pair.between.iter().all(|name| known(name))
+                && is_square(&pair.delta.delta_sd, n)
+                && is_square(&pair.delta.delta_interval, n);
+            if !fits {
+                return Err(invalid(format!(
+                    "`pair_diagnostics[{i}]` does not fit the classifiers and classes"
+                )));
+            }
+        }
+        for (i, draw) in self.draws.iter().enumerate() {
+            let name = || place(format!("draws[{i}]"));
+            match &self.method {
+                Method::Correlated(_) => {
+                    drawn_classes(&self.schema, draw).map_err(name())?;
+                }
+                Method::Tree(parameters) => parameters.check_draw(draw).map_err(name())?,
+                _ => like_alpha(&draw.alpha).map_err(name())?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_square<T>(rows: &[Vec<T>], n: usize) -> bool {
+    rows.len() == n && rows.iter().all(|row| row.len() == n)
 }
 
 /// Indented JSON that keeps a list of plain values on one line, so that matrices can be read.

@@ -3,12 +3,16 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::{Method, Model, Settings, Training};
+use super::{CorrelatedParameters, Draw, Method, Model, PairPosterior, Settings, Training};
 use crate::class_prior::{ClassPrior, PriorChoice};
 use crate::error::{Error, Result};
-use crate::fusion::independent::{IndependentConfig, SufficientStatistics};
+use crate::fusion::correlated::learning::{CorrelatedConfig, PairDraw};
+use crate::fusion::discounted::DiscountedFusion;
+use crate::fusion::independent::{Alpha, IndependentConfig, SufficientStatistics};
 use crate::fusion::pools::{Pool, PoolKind, Weights, fit_weights};
+use crate::fusion::shares::EvidenceCovariance;
 use crate::outputs::{DEFAULT_FLOOR, Outputs};
+use crate::schema::Schema;
 use crate::warning::Warning;
 use crate::watch::Watch;
 
@@ -26,6 +30,10 @@ pub enum MethodChoice {
     Independent,
     /// `meta:<classifier>`
     Meta(String),
+    /// `discounted`
+    Discounted,
+    /// `correlated`
+    Correlated,
 }
 
 impl FromStr for MethodChoice {
@@ -40,9 +48,12 @@ impl FromStr for MethodChoice {
             None if text == "linear-pool" => Ok(Self::LinearPool),
             None if text == "log-pool" => Ok(Self::LogPool),
             None if text == "independent" => Ok(Self::Independent),
+            None if text == "discounted" => Ok(Self::Discounted),
+            None if text == "correlated" => Ok(Self::Correlated),
             _ => Err(Error::parameter(
                 "method",
-                "opinion-pool, linear-pool, log-pool, independent or meta:<classifier>",
+                "correlated, independent, discounted, meta:<classifier>, opinion-pool, linear-pool \
+                 or log-pool",
                 text,
             )),
         }
@@ -58,8 +69,10 @@ pub struct FitConfig {
     pub class_prior: PriorChoice,
     /// A pool's weights.
     pub weights: Weights,
-    /// The Dirichlet fits.
+    /// The Dirichlet fits of the independent model and of meta classifiers.
     pub independent: IndependentConfig,
+    /// The correlated model's fit, its own Dirichlets among it.
+    pub correlated: CorrelatedConfig,
     /// The floor that the outputs were read with; kept in the model, so that new data are read
     /// alike.
     pub floor: f64,
@@ -72,6 +85,7 @@ impl Default for FitConfig {
             class_prior: PriorChoice::default(),
             weights: Weights::default(),
             independent: IndependentConfig::default(),
+            correlated: CorrelatedConfig::default(),
             floor: DEFAULT_FLOOR,
         }
     }
@@ -93,12 +107,15 @@ impl FitConfig {
     pub fn fit(&self, outputs: &Outputs, watch: &dyn Watch) -> Result<Model> {
         let outputs = self.restrict(outputs)?;
         let statistics = SufficientStatistics::of(&outputs)?;
+        let raised = outputs.n_raised() as u64;
         let training =
-            Training { raised: outputs.n_raised() as u64, statistics, warnings: Vec::new() };
+            Training { raised, statistics, evidence_covariance: None, warnings: Vec::new() };
         match self.method {
             MethodChoice::Independent | MethodChoice::Meta(_) => {
-                self.fit_dirichlets(outputs.schema().clone(), training, watch)
+                self.fit_dirichlets(outputs.schema(), training, watch)
             }
+            MethodChoice::Discounted => self.fit_discounted(&outputs, training, watch),
+            MethodChoice::Correlated => self.fit_correlated(&outputs, training, watch),
             _ => self.fit_pool(&outputs, training),
         }
     }
@@ -113,6 +130,7 @@ impl FitConfig {
             class_prior: settings.class_prior.clone(),
             weights: settings.weights.clone().unwrap_or_default(),
             independent: settings.independent.clone().unwrap_or_default(),
+            correlated: settings.correlated.clone().unwrap_or_default(),
             floor: settings.floor,
         })
     }
@@ -136,7 +154,10 @@ impl FitConfig {
     }
 
     fn settings(&self) -> Settings {
-        let dirichlets = matches!(self.method, MethodChoice::Independent | MethodChoice::Meta(_));
+        let dirichlets = matches!(
+            self.method,
+            MethodChoice::Independent | MethodChoice::Meta(_) | MethodChoice::Discounted
+        );
         let weighted = matches!(self.method, MethodChoice::LinearPool | MethodChoice::LogPool);
         Settings {
             software: env!("CARGO_PKG_VERSION").into(),
@@ -144,30 +165,83 @@ impl FitConfig {
             class_prior: self.class_prior.clone(),
             weights: weighted.then(|| self.weights.clone()),
             independent: dirichlets.then(|| self.independent.clone()),
+            correlated: (self.method == MethodChoice::Correlated).then(|| self.correlated.clone()),
         }
     }
 
     fn fit_dirichlets(
         &self,
-        schema: Arc<crate::schema::Schema>,
+        schema: &Arc<Schema>,
         mut training: Training,
         watch: &dyn Watch,
     ) -> Result<Model> {
-        let fitted = self.independent.fit(&schema, &training.statistics, watch)?;
+        let fitted = self.independent.fit(schema, &training.statistics, watch)?;
         training.warnings = fitted.warnings;
         let class_prior = self.resolve_prior(&training, schema.classes())?;
         let method = match self.method {
             MethodChoice::Meta(_) => Method::Meta(fitted.fusion),
             _ => Method::Independent(fitted.fusion),
         };
+        let draw = |alpha: Alpha| Draw { alpha, delta: Vec::new() };
         Ok(Model {
-            schema,
-            class_prior,
-            method,
             settings: Some(self.settings()),
             training: Some(training),
             posterior: fitted.posterior,
-            draws: fitted.draws,
+            draws: fitted.draws.into_iter().map(draw).collect(),
+            ..Model::new(method, class_prior)?
+        })
+    }
+
+    fn fit_discounted(
+        &self,
+        outputs: &Outputs,
+        mut training: Training,
+        watch: &dyn Watch,
+    ) -> Result<Model> {
+        let schema = outputs.schema();
+        // nothing averages over these draws: shares belong to the point estimate
+        let config = IndependentConfig { keep_draws: 0, ..self.independent.clone() };
+        let fitted = config.fit(schema, &training.statistics, watch)?;
+        training.warnings = fitted.warnings;
+        let class_prior = self.resolve_prior(&training, schema.classes())?;
+        let covariance = EvidenceCovariance::of(outputs, fitted.fusion.alpha())?;
+        let method = Method::Discounted(DiscountedFusion::new(fitted.fusion, covariance)?);
+        Ok(Model {
+            settings: Some(self.settings()),
+            training: Some(training),
+            posterior: fitted.posterior,
+            ..Model::new(method, class_prior)?
+        })
+    }
+
+    fn fit_correlated(
+        &self,
+        outputs: &Outputs,
+        mut training: Training,
+        watch: &dyn Watch,
+    ) -> Result<Model> {
+        let schema = Arc::clone(outputs.schema());
+        let fitted = self.correlated.fit_pair(outputs, watch)?;
+        training.warnings = fitted.warnings;
+        training.evidence_covariance = Some(EvidenceCovariance::of(outputs, &fitted.alpha)?);
+        let class_prior = self.resolve_prior(&training, schema.classes())?;
+        let resolution = self.correlated.resolution;
+        let parameters = CorrelatedParameters::of_pair(
+            Arc::clone(&schema),
+            &fitted.alpha,
+            &fitted.delta,
+            resolution,
+        )?;
+        let between = [0, 1].map(|k| schema.classifiers()[k].clone());
+        let pair = fitted.delta_posterior.map(|delta| PairPosterior { between, delta });
+        let draw = |PairDraw { alpha, delta }| Draw { alpha, delta: vec![delta] };
+        Ok(Model {
+            settings: Some(self.settings()),
+            training: Some(training),
+            posterior: fitted.alpha_posterior,
+            pair_posteriors: pair.into_iter().collect(),
+            draws: fitted.draws.into_iter().map(draw).collect(),
+            ..Model::new(Method::Correlated(parameters), class_prior)?
         })
     }
 
@@ -211,20 +285,24 @@ impl Model {
         training.statistics.merge(&SufficientStatistics::of(&outputs)?)?;
         training.raised += outputs.n_raised() as u64;
         let fitted = matches!(config.weights, Weights::Simplex | Weights::Free);
+        let needs_all = |what: &str| Error::Unsupported {
+            method: self.method_name(),
+            cannot: format!(
+                "cannot be updated: {what} all items, so fit again on old and new together"
+            ),
+        };
         match (&self.method, &config.method) {
             (Method::Pool(_), MethodChoice::LinearPool | MethodChoice::LogPool) if fitted => {
-                Err(Error::Unsupported {
-                    method: self.method_name(),
-                    cannot: "cannot be updated: fitted weights need all items, so fit again on \
-                             old and new together"
-                        .into(),
-                })
+                Err(needs_all("fitted weights need"))
+            }
+            (Method::Correlated(_) | Method::Tree(_) | Method::Discounted(_), _) => {
+                Err(needs_all("what classifiers share is learnt from"))
             }
             (Method::Pool(_), _) => {
                 training.warnings.clear();
                 config.fit_pool(&outputs, training)
             }
-            _ => config.fit_dirichlets(Arc::clone(&self.schema), training, watch),
+            _ => config.fit_dirichlets(&self.schema, training, watch),
         }
     }
 }

@@ -3,6 +3,7 @@
 mod file;
 mod fit;
 mod parameters;
+mod tree;
 
 use std::sync::Arc;
 
@@ -11,18 +12,23 @@ use serde::{Deserialize, Serialize};
 use crate::class_prior::{ClassPrior, PriorChoice};
 use crate::distributions::CorrelatedDirichlet;
 use crate::error::{Error, Result};
-use crate::fusion::Fusion;
+use crate::fusion::correlated::learning::{CorrelatedConfig, DeltaReport};
+use crate::fusion::correlated::{PairInsight, effective_number};
+use crate::fusion::discounted::DiscountedFusion;
 use crate::fusion::independent::{
-    Alpha, IndependentConfig, IndependentFusion, Inference, PosteriorPredictive, PosteriorReport,
-    SufficientStatistics,
+    Alpha, IndependentConfig, IndependentFusion, Inference, PosteriorReport, SufficientStatistics,
 };
 use crate::fusion::pools::{Pool, Weights};
+use crate::fusion::shares::EvidenceCovariance;
+use crate::fusion::{Fusion, PosteriorPredictive};
+use crate::parallel;
 use crate::schema::Schema;
 use crate::simulation::Truth;
 use crate::warning::Warning;
 
 pub use fit::{FitConfig, MethodChoice};
 pub use parameters::CorrelatedParameters;
+pub use tree::TreeParameters;
 
 /// A model that can be saved, loaded, inspected and fused with.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,7 +39,8 @@ pub struct Model {
     settings: Option<Settings>,
     training: Option<Training>,
     posterior: Option<PosteriorReport>,
-    draws: Vec<Alpha>,
+    pair_posteriors: Vec<PairPosterior>,
+    draws: Vec<Draw>,
 }
 
 /// The method with its parameters.
@@ -45,8 +52,34 @@ pub enum Method {
     Independent(IndependentFusion),
     /// One classifier's meta classifier: the independent model of that classifier alone.
     Meta(IndependentFusion),
+    /// The independent model with shares.
+    Discounted(DiscountedFusion),
     /// The paper's correlated model.
     Correlated(CorrelatedParameters),
+    /// The correlated model as a tree of pairs.
+    Tree(TreeParameters),
+}
+
+/// One draw from the posterior.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Draw {
+    /// The margins.
+    pub alpha: Alpha,
+    /// What pairs of classifiers share: `delta[p][j]` of the p-th pair when the true class is j.
+    /// Empty for methods that take classifiers for independent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub delta: Vec<Vec<Vec<f64>>>,
+}
+
+/// The posterior of what two classifiers share, in numbers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PairPosterior {
+    /// The two classifiers.
+    pub between: [String; 2],
+    /// Their δ.
+    pub delta: DeltaReport,
 }
 
 /// The settings a model was fitted with.
@@ -65,6 +98,9 @@ pub struct Settings {
     /// The Dirichlet fits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub independent: Option<IndependentConfig>,
+    /// The correlated model's fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correlated: Option<CorrelatedConfig>,
 }
 
 /// What a model was fitted on.
@@ -75,6 +111,9 @@ pub struct Training {
     pub raised: u64,
     /// All that later updates need.
     pub statistics: SufficientStatistics,
+    /// How the classifiers' evidence varied together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence_covariance: Option<EvidenceCovariance>,
     /// What the user was warned of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
@@ -98,6 +137,7 @@ impl Model {
             settings: None,
             training: None,
             posterior: None,
+            pair_posteriors: Vec::new(),
             draws: Vec::new(),
         })
     }
@@ -132,7 +172,8 @@ impl Model {
             Method::Pool(pool) => pool.kind().name().into(),
             Method::Independent(_) => "independent".into(),
             Method::Meta(meta) => format!("meta:{}", meta.schema().classifiers()[0]),
-            Method::Correlated(_) => "correlated".into(),
+            Method::Discounted(_) => "discounted".into(),
+            Method::Correlated(_) | Method::Tree(_) => "correlated".into(),
         }
     }
 
@@ -146,13 +187,18 @@ impl Model {
         self.training.as_ref()
     }
 
-    /// The posterior in numbers, where it was sampled.
+    /// The posterior of the margins in numbers, where it was sampled.
     pub fn posterior(&self) -> Option<&PosteriorReport> {
         self.posterior.as_ref()
     }
 
+    /// The posteriors of what pairs of classifiers share, where they were sampled.
+    pub fn pair_posteriors(&self) -> &[PairPosterior] {
+        &self.pair_posteriors
+    }
+
     /// Posterior draws kept.
-    pub fn draws(&self) -> &[Alpha] {
+    pub fn draws(&self) -> &[Draw] {
         &self.draws
     }
 
@@ -161,6 +207,8 @@ impl Model {
         match &self.method {
             Method::Pool(pool) => Ok(pool),
             Method::Independent(fusion) | Method::Meta(fusion) => Ok(fusion),
+            Method::Discounted(fusion) => Ok(fusion),
+            Method::Tree(parameters) => Ok(parameters.fusion()),
             Method::Correlated(parameters) => match parameters.fusion() {
                 Some(fusion) => Ok(fusion),
                 None => Err(Error::Unsupported {
@@ -176,44 +224,88 @@ impl Model {
 
     /// The rule for fusing by averaging over the posterior draws.
     pub fn predictive(&self) -> Result<PosteriorPredictive> {
-        match &self.method {
-            Method::Independent(_) | Method::Meta(_) => {
-                PosteriorPredictive::new(&self.schema, &self.draws)
+        let schema = || Arc::clone(&self.schema);
+        let rule: &(dyn Fn(&Draw) -> Result<Box<dyn Fusion>> + Sync) = match &self.method {
+            Method::Pool(_) | Method::Discounted(_) => {
+                return Err(Error::Unsupported {
+                    method: self.method_name(),
+                    cannot: "has no posterior predictive".into(),
+                });
             }
-            _ => Err(Error::Unsupported {
-                method: self.method_name(),
-                cannot: "has no posterior predictive".into(),
-            }),
+            Method::Independent(_) | Method::Meta(_) => {
+                &|draw| Ok(Box::new(IndependentFusion::new(schema(), draw.alpha.clone())?))
+            }
+            Method::Correlated(parameters) => &|draw| Ok(Box::new(parameters.drawn(draw)?)),
+            Method::Tree(parameters) => &|draw| Ok(Box::new(parameters.drawn(draw)?)),
+        };
+        let rules = parallel::map(self.draws.len(), |i| rule(&self.draws[i]));
+        PosteriorPredictive::new(rules.into_iter().collect::<Result<_>>()?)
+    }
+
+    /// The Dirichlets of every classifier and class; none for a pool.
+    pub fn margins(&self) -> Result<Option<IndependentFusion>> {
+        match &self.method {
+            Method::Pool(_) => Ok(None),
+            Method::Independent(fusion) | Method::Meta(fusion) => Ok(Some(fusion.clone())),
+            Method::Discounted(fusion) => Ok(Some(fusion.margins().clone())),
+            Method::Correlated(parameters) => parameters.margins().map(Some),
+            Method::Tree(parameters) => parameters.margins().map(Some),
+        }
+    }
+
+    /// The correlations that the model implies between pairs; none where it implies nothing.
+    pub fn implied_correlations(&self) -> Result<Option<Vec<PairInsight>>> {
+        match &self.method {
+            Method::Correlated(parameters) => parameters.pairs(&self.class_prior).map(Some),
+            Method::Tree(parameters) => parameters.pairs(&self.class_prior).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// How many independent classifiers the sources are worth: from the evidence that they gave on
+    /// the training items, or else from the correlations that the model implies.
+    pub fn effective_number(&self) -> Result<Option<f64>> {
+        if let Some(covariance) = self.evidence_covariance() {
+            return Ok(Some(covariance.effective_number()));
+        }
+        let Some(pairs) = self.implied_correlations()? else { return Ok(None) };
+        let mean = pairs.iter().map(|pair| pair.mean).sum::<f64>() / (pairs.len() as f64).max(1.0);
+        Ok(Some(effective_number(self.schema.n_classifiers(), mean)))
+    }
+
+    /// The covariance of the classifiers' evidence on the training items, where it is known.
+    pub fn evidence_covariance(&self) -> Option<&EvidenceCovariance> {
+        match &self.method {
+            Method::Discounted(fusion) => Some(fusion.covariance()),
+            _ => self.training.as_ref()?.evidence_covariance.as_ref(),
         }
     }
 
     /// The meta classifier of every classifier: the model's own Dirichlets, or the posterior mode
     /// given its training statistics; none for a pool written by hand.
     pub fn meta_classifiers(&self) -> Result<Vec<IndependentFusion>> {
-        let metas = |fusion: &IndependentFusion| {
-            (0..fusion.alpha().len()).map(|k| fusion.meta(k)).collect::<Result<Vec<_>>>()
-        };
-        match (&self.method, &self.training) {
-            (Method::Independent(fusion) | Method::Meta(fusion), _) => metas(fusion),
-            (Method::Correlated(parameters), _) => metas(&parameters.margins()?),
-            (Method::Pool(_), None) => Ok(Vec::new()),
-            (Method::Pool(_), Some(training)) => {
+        let margins = match (self.margins()?, &self.training) {
+            (Some(margins), _) => margins,
+            (None, None) => return Ok(Vec::new()),
+            (None, Some(training)) => {
                 let config =
                     IndependentConfig { inference: Inference::Map, ..IndependentConfig::default() };
-                let fitted =
-                    config.fit(&self.schema, &training.statistics, &crate::watch::Unwatched)?;
-                metas(&fitted.fusion)
+                config.fit(&self.schema, &training.statistics, &crate::watch::Unwatched)?.fusion
             }
-        }
+        };
+        (0..margins.alpha().len()).map(|k| margins.meta(k)).collect()
     }
 
     /// The distribution of the outputs that the model stands for, for simulation.
     pub fn truth(&self) -> Result<Truth> {
+        let cannot = |why: &str| Error::Unsupported {
+            method: self.method_name(),
+            cannot: format!("cannot be simulated: {why}"),
+        };
         match &self.method {
-            Method::Pool(pool) => Err(Error::Unsupported {
-                method: pool.kind().name().into(),
-                cannot: "cannot be simulated: a pool does not model the classifiers".into(),
-            }),
+            Method::Pool(_) => Err(cannot("a pool does not model the classifiers")),
+            Method::Discounted(_) => Err(cannot("it has no density")),
+            Method::Tree(parameters) => Ok(Truth::of_tree(parameters.fusion().clone())),
             Method::Correlated(parameters) => parameters.truth(),
             Method::Independent(fusion) | Method::Meta(fusion) => {
                 let class = |j: usize| {
@@ -232,7 +324,9 @@ impl Method {
         Arc::clone(match self {
             Self::Pool(pool) => pool.schema(),
             Self::Independent(fusion) | Self::Meta(fusion) => fusion.schema(),
+            Self::Discounted(fusion) => fusion.schema(),
             Self::Correlated(parameters) => parameters.schema(),
+            Self::Tree(parameters) => parameters.schema(),
         })
     }
 }

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use super::Draw;
 use crate::class_prior::ClassPrior;
 use crate::distributions::{CorrelatedDirichlet, SharedPair};
 use crate::error::{Error, Result};
-use crate::fusion::correlated::{CorrelatedFusion, PairInsight, effective_number};
-use crate::fusion::independent::{Alpha, IndependentFusion};
+use crate::fusion::correlated::tree::TreePair;
+use crate::fusion::correlated::{CorrelatedFusion, PairInsight};
+use crate::fusion::independent::{Alpha, IndependentFusion, check_alpha};
 use crate::schema::Schema;
 use crate::simulation::Truth;
 
@@ -56,30 +58,24 @@ impl CorrelatedParameters {
         pairs: &[(usize, usize, Vec<Vec<f64>>)],
         resolution: f64,
     ) -> Result<Self> {
-        // The margins' shape and range are those of the independent model.
-        IndependentFusion::new(Arc::clone(&schema), alpha.clone())?;
-        let rows = common.into_iter().chain(pairs.iter().map(|(_, _, rows)| rows.as_slice()));
-        for rows in rows {
-            if rows.len() != schema.n_classes() {
-                return Err(Error::Mismatch {
-                    what: "rows of `delta` and classes",
-                    expected: schema.n_classes().to_string(),
-                    found: rows.len().to_string(),
-                });
-            }
-        }
-        let class = |j: usize| {
-            let margins = alpha.iter().map(|rows| rows[j].clone()).collect();
-            let common = common.map(|rows| rows[j].clone());
-            let pair = |(first, second, delta): &(usize, usize, Vec<Vec<f64>>)| SharedPair {
-                first: *first,
-                second: *second,
-                delta: delta[j].clone(),
-            };
-            CorrelatedDirichlet::new(margins, common, pairs.iter().map(pair).collect())
-        };
-        let classes = (0..schema.n_classes()).map(class).collect::<Result<Vec<_>>>()?;
+        let classes = distributions(&schema, alpha, common, pairs)?;
         Self::new(&Truth::new(schema, classes)?, resolution)
+    }
+
+    /// Of two classifiers, from α and the δ that they share in every class.
+    pub fn of_pair(
+        schema: Arc<Schema>,
+        alpha: &Alpha,
+        delta: &[Vec<f64>],
+        resolution: f64,
+    ) -> Result<Self> {
+        Self::from_parts(schema, alpha, Some(delta), &[], resolution)
+    }
+
+    /// The rule that a draw from the posterior makes.
+    pub(super) fn drawn(&self, draw: &Draw) -> Result<CorrelatedFusion> {
+        let classes = drawn_classes(&self.schema, draw)?;
+        CorrelatedFusion::new(Arc::clone(&self.schema), &classes, self.resolution)
     }
 
     /// Names and shape.
@@ -114,13 +110,6 @@ impl CorrelatedParameters {
         pairs.map(|between| PairInsight::new(&self.classes, between, prior)).collect()
     }
 
-    /// How many independent classifiers these are worth, from the mean implied correlation.
-    pub fn effective_number(&self, prior: &ClassPrior) -> Result<f64> {
-        let pairs = self.pairs(prior)?;
-        let mean = pairs.iter().map(|pair| pair.mean).sum::<f64>() / (pairs.len() as f64).max(1.0);
-        Ok(effective_number(self.schema.n_classifiers(), mean))
-    }
-
     /// The independent model with the same margins.
     pub fn margins(&self) -> Result<IndependentFusion> {
         IndependentFusion::new(Arc::clone(&self.schema), self.alpha.clone())
@@ -130,4 +119,56 @@ impl CorrelatedParameters {
     pub fn truth(&self) -> Result<Truth> {
         Truth::new(Arc::clone(&self.schema), self.classes.clone())
     }
+}
+
+/// The distribution of every class that a draw makes.
+pub(super) fn drawn_classes(schema: &Schema, draw: &Draw) -> Result<Vec<CorrelatedDirichlet>> {
+    match draw.delta.as_slice() {
+        [delta] => distributions(schema, &draw.alpha, Some(delta), &[]),
+        other => Err(Error::Mismatch {
+            what: "pairs of classifiers in `delta`",
+            expected: "1".into(),
+            found: other.len().to_string(),
+        }),
+    }
+}
+
+/// The distribution of two classifiers of a tree, class by class.
+pub(super) fn pair_classes(alpha: &Alpha, pair: &TreePair) -> Result<Vec<CorrelatedDirichlet>> {
+    let (a, b) = pair.between;
+    let class = |(j, delta): (usize, &Vec<f64>)| {
+        let margins = vec![alpha[a][j].clone(), alpha[b][j].clone()];
+        CorrelatedDirichlet::new(margins, Some(delta.clone()), Vec::new())
+    };
+    pair.delta.iter().enumerate().map(class).collect()
+}
+
+fn distributions(
+    schema: &Schema,
+    alpha: &Alpha,
+    common: Option<&[Vec<f64>]>,
+    pairs: &[(usize, usize, Vec<Vec<f64>>)],
+) -> Result<Vec<CorrelatedDirichlet>> {
+    check_alpha(schema, alpha)?;
+    let rows = common.into_iter().chain(pairs.iter().map(|(_, _, rows)| rows.as_slice()));
+    for rows in rows {
+        if rows.len() != schema.n_classes() {
+            return Err(Error::Mismatch {
+                what: "rows of `delta` and classes",
+                expected: schema.n_classes().to_string(),
+                found: rows.len().to_string(),
+            });
+        }
+    }
+    let class = |j: usize| {
+        let margins = alpha.iter().map(|rows| rows[j].clone()).collect();
+        let common = common.map(|rows| rows[j].clone());
+        let pair = |(first, second, delta): &(usize, usize, Vec<Vec<f64>>)| SharedPair {
+            first: *first,
+            second: *second,
+            delta: delta[j].clone(),
+        };
+        CorrelatedDirichlet::new(margins, common, pairs.iter().map(pair).collect())
+    };
+    (0..schema.n_classes()).map(class).collect()
 }

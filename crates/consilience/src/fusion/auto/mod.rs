@@ -113,7 +113,7 @@ impl AutoFusion {
         let filler = Filler::new(&schema, fill.clone())?;
         let outputs = pooled_logs(layer);
         let dirichlets = IndependentFusion::new(schema, layer.alpha.clone())?;
-        let evidence = dirichlets.evidence().weighted(&layer.evidence_exponents);
+        let evidence = dirichlets.weighted_evidence(&layer.evidence_exponents);
         Ok(Self { parameters, dirichlets, evidence, outputs, logistic, filler })
     }
 

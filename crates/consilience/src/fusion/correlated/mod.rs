@@ -4,7 +4,8 @@
 //! (x¹, x²) | t=j ~ CorrelatedDirichlet(α¹ⱼ, α²ⱼ, δⱼ),   P(t=j|x) ∝ pⱼ f(x¹, x²; αⱼ, δⱼ)
 //! ```
 //!
-//! The density f is integrated, not sampled ([`PairDensity`]), so every fused probability comes
+//! The density f is integrated, not sampled
+//! ([`PairDensity`](crate::distributions::correlated_dirichlet::pair::PairDensity)), so every fused probability comes
 //! with an error estimate. An item for which one classifier is missing is explained by the
 //! other's Dirichlet, exactly; without any, the class prior answers.
 //!
@@ -12,22 +13,23 @@
 //! Trick & Rothkopf, AISTATS 2022, section 3.3.
 
 mod insight;
+pub mod learning;
+mod pair_rule;
+pub mod tree;
 
-use std::borrow::Cow;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 pub use insight::{PairInsight, effective_number};
+pub use pair_rule::FUSION_TOLERANCE;
+use pair_rule::{PairRule, Poles, ln_margin};
 
 use super::{Block, Fusion};
 use crate::class_prior::ClassPrior;
-use crate::distributions::correlated_dirichlet::pair::{Estimate, PairDensity, Scratch};
+use crate::distributions::correlated_dirichlet::pair::Scratch;
 use crate::distributions::{CorrelatedDirichlet, Dirichlet};
 use crate::error::{Error, Result};
 use crate::outputs::Items;
 use crate::schema::Schema;
-
-/// The relative error asked of a density when fusing.
-pub const FUSION_TOLERANCE: f64 = 1e-6;
 
 /// The correlated fusion model of two classifiers with its parameters.
 ///
@@ -59,16 +61,9 @@ pub const FUSION_TOLERANCE: f64 = 1e-6;
 pub struct CorrelatedFusion {
     schema: Arc<Schema>,
     resolution: f64,
-    classes: Vec<ClassDensity>,
-    /// The classes' densities at two tiny resolutions, made when an infinite tie first turns up.
-    at_ties: OnceLock<[Vec<PairDensity>; 2]>,
-}
-
-/// How the classifiers speak when one class is true.
-#[derive(Debug, Clone)]
-struct ClassDensity {
-    pair: PairDensity,
-    margins: [Dirichlet; 2],
+    pair: PairRule,
+    /// `margins[k][j]`.
+    margins: [Vec<Dirichlet>; 2],
 }
 
 impl CorrelatedFusion {
@@ -92,9 +87,18 @@ impl CorrelatedFusion {
                 found: classes.len().to_string(),
             });
         }
-        let classes = classes.iter().map(|class| ClassDensity::new(class, resolution));
-        let classes = classes.collect::<Result<_>>()?;
-        Ok(Self { schema, resolution, classes, at_ties: OnceLock::new() })
+        let alpha =
+            [0, 1].map(|k| classes.iter().map(|c| c.alpha()[k].clone()).collect::<Vec<_>>());
+        let delta: Vec<Vec<f64>> = classes.iter().map(|class| class.shared_by(0, 1)).collect();
+        let margins = |rows: &[Vec<f64>]| -> Result<Vec<Dirichlet>> {
+            rows.iter().map(|row| Dirichlet::new(row)).collect()
+        };
+        Ok(Self {
+            schema,
+            resolution,
+            pair: PairRule::new([&alpha[0], &alpha[1]], &delta, resolution)?,
+            margins: [margins(&alpha[0])?, margins(&alpha[1])?],
+        })
     }
 
     /// The resolution of observation, 0 for the exact density.
@@ -102,110 +106,39 @@ impl CorrelatedFusion {
         self.resolution
     }
 
-    /// Writes the log densities of one item under every class; returns their largest error.
-    fn densities(
-        &self,
-        items: &Items<'_>,
-        item: usize,
-        scratch: &mut Scratch,
-        out: &mut [f64],
-    ) -> f64 {
-        let [first, second] = [0, 1].map(|k| items.output(item, k).map(raised));
-        let mut error = 0.0f64;
-        for (class, out) in self.classes.iter().zip(out) {
-            let estimate = match (first.as_deref(), second.as_deref()) {
-                (Some(x1), Some(x2)) => class.pair.ln_density(x1, x2, scratch),
-                (Some(x), None) => class.margin(0, x),
-                (None, Some(x)) => class.margin(1, x),
-                (None, None) => Estimate { ln_density: 0.0, error: 0.0 },
-            };
-            *out = estimate.ln_density;
-            error = error.max(estimate.error);
-        }
-        error
-    }
-
-    fn fill(&self, items: &Items<'_>, block: &mut Block, ln_prior: Option<&[f64]>) {
+    fn fill(&self, items: &Items<'_>, block: &mut Block, prior: Option<&ClassPrior>) {
+        let poles = if prior.is_some() { Poles::Limit } else { Poles::Infinite };
         let mut scratch = Scratch::default();
-        let mut densities = vec![0.0; self.classes.len()];
+        let mut densities = vec![0.0; self.schema.n_classes()];
         for item in 0..items.len() {
-            let mut error = self.densities(items, item, &mut scratch, &mut densities);
-            if ln_prior.is_some() && densities.contains(&f64::INFINITY) {
-                error = self.limit_at_tie(items, item, &mut scratch, &mut densities);
-            }
-            block.errors_mut()[item] = error;
-            for (class, density) in densities.iter().enumerate() {
-                block.class_mut(class)[item] = density + ln_prior.map_or(0.0, |ln| ln[class]);
-            }
+            let error = match [0, 1].map(|k| items.output(item, k)) {
+                [Some(x1), Some(x2)] => {
+                    self.pair.ln_densities([x1, x2], poles, &mut scratch, &mut densities)
+                }
+                [Some(x), None] => ln_margins(&self.margins[0], x, &mut densities),
+                [None, Some(x)] => ln_margins(&self.margins[1], x, &mut densities),
+                [None, None] => {
+                    densities.fill(0.0);
+                    0.0
+                }
+            };
+            block.set(item, &densities, error);
         }
-    }
-
-    /// Exactly tied outputs may have infinite densities; the fused distribution has a limit all
-    /// the same, as the resolution goes to 0. It is taken at a tiny resolution, and its error from
-    /// twice that.
-    fn limit_at_tie(
-        &self,
-        items: &Items<'_>,
-        item: usize,
-        scratch: &mut Scratch,
-        densities: &mut [f64],
-    ) -> f64 {
-        let outputs = items.output(item, 0).map(raised).zip(items.output(item, 1).map(raised));
-        let (x1, x2) = outputs.expect("only two outputs can tie");
-        let (x1, x2) = (&*x1, &*x2);
-        let [fine, coarse] = self.at_ties.get_or_init(|| {
-            [TIE_RESOLUTION, 2.0 * TIE_RESOLUTION].map(|epsilon| {
-                let smoothed = |class: &ClassDensity| class.pair.clone().with_resolution(epsilon);
-                let legal = "the resolution at ties is within its range";
-                self.classes.iter().map(|class| smoothed(class).expect(legal)).collect()
-            })
-        });
-        let mut error = 0.0f64;
-        for (pair, out) in fine.iter().zip(densities.iter_mut()) {
-            let estimate = pair.ln_density(x1, x2, scratch);
-            *out = estimate.ln_density;
-            error = error.max(estimate.error);
+        if let Some(prior) = prior {
+            block.add_per_class(prior.ln());
         }
-        let far: Vec<f64> =
-            coarse.iter().map(|pair| pair.ln_density(x1, x2, scratch).ln_density).collect();
-        let gap = |d: &[f64], j: usize| d[j] - d[0];
-        let moved = (0..far.len()).map(|j| (gap(densities, j) - gap(&far, j)).abs());
-        error + moved.fold(0.0, f64::max)
     }
 }
 
-/// The density is tested down to outputs of this size; smaller ones count as it.
-const SMALLEST_OUTPUT: f64 = 1e-12;
-
-fn raised(output: &[f64]) -> Cow<'_, [f64]> {
-    if output.iter().all(|x| *x >= SMALLEST_OUTPUT) {
-        return Cow::Borrowed(output);
+/// Writes one classifier's log density under every class; returns the largest error.
+fn ln_margins(margins: &[Dirichlet], output: &[f64], out: &mut [f64]) -> f64 {
+    let mut error = 0.0f64;
+    for (margin, out) in margins.iter().zip(out) {
+        let estimate = ln_margin(margin, output);
+        *out = estimate.ln_density;
+        error = error.max(estimate.error);
     }
-    let mut raised = output.to_vec();
-    crate::math::simplex::raise_to_floor(&mut raised, SMALLEST_OUTPUT);
-    Cow::Owned(raised)
-}
-
-/// The resolution at which the limit at an exact tie is taken.
-const TIE_RESOLUTION: f64 = 1e-4;
-
-impl ClassDensity {
-    fn new(class: &CorrelatedDirichlet, resolution: f64) -> Result<Self> {
-        let [alpha1, alpha2] = [&class.alpha()[0], &class.alpha()[1]];
-        let delta = class.shared_by(0, 1);
-        let pair = PairDensity::new(alpha1, alpha2, &delta)?.with_tolerance(FUSION_TOLERANCE)?;
-        Ok(Self {
-            pair: pair.with_resolution(resolution)?,
-            margins: [Dirichlet::new(alpha1)?, Dirichlet::new(alpha2)?],
-        })
-    }
-
-    fn margin(&self, classifier: usize, x: &[f64]) -> Estimate {
-        let margin = &self.margins[classifier];
-        let ln_density = margin.ln_pdf(x);
-        let scale = margin.ln_normaliser().abs() + ln_density.abs() + 1.0;
-        Estimate { ln_density, error: 4.0 * f64::EPSILON * scale }
-    }
+    error
 }
 
 impl Fusion for CorrelatedFusion {
@@ -214,11 +147,15 @@ impl Fusion for CorrelatedFusion {
     }
 
     fn ln_joint(&self, items: &Items<'_>, prior: &ClassPrior, block: &mut Block) {
-        self.fill(items, block, Some(prior.ln()));
+        self.fill(items, block, Some(prior));
     }
 
     fn ln_density(&self, items: &Items<'_>, block: &mut Block) -> Result<()> {
         self.fill(items, block, None);
         Ok(())
+    }
+
+    fn items_per_task(&self) -> usize {
+        64
     }
 }

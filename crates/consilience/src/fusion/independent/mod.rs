@@ -14,15 +14,14 @@
 mod config;
 mod fit;
 mod posterior;
-mod predictive;
 mod statistics;
 
 use std::sync::Arc;
 
+pub(crate) use config::check_chains;
 pub use config::{AlphaPrior, IndependentConfig, Inference};
 pub(super) use fit::posterior_modes;
 pub use fit::{FittedIndependent, PosteriorReport};
-pub use predictive::PosteriorPredictive;
 pub use statistics::SufficientStatistics;
 
 use super::log_linear::{self, LogLinear};
@@ -67,13 +66,12 @@ pub struct IndependentFusion {
 impl IndependentFusion {
     /// Checks shape and range of the concentrations.
     pub fn new(schema: Arc<Schema>, alpha: Alpha) -> Result<Self> {
-        check_shape(&schema, &alpha)?;
+        check_alpha(&schema, &alpha)?;
         let (mut constants, mut coefficients) = (Vec::new(), Vec::new());
         let mut constant_size = 0.0;
-        for (k, rows) in alpha.iter().enumerate() {
+        for rows in &alpha {
             let mut largest = 0.0f64;
-            for (j, row) in rows.iter().enumerate() {
-                crate::distributions::check_concentration(&format!("alpha[{k}][{j}]"), row)?;
+            for row in rows {
                 constants.push(-Dirichlet::new(row)?.ln_normaliser());
                 coefficients.extend(row.iter().map(|a| a - 1.0));
                 let parts = row.iter().map(|a| ln_gamma(*a).abs()).sum::<f64>();
@@ -94,6 +92,11 @@ impl IndependentFusion {
     pub fn meta(&self, classifier: usize) -> Result<Self> {
         let schema = Arc::new(self.schema.only(classifier));
         Self::new(schema, vec![self.alpha[classifier].clone()])
+    }
+
+    /// The evidence with every classifier's part multiplied by its weight.
+    pub(super) fn weighted_evidence(&self, weights: &[f64]) -> LogLinear {
+        self.evidence.weighted(weights)
     }
 
     /// The strength of every classifier: the evidence in nats that its output for one item is
@@ -117,10 +120,6 @@ impl IndependentFusion {
     pub(super) fn evidence(&self) -> &LogLinear {
         &self.evidence
     }
-
-    fn add_evidence(&self, block: &mut Block) {
-        self.evidence.add_to(block);
-    }
 }
 
 impl Fusion for IndependentFusion {
@@ -137,6 +136,17 @@ impl Fusion for IndependentFusion {
         log_linear::add_evidence(&self.evidence, items, block);
         Ok(())
     }
+}
+
+/// Whether there is one legal Dirichlet over the classes for every classifier and class.
+pub(crate) fn check_alpha(schema: &Schema, alpha: &Alpha) -> Result<()> {
+    check_shape(schema, alpha)?;
+    for (k, rows) in alpha.iter().enumerate() {
+        for (j, row) in rows.iter().enumerate() {
+            crate::distributions::check_concentration(&format!("alpha[{k}][{j}]"), row)?;
+        }
+    }
+    Ok(())
 }
 
 fn check_shape(schema: &Schema, alpha: &Alpha) -> Result<()> {

@@ -30,6 +30,7 @@ mod aliasing;
 mod ends;
 mod engine;
 mod gradient;
+pub(crate) mod grid;
 mod inner;
 mod kernel;
 mod kinks;
@@ -259,5 +260,36 @@ fn four_lanes() -> Arch {
         #[cfg(target_arch = "x86_64")]
         Arch::V4(_) => Arch::Scalar,
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Without vector instructions the density is the same to rounding.
+    #[test]
+    fn vectors_change_nothing_but_rounding() {
+        let cases: [(&[f64], &[f64], &[f64]); 3] = [
+            (&[3.0, 2.0, 2.0], &[2.0, 4.0, 3.0], &[1.0, 1.0, 1.0]),
+            (&[12.0, 8.0, 8.0], &[12.0, 8.0, 8.0], &[11.4, 7.6, 7.6]),
+            (&[0.8, 0.4, 0.3], &[0.7, 0.5, 0.3], &[0.3, 0.2, 0.3]),
+        ];
+        let outputs = [[0.5, 0.3, 0.2], [0.2, 0.45, 0.35], [0.51, 0.29, 0.2]];
+        for (alpha1, alpha2, delta) in cases {
+            for epsilon in [0.0, 0.03] {
+                let wide = PairDensity::new(alpha1, alpha2, delta).unwrap();
+                let plain = PairDensity { arch: Arch::Scalar, ..wide.clone() };
+                let [wide, plain] = [wide, plain].map(|d| d.with_resolution(epsilon).unwrap());
+                for (x1, x2) in [(0, 1), (0, 2), (1, 1)] {
+                    let at = |density: &PairDensity| {
+                        let mut scratch = Scratch::default();
+                        density.ln_density(&outputs[x1], &outputs[x2], &mut scratch).ln_density
+                    };
+                    let (a, b) = (at(&wide), at(&plain));
+                    assert!(a == b || (a - b).abs() < 1e-11, "{delta:?} {epsilon}: {a} {b}");
+                }
+            }
+        }
     }
 }

@@ -1,0 +1,80 @@
+//! Figure 2: what two agreeing classifiers are worth, the more they share.
+//!
+//! Both say (.6, .2, .2). Each is modelled by a Dirichlet of 100 in every class and a little more
+//! in the true one, so that without correlation they make an opinion pool.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use consilience::distributions::CorrelatedDirichlet;
+use consilience::fusion::correlated::CorrelatedFusion;
+use consilience::fusion::fuse;
+use consilience::{ClassPrior, Intake, OutputsBuilder, Schema};
+use consilience_io::write_whole;
+
+use crate::error::Failure;
+use crate::plots::{COLOURS, Line, LinePicture};
+
+/// What both classifiers say.
+const OPINION: [f64; 3] = [0.6, 0.2, 0.2];
+/// Concentrations of the classes that are not true, and of the true one.
+const OTHERS: f64 = 100.0;
+const TRUE_CLASS: [f64; 2] = [101.0, 102.0];
+/// The shared shape that stands for no correlation in the paper.
+const UNCORRELATED: f64 = 0.1;
+/// Steps of the correlation from 0 to 1.
+const STEPS: u32 = 50;
+
+/// Writes figure-2.svg, figure-2.png and figure-2.csv.
+pub(super) fn write(folder: &Path) -> Result<(), Failure> {
+    let mut table = String::from("true_class_alpha,correlation,probability\n");
+    let mut lines = Vec::new();
+    for (&concentration, colour) in TRUE_CLASS.iter().zip(COLOURS) {
+        let steps = (0..=STEPS).map(|step| f64::from(step) / f64::from(STEPS));
+        let points = steps
+            .map(|r| Ok((r, fused(concentration, r)?)))
+            .collect::<Result<Vec<_>, consilience::Error>>()?;
+        for (r, p) in &points {
+            table += &format!("{concentration},{r:.2},{p:.6}\n");
+        }
+        let alone = alone(concentration);
+        lines.push(Line {
+            name: Some(format!("two, α of the true class {concentration}")),
+            colour,
+            dashed: false,
+            points,
+        });
+        let name = Some(format!("one alone, {concentration}"));
+        lines.push(Line { name, colour, dashed: true, points: vec![(0.0, alone), (1.0, alone)] });
+    }
+    write_whole(&folder.join("figure-2.csv").into(), table.as_bytes())?;
+    let picture = LinePicture {
+        title: "Two classifiers that both say (.6, .2, .2)",
+        x_label: "correlation r",
+        y_label: "fused probability of the first class",
+        lines: &lines,
+    };
+    picture.write(folder, "figure-2")
+}
+
+/// The fused probability of the first class with δ = rα; at r = 0 the paper's 0.1.
+fn fused(concentration: f64, r: f64) -> consilience::Result<f64> {
+    let schema = Arc::new(Schema::new(["1", "2"], ["a", "b", "c"])?);
+    let class = |j: usize| {
+        let alpha: Vec<f64> = (0..3).map(|l| if l == j { concentration } else { OTHERS }).collect();
+        let delta = alpha.iter().map(|a| if r == 0.0 { UNCORRELATED } else { r * a }).collect();
+        CorrelatedDirichlet::new(vec![alpha; 2], Some(delta), vec![])
+    };
+    let classes = [class(0)?, class(1)?, class(2)?];
+    let rule = CorrelatedFusion::new(Arc::clone(&schema), &classes, 0.0)?;
+    let mut builder = OutputsBuilder::new(schema, Intake::default())?;
+    builder.push(&[OPINION, OPINION].concat(), None)?;
+    let fused = fuse(&rule, &builder.finish(), &ClassPrior::uniform(3))?;
+    Ok(fused.probabilities(0)[0])
+}
+
+/// The meta classifier of one: the opinion to the power by which the true class stands out.
+fn alone(concentration: f64) -> f64 {
+    let weights = OPINION.map(|x| x.powf(concentration - OTHERS));
+    weights[0] / weights.iter().sum::<f64>()
+}

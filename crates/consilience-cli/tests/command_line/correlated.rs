@@ -1,0 +1,130 @@
+//! Learning what classifiers share, from the command line.
+
+use super::{Bench, json};
+
+/// Two correlated classifiers, 40 items a class.
+fn simulated() -> Bench {
+    let bench = Bench::new();
+    let simulate = "simulate --preset sim2 --correlation 0.5 --items-per-class 40";
+    bench.good(&format!("{simulate} --seed 3 -o train.csv --truth truth.json"));
+    bench.good(&format!("{simulate} --seed 4 -o test.csv"));
+    bench
+}
+
+const FIT: &str = "fit train.csv --method correlated --draws 50 --warmup 25 --seed 7";
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_at_any_number_of_threads() {
+    let bench = simulated();
+    for threads in ["1", "2"] {
+        let model = format!("model{threads}.json");
+        bench.good(&format!("{FIT} --keep-draws 3 --threads {threads} -o {model}"));
+        for (options, name) in [("", "fused"), ("--predictive", "predictive")] {
+            let fuse = format!("fuse {model} test.csv {options} --threads {threads}");
+            bench.good(&format!("{fuse} -o {name}{threads}.csv"));
+        }
+    }
+    for name in ["model#.json", "fused#.csv", "predictive#.csv"] {
+        let [one, two] = ["1", "2"].map(|threads| bench.read(&name.replace('#', threads)));
+        assert!(one == two, "{name} depends on the number of threads");
+    }
+    assert_ne!(bench.read("fused1.csv"), bench.read("predictive1.csv"));
+}
+
+#[test]
+fn what_was_learnt_is_told() {
+    let bench = simulated();
+    let fit = json(&bench.good(&format!("{FIT} --format json -o model.json")));
+    assert_eq!(fit["pair_diagnostics"][0]["between"], serde_json::json!(["c1", "c2"]));
+    let model = json(&bench.good("inspect model.json --format json"));
+    let worth = model["effective_classifiers"].as_f64().unwrap();
+    assert!(worth > 1.0 && worth < 2.0, "{worth}");
+    assert_eq!(fit["effective_classifiers"], model["effective_classifiers"]);
+    let shares: Vec<f64> =
+        model["shares"].as_array().unwrap().iter().map(|s| s.as_f64().unwrap()).collect();
+    assert!((shares.iter().sum::<f64>() - worth).abs() < 1e-12);
+    let interval = &model["pair_diagnostics"][0]["delta"]["delta_interval"][0][0];
+    assert!(interval[0].as_f64() < interval[1].as_f64());
+    assert_eq!(model["settings"]["correlated"]["resolution"], 0.03);
+    let text = bench.good("inspect model.json").out;
+    assert!(text.contains("90 % intervals") && text.contains("independent share"), "{text}");
+}
+
+/// What is learnt is better than taking the classifiers for independent, and worse than the truth.
+#[test]
+fn losses_are_in_order() {
+    let bench = simulated();
+    bench.good(&format!("{FIT} --inference map -o model.json"));
+    bench.good("fit train.csv --inference map -o independent.json");
+    let loss = |model: &str| {
+        let report = json(&bench.good(&format!("evaluate {model} test.csv --format json")));
+        report["methods"][0]["overall"]["log_loss"]["value"].as_f64().unwrap()
+    };
+    let [truth, learnt, independent] =
+        ["truth", "model", "independent"].map(|m| loss(&format!("{m}.json")));
+    assert!(truth < learnt && learnt < independent, "{truth} {learnt} {independent}");
+}
+
+#[test]
+fn a_model_with_what_is_shared_is_not_updated() {
+    let bench = simulated();
+    for method in ["correlated", "discounted"] {
+        bench.good(&format!("fit train.csv --method {method} --inference map -o model.json"));
+        bench.refused(
+            "fit test.csv --update model.json -o new.json",
+            &format!(
+                "model.json: method `{method}` cannot be updated: what classifiers share is learnt \
+                 from all items, so fit again on old and new together"
+            ),
+            "",
+        );
+    }
+}
+
+#[test]
+fn settings_out_of_range() {
+    let bench = simulated();
+    for (options, message) in [
+        ("--resolution -1", "`resolution` must be between 0 and 1, got -1"),
+        ("--inference map --keep-draws 5", "`kept draws` must be 0 with `map`"),
+    ] {
+        let run = bench.run(&format!("fit train.csv --method correlated {options} -o m.json"));
+        assert_eq!(run.code, Some(1), "{options}");
+        assert!(run.err.contains(message), "{options}: {}", run.err);
+    }
+    let run = bench.run("fit train.csv --inference joint -o m.json");
+    assert!(run.code == Some(1) && run.err.contains("for `--method correlated`"), "{}", run.err);
+    assert!(!bench.path("m.json").exists());
+}
+
+/// Evidence given the others adds up to the fused distribution where classifiers are independent.
+#[test]
+fn explanations_add_up_for_independent_classifiers() {
+    let bench = Bench::stocked();
+    bench.good("fuse model.json table.csv --explain -o fused.csv");
+    let text = bench.text("fused.csv");
+    let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let header = lines.next().unwrap();
+    for row in lines {
+        let value = |name: &str| -> f64 {
+            row[header.iter().position(|cell| *cell == name).unwrap()].parse().unwrap()
+        };
+        let odds = (value("fused_x") / value("fused_y")).ln();
+        let evidence: f64 = ["a", "b"]
+            .map(|k| value(&format!("evidence_{k}_x")) - value(&format!("evidence_{k}_y")))
+            .iter()
+            .sum();
+        assert!((odds - evidence).abs() < 1e-12, "{odds} {evidence}");
+        assert!((value("evidence_a_x") + value("evidence_a_y")).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn figure_2_is_drawn() {
+    let bench = Bench::new();
+    bench.good("reproduce --only figure-2 -o paper");
+    assert!(bench.text("paper/figure-2.svg").contains("<svg"));
+    assert_eq!(bench.read("paper/figure-2.png")[1..4], *b"PNG");
+    // the reference value of r = .5 to the digits shown
+    assert!(bench.text("paper/figure-2.csv").contains("\n101,0.50,0.674075\n"));
+}

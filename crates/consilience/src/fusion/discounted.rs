@@ -1,0 +1,105 @@
+//! The independent model with every classifier weighted by its independent share.
+//!
+//! ```text
+//! P(t=j|x) ∝ pⱼ ∏ₖ Dir(xᵏ; αᵏⱼ)^wₖ
+//! ```
+//!
+//! with the shares w of [`EvidenceCovariance`]: copies of a classifier change nothing, independent
+//! classifiers count in full. For an item with missing outputs the shares are those among the
+//! classifiers present. It repairs the independent model's double counting at no cost, but it has
+//! no density: differences between correlated classifiers, which are evidence where the correlated
+//! model is right, are lost.
+
+use std::sync::Arc;
+
+use super::independent::IndependentFusion;
+use super::log_linear::{self, LogLinear};
+use super::shares::EvidenceCovariance;
+use super::{Block, Fusion};
+use crate::class_prior::ClassPrior;
+use crate::error::{Error, Result};
+use crate::outputs::Items;
+use crate::schema::Schema;
+
+/// Dirichlets and the covariance of the evidence that they give.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DiscountedFusion {
+    margins: IndependentFusion,
+    covariance: EvidenceCovariance,
+    /// Shares among all classifiers.
+    shares: Vec<f64>,
+    /// The evidence weighted with these shares.
+    complete: LogLinear,
+}
+
+impl DiscountedFusion {
+    /// From Dirichlets and the covariance of their evidence.
+    pub fn new(margins: IndependentFusion, covariance: EvidenceCovariance) -> Result<Self> {
+        let n = margins.alpha().len();
+        if covariance.n_classifiers() != n {
+            return Err(Error::Mismatch {
+                what: "rows of `covariance` and classifiers",
+                expected: n.to_string(),
+                found: covariance.n_classifiers().to_string(),
+            });
+        }
+        let shares = covariance.shares(|_| true);
+        let complete = margins.weighted_evidence(&shares);
+        Ok(Self { margins, covariance, shares, complete })
+    }
+
+    /// The Dirichlets.
+    pub fn margins(&self) -> &IndependentFusion {
+        &self.margins
+    }
+
+    /// The covariance of the evidence.
+    pub fn covariance(&self) -> &EvidenceCovariance {
+        &self.covariance
+    }
+
+    /// The share of every classifier.
+    pub fn shares(&self) -> &[f64] {
+        &self.shares
+    }
+}
+
+impl Fusion for DiscountedFusion {
+    fn schema(&self) -> &Arc<Schema> {
+        self.margins.schema()
+    }
+
+    fn ln_joint(&self, items: &Items<'_>, prior: &ClassPrior, block: &mut Block) {
+        if !items.any_missing() {
+            block.add_per_class(prior.ln());
+            return log_linear::add_evidence(&self.complete, items, block);
+        }
+        // items that lack the same classifiers have the same shares
+        let presence = |item: usize| -> Vec<bool> {
+            (0..items.n_classifiers()).map(|k| items.output(item, k).is_some()).collect()
+        };
+        let mut rules: Vec<(Vec<bool>, LogLinear)> = Vec::new();
+        let mut one = Block::default();
+        for item in 0..items.len() {
+            let present = presence(item);
+            let known = rules.iter().position(|(mask, _)| *mask == present);
+            let place = known.unwrap_or_else(|| {
+                let shares = self.covariance.shares(|k| present[k]);
+                rules.push((present, self.margins.weighted_evidence(&shares)));
+                rules.len() - 1
+            });
+            let part = items.range(item..item + 1);
+            one.reset(&part);
+            log_linear::add_evidence(&rules[place].1, &part, &mut one);
+            block.copy_item(item, &one);
+        }
+        block.add_per_class(prior.ln());
+    }
+
+    fn ln_density(&self, _: &Items<'_>, _: &mut Block) -> Result<()> {
+        Err(Error::Unsupported {
+            method: "discounted".into(),
+            cannot: "has no density: weighted evidence is none".into(),
+        })
+    }
+}

@@ -1,0 +1,51 @@
+//! What each classifier contributes to each item.
+
+use super::{Fusion, check_schema, in_blocks};
+use crate::class_prior::ClassPrior;
+use crate::error::Result;
+use crate::outputs::Outputs;
+
+/// The evidence that each classifier adds given all others, in nats: n × K × J.
+///
+/// ```text
+/// eₖⱼ = ln P(t=j|x) − ln P(t=j|x without xᵏ),   centred over the classes j
+/// ```
+///
+/// What is the same for every class decides nothing, so only differences between classes are
+/// told. Where the model takes classifiers for independent, this is their own evidence; where they
+/// are correlated, what the others have said already is not counted again. A missing classifier
+/// adds 0.
+pub fn explain(fusion: &dyn Fusion, outputs: &Outputs, prior: &ClassPrior) -> Result<Vec<f64>> {
+    check_schema(fusion, outputs)?;
+    let (n_classifiers, n_classes) =
+        (outputs.schema().n_classifiers(), outputs.schema().n_classes());
+    let all = ln_joints(fusion, outputs, prior)?;
+    let mut evidence = vec![0.0; all.len() * n_classifiers];
+    for k in 0..n_classifiers {
+        let rest = ln_joints(fusion, &outputs.without(k), prior)?;
+        for item in (0..outputs.n_items()).filter(|item| outputs.output(*item, k).is_some()) {
+            let own = item * n_classes..(item + 1) * n_classes;
+            let cells = &mut evidence[(item * n_classifiers + k) * n_classes..][..n_classes];
+            for (cell, (with, without)) in
+                cells.iter_mut().zip(all[own.clone()].iter().zip(&rest[own]))
+            {
+                *cell = with - without;
+            }
+            let mean = cells.iter().sum::<f64>() / n_classes as f64;
+            cells.iter_mut().for_each(|cell| *cell -= mean);
+        }
+    }
+    Ok(evidence)
+}
+
+/// Unnormalised log posteriors, n × J.
+fn ln_joints(fusion: &dyn Fusion, outputs: &Outputs, prior: &ClassPrior) -> Result<Vec<f64>> {
+    let n = outputs.n_items();
+    let (mut values, mut errors) = (vec![0.0; n * outputs.schema().n_classes()], vec![0.0; n]);
+    let rows = (values.as_mut_slice(), errors.as_mut_slice());
+    in_blocks(outputs, fusion.items_per_task(), rows, |items, block| {
+        fusion.ln_joint(items, prior, block);
+        Ok(())
+    })?;
+    Ok(values)
+}

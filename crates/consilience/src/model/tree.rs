@@ -1,0 +1,112 @@
+//! The parameters of a tree of pairs, checked, with the fusion rule that they make.
+
+use std::sync::Arc;
+
+use super::Draw;
+use super::parameters::pair_classes;
+use crate::class_prior::ClassPrior;
+use crate::error::{Error, Result};
+use crate::fusion::correlated::PairInsight;
+use crate::fusion::correlated::tree::{TreeFusion, TreeKind, TreePair};
+use crate::fusion::independent::{Alpha, IndependentFusion};
+use crate::schema::Schema;
+
+/// Margins of all classifiers and what pairs of them share.
+#[derive(Debug, Clone)]
+pub struct TreeParameters {
+    alpha: Alpha,
+    resolution: f64,
+    fusion: TreeFusion,
+}
+
+/// Equal parameters make equal rules.
+impl PartialEq for TreeParameters {
+    fn eq(&self, other: &Self) -> bool {
+        let parts = |tree: &Self| (tree.alpha.clone(), tree.resolution, tree.fusion.kind());
+        parts(self) == parts(other)
+            && self.schema() == other.schema()
+            && self.fusion.pairs() == other.fusion.pairs()
+    }
+}
+
+impl TreeParameters {
+    /// Checks shapes and ranges and prepares the densities.
+    pub fn new(
+        schema: Arc<Schema>,
+        alpha: Alpha,
+        pairs: Vec<TreePair>,
+        kind: TreeKind,
+        resolution: f64,
+    ) -> Result<Self> {
+        let fusion = TreeFusion::new(schema, &alpha, pairs, kind, resolution)?;
+        Ok(Self { alpha, resolution, fusion })
+    }
+
+    /// Names and shape.
+    pub fn schema(&self) -> &Arc<Schema> {
+        use crate::fusion::Fusion;
+        self.fusion.schema()
+    }
+
+    /// The margins.
+    pub fn alpha(&self) -> &Alpha {
+        &self.alpha
+    }
+
+    /// The resolution of observation, 0 for exact densities.
+    pub fn resolution(&self) -> f64 {
+        self.resolution
+    }
+
+    /// The rule for fusing, which knows pairs and edges.
+    pub fn fusion(&self) -> &TreeFusion {
+        &self.fusion
+    }
+
+    /// The implied correlation of every pair that was learnt.
+    pub fn pairs(&self, prior: &ClassPrior) -> Result<Vec<PairInsight>> {
+        let insight = |pair: &TreePair| {
+            let classes = pair_classes(&self.alpha, pair)?;
+            let insight = PairInsight::new(&classes, (0, 1), prior)?;
+            Ok(PairInsight { between: pair.between, ..insight })
+        };
+        self.fusion.pairs().iter().map(insight).collect()
+    }
+
+    /// The independent model with the same margins.
+    pub fn margins(&self) -> Result<IndependentFusion> {
+        IndependentFusion::new(Arc::clone(self.schema()), self.alpha.clone())
+    }
+
+    /// The rule that a draw from the posterior makes, on the same tree.
+    pub(super) fn drawn(&self, draw: &Draw) -> Result<TreeFusion> {
+        let pairs = self.drawn_pairs(draw)?;
+        let schema = Arc::clone(self.schema());
+        TreeFusion::new(schema, &draw.alpha, pairs, self.fusion.kind(), self.resolution)
+    }
+
+    /// Whether a draw has the shape of these parameters and is legal.
+    pub(super) fn check_draw(&self, draw: &Draw) -> Result<()> {
+        crate::fusion::independent::check_alpha(self.schema(), &draw.alpha)?;
+        for pair in self.drawn_pairs(draw)? {
+            pair_classes(&draw.alpha, &pair)?;
+        }
+        Ok(())
+    }
+
+    fn drawn_pairs(&self, draw: &Draw) -> Result<Vec<TreePair>> {
+        let own = self.fusion.pairs();
+        if draw.delta.len() != own.len() {
+            return Err(Error::Mismatch {
+                what: "pairs of classifiers in `delta`",
+                expected: own.len().to_string(),
+                found: draw.delta.len().to_string(),
+            });
+        }
+        let with = |(pair, delta): (&TreePair, &Vec<Vec<f64>>)| TreePair {
+            delta: delta.clone(),
+            ..pair.clone()
+        };
+        Ok(own.iter().zip(&draw.delta).map(with).collect())
+    }
+}

@@ -1,0 +1,258 @@
+//! Many classifiers along a tree of pairs, against what must come out where the answer is known.
+
+use std::sync::Arc;
+
+use consilience::distributions::CorrelatedDirichlet;
+use consilience::fusion::correlated::CorrelatedFusion;
+use consilience::fusion::correlated::tree::{TreeFusion, TreeKind, TreePair};
+use consilience::fusion::independent::{Alpha, IndependentFusion};
+use consilience::fusion::{Fusion, fuse, ln_densities};
+use consilience::simulation::Truth;
+use consilience::{ClassPrior, Outputs, Schema};
+
+const J: usize = 3;
+
+fn schema(n: usize) -> Arc<Schema> {
+    let names: Vec<String> = (0..n).map(|k| format!("c{k}")).collect();
+    Arc::new(Schema::new(names, ["x", "y", "z"]).unwrap())
+}
+
+/// Classifiers that know something, each a little different.
+fn alpha(n: usize) -> Alpha {
+    let row = |k: usize, j: usize| {
+        (0..J).map(|l| 4.0 + k as f64 + if l == j { 3.0 } else { 0.5 * l as f64 }).collect()
+    };
+    (0..n).map(|k| (0..J).map(|j| row(k, j)).collect()).collect()
+}
+
+/// The part `share` of the smaller α, in every class.
+fn pair(alpha: &Alpha, between: (usize, usize), share: f64, gain: f64) -> TreePair {
+    let (a, b) = between;
+    let row = |j: usize| {
+        let bounds = alpha[a][j].iter().zip(&alpha[b][j]).map(|(a, b)| share * a.min(*b));
+        bounds.collect()
+    };
+    TreePair { between, delta: (0..J).map(row).collect(), gain }
+}
+
+fn tree(alpha: &Alpha, pairs: Vec<TreePair>, kind: TreeKind) -> TreeFusion {
+    TreeFusion::new(schema(alpha.len()), alpha, pairs, kind, 0.0).unwrap()
+}
+
+/// Classifiers 0 and 1 share half of the smaller α; all others are independent.
+fn truth(n: usize) -> Truth {
+    let alpha = alpha(n);
+    let shared = pair(&alpha, (0, 1), 0.5, 0.0);
+    let class = |j: usize| {
+        let margins = alpha.iter().map(|rows| rows[j].clone()).collect();
+        let shared = consilience::distributions::SharedPair {
+            first: 0,
+            second: 1,
+            delta: shared.delta[j].clone(),
+        };
+        CorrelatedDirichlet::new(margins, None, vec![shared]).unwrap()
+    };
+    Truth::new(schema(n), (0..J).map(class).collect()).unwrap()
+}
+
+fn assert_same(a: &dyn Fusion, b: &dyn Fusion, outputs: &Outputs, tolerance: f64) {
+    let ((a, _), (b, _)) = (ln_densities(a, outputs).unwrap(), ln_densities(b, outputs).unwrap());
+    for (i, (a, b)) in a.iter().zip(&b).enumerate() {
+        assert!((a - b).abs() < tolerance, "{i}: {a} {b}");
+    }
+}
+
+#[test]
+fn two_classifiers_are_their_own_tree() {
+    let truth = truth(2);
+    let outputs = truth.simulate(20, 1).unwrap();
+    let alpha = alpha(2);
+    let exact = CorrelatedFusion::new(schema(2), truth.classes(), 0.0).unwrap();
+    for kind in [TreeKind::Tree, TreeKind::TreeMixture] {
+        let tree = tree(&alpha, vec![pair(&alpha, (0, 1), 0.5, 0.7)], kind);
+        assert_same(&tree, &exact, &outputs, 1e-12);
+    }
+}
+
+/// On data that are a tree the tree is exact: a correlated pair and an independent third.
+#[test]
+fn a_pair_and_an_independent_third() {
+    let outputs = truth(3).simulate(15, 2).unwrap();
+    let (three, two) = (alpha(3), alpha(2));
+    let pairs = || {
+        vec![
+            pair(&three, (0, 2), 0.0, 0.0),
+            pair(&three, (0, 1), 0.5, 1.0),
+            pair(&three, (1, 2), 0.0, 0.0),
+        ]
+    };
+    let both = CorrelatedFusion::new(schema(2), truth(2).classes(), 0.0).unwrap();
+    let third = IndependentFusion::new(Arc::new(schema(3).only(2)), three[2..].to_vec()).unwrap();
+    let (of_two, _) = ln_densities(&both, &outputs.select(&schema(2)).unwrap()).unwrap();
+    let (of_third, _) = ln_densities(&third, &outputs.select(third.schema()).unwrap()).unwrap();
+    assert_eq!(two[..], three[..2]);
+    for kind in [TreeKind::Tree, TreeKind::TreeMixture] {
+        let (found, errors) = ln_densities(&tree(&three, pairs(), kind), &outputs).unwrap();
+        for (i, found) in found.iter().enumerate() {
+            // a mixture counts the trees without the pair as well
+            let slack = if kind == TreeKind::Tree { 2.0 * errors[i / J] + 1e-12 } else { 3.0 };
+            assert!((found - of_two[i] - of_third[i]).abs() < slack, "{kind:?} {i}");
+        }
+    }
+    let chosen: Vec<_> = tree(&three, pairs(), TreeKind::Tree).tree().map(|p| p.between).collect();
+    assert_eq!(chosen[0], (0, 1));
+}
+
+/// Without correlation every tree is the independent model, and so is their mixture.
+#[test]
+fn independent_classifiers() {
+    let alpha = alpha(4);
+    let mut outputs = truth(4).simulate(10, 3).unwrap();
+    outputs.append(outputs.without(1)).unwrap();
+    let independent = IndependentFusion::new(schema(4), alpha.clone()).unwrap();
+    let pairs = || {
+        let all = (0..4).flat_map(|b| (0..b).map(move |a| (a, b)));
+        all.map(|(a, b)| pair(&alpha, (a, b), 0.0, 0.1 * (a + b) as f64)).collect()
+    };
+    for kind in [TreeKind::Tree, TreeKind::TreeMixture] {
+        assert_same(&tree(&alpha, pairs(), kind), &independent, &outputs, 1e-9);
+    }
+}
+
+/// The mixture averages: three trees over three classifiers, counted by hand.
+#[test]
+fn a_mixture_is_the_average_over_trees() {
+    let alpha = alpha(3);
+    let outputs = truth(3).simulate(8, 4).unwrap();
+    let gains = [((0, 1), 0.5, 0.8), ((0, 2), 0.3, 0.2), ((1, 2), 0.2, -0.1)];
+    let pairs: Vec<TreePair> =
+        gains.iter().map(|(between, share, gain)| pair(&alpha, *between, *share, *gain)).collect();
+    let (mixture, _) =
+        ln_densities(&tree(&alpha, pairs.clone(), TreeKind::TreeMixture), &outputs).unwrap();
+    let mut expected = vec![0.0; mixture.len()];
+    let mut total = 0.0;
+    for left_out in 0..3 {
+        let mut two = pairs.clone();
+        two.remove(left_out);
+        let weight = two.iter().map(|pair| pair.gain).sum::<f64>().exp();
+        total += weight;
+        let (one, _) = ln_densities(&tree(&alpha, two, TreeKind::Tree), &outputs).unwrap();
+        expected.iter_mut().zip(&one).for_each(|(sum, ln)| *sum += weight * ln.exp());
+    }
+    for (found, expected) in mixture.iter().zip(&expected) {
+        assert!((found - (expected / total).ln()).abs() < 1e-9, "{found} {expected}");
+    }
+}
+
+/// A missing classifier is as if it had never been there; those left are joined by what is left.
+#[test]
+fn missing_classifiers_are_left_out() {
+    let all = alpha(3);
+    let outputs = truth(3).simulate(10, 5).unwrap();
+    let pairs = vec![
+        pair(&all, (0, 1), 0.5, 1.0),
+        pair(&all, (1, 2), 0.3, 0.8),
+        pair(&all, (0, 2), 0.4, 0.1),
+    ];
+    for kind in [TreeKind::Tree, TreeKind::TreeMixture] {
+        let three = tree(&all, pairs.clone(), kind);
+        // 1 is the middle of the best tree: 0 and 2 are joined directly
+        let left = Arc::new(Schema::new(["c0", "c2"], ["x", "y", "z"]).unwrap());
+        let two = vec![all[0].clone(), all[2].clone()];
+        let pair = vec![TreePair { between: (0, 1), ..pairs[2].clone() }];
+        let two = TreeFusion::new(Arc::clone(&left), &two, pair, kind, 0.0).unwrap();
+        let (with, _) = ln_densities(&three, &outputs.without(1)).unwrap();
+        let (alone, _) = ln_densities(&two, &outputs.select(&left).unwrap()).unwrap();
+        for (a, b) in with.iter().zip(&alone) {
+            assert!((a - b).abs() < 1e-10, "{kind:?}: {a} {b}");
+        }
+        let none = outputs.without(0).without(1).without(2);
+        let prior = ClassPrior::new(&[0.2, 0.3, 0.5]).unwrap();
+        let fused = fuse(&three, &none, &prior).unwrap();
+        assert!((fused.probabilities(0)[2] - 0.5).abs() < 1e-12);
+    }
+}
+
+/// Ten copies of a classifier say what one says.
+#[test]
+fn copies_change_nothing() {
+    let one = alpha(1);
+    let single = truth(1 + 1).simulate(20, 6).unwrap().select(&schema(1)).unwrap();
+    let copies = vec![one[0].clone(); 10];
+    let mut builder =
+        consilience::OutputsBuilder::new(schema(10), consilience::Intake::default()).unwrap();
+    for item in 0..single.n_items() {
+        builder.push(&single.output(item, 0).unwrap().repeat(10), None).unwrap();
+    }
+    let outputs = builder.finish();
+    let all = (0..10).flat_map(|b| (0..b).map(move |a| (a, b)));
+    let pairs: Vec<TreePair> = all.map(|(a, b)| pair(&copies, (a, b), 0.999, 1.0)).collect();
+    let tree = TreeFusion::new(schema(10), &copies, pairs, TreeKind::Tree, 0.03).unwrap();
+    let prior = ClassPrior::uniform(J);
+    let alone = IndependentFusion::new(schema(1), one).unwrap();
+    let (many, few) =
+        (fuse(&tree, &outputs, &prior).unwrap(), fuse(&alone, &single, &prior).unwrap());
+    for (a, b) in many.all().iter().zip(few.all()) {
+        assert!((a - b).abs() < 0.01, "{a} {b}");
+    }
+}
+
+/// Simulated outputs have the margins' means and the correlations of every edge.
+#[test]
+fn draws_have_the_margins_and_the_correlations_of_the_edges() {
+    let alpha = alpha(3);
+    let pairs = vec![pair(&alpha, (0, 1), 0.9, 1.0), pair(&alpha, (1, 2), 0.6, 0.5)];
+    let tree = tree(&alpha, pairs.clone(), TreeKind::Tree);
+    let n = 40_000;
+    let drawn = Truth::of_tree(tree).simulate(n, 7).unwrap();
+    let column = |k: usize, l: usize| -> Vec<f64> {
+        (0..n).map(|item| drawn.output(item, k).unwrap()[l]).collect()
+    };
+    let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
+    for (k, rows) in alpha.iter().enumerate() {
+        let total: f64 = rows[0].iter().sum();
+        // a standard deviation of at most .12, so a standard error of .0006; five of them
+        assert!((mean(&column(k, 0)) - rows[0][0] / total).abs() < 0.003, "{k}");
+    }
+    for TreePair { between: (a, b), delta, .. } in pairs {
+        let exact = consilience::distributions::correlated_dirichlet::pair::moments(
+            &alpha[a][0],
+            &alpha[b][0],
+            &delta[0],
+        );
+        for (l, component) in exact.unwrap().iter().enumerate() {
+            let (x, y) = (column(a, l), column(b, l));
+            let (mx, my) = (mean(&x), mean(&y));
+            let moment = |f: &dyn Fn(f64, f64) -> f64| {
+                x.iter().zip(&y).map(|(x, y)| f(x - mx, y - my)).sum::<f64>() / n as f64
+            };
+            let r = moment(&|x, y| x * y) / (moment(&|x, _| x * x) * moment(&|_, y| y * y)).sqrt();
+            assert!((r - component.correlation).abs() < 0.025, "{a} {b} {l}: {r} {component:?}");
+        }
+    }
+}
+
+/// Trees are drawn as often as their weights say.
+#[test]
+fn a_mixture_draws_from_all_trees() {
+    let alpha = alpha(3);
+    let shares = [((0, 1), 1.0, 2.0), ((0, 2), 0.0, 0.0), ((1, 2), 0.0, 0.0)];
+    let pairs: Vec<TreePair> =
+        shares.iter().map(|(between, share, gain)| pair(&alpha, *between, *share, *gain)).collect();
+    // two of three trees have the edge of the near-copies, with weight e² each, one without has 1
+    let expected = 2.0 * 2f64.exp() / (2.0 * 2f64.exp() + 1.0);
+    let n = 4000;
+    let near = |pairs: Vec<TreePair>, kind: TreeKind, seed: u64| {
+        let drawn = Truth::of_tree(tree(&alpha, pairs, kind)).simulate(n, seed).unwrap();
+        let close = |item: &usize| {
+            let [a, b] = [0, 1].map(|k| drawn.output(*item, k).unwrap());
+            a.iter().zip(b).all(|(a, b)| (a - b).abs() < 0.1)
+        };
+        (0..n).filter(close).count() as f64 / n as f64
+    };
+    let joined = near(vec![pairs[0].clone()], TreeKind::Tree, 10);
+    let by_chance = near(vec![], TreeKind::Tree, 9);
+    let found = near(pairs, TreeKind::TreeMixture, 8);
+    let share = (found - by_chance) / (joined - by_chance);
+    assert!((share - expected).abs() < 0.05, "{share} {expected}");
+}
