@@ -246,6 +246,7 @@ fn worth_tells_gains_and_twins() {
     let twins = tell(&builder.finish()).unwrap();
     assert!(twins.verdict.contains("can be seen on 300 items"), "{}", twins.verdict);
     assert!(twins.verdict.contains("`k0` and `k1` carry nearly the same"), "{}", twins.verdict);
+    // The shares of evidence carry a ridge of 1e-3, which two copies halve.
     assert!((twins.effective_number - 1.0).abs() < 1e-3);
     assert!(tell(&simulate(2, 1, 1)).is_err());
 }

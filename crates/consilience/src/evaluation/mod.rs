@@ -11,4 +11,4 @@ pub use report::{
     single_classifiers,
 };
 pub use scores::{CALIBRATION_BINS, Predictions, ScoreSet, Weighting, score};
-pub use worth::{Alike, Estimate, Rival, Worth, WorthSettings, worth};
+pub use worth::{Alike, Estimate, Rival, Worth, WorthSettings, worth, worth_on_new_items};

@@ -66,7 +66,7 @@ pub struct Alike {
 pub struct Worth {
     /// Number of items.
     pub n_items: usize,
-    /// Folds used.
+    /// Folds used; 0 on items that were not fitted to.
     pub folds: usize,
     /// The out-of-fold log-loss of `auto`.
     pub log_loss: Estimate,
@@ -109,39 +109,59 @@ pub fn worth(
     let labels = outputs.require_labels()?;
     let n_folds = usable_folds(outputs, settings)?;
     let methods = out_of_fold(outputs, &labels, prior, (n_folds, settings.seed), watch)?;
-    let estimate = |losses: &[f64]| estimate(losses, &labels, prior, settings.weighting);
+    let fitted = AutoConfig { seed: settings.seed }.fit(outputs, &Unwatched)?.fusion;
+    let covariance = EvidenceCovariance::of(outputs, fitted.dirichlets().alpha())?;
+    Ok(summarise(&methods, outputs, &labels, (prior, settings.weighting), n_folds, &covariance))
+}
+
+/// The same for a fitted rule on items that it was not fitted to.
+pub fn worth_on_new_items(
+    auto: &AutoFusion,
+    outputs: &Outputs,
+    prior: &ClassPrior,
+    weighting: Weighting,
+) -> Result<Worth> {
+    let labels = outputs.require_labels()?;
+    let methods = predict(auto, outputs, prior)?;
+    let covariance = EvidenceCovariance::of(outputs, auto.dirichlets().alpha())?;
+    Ok(summarise(&methods, outputs, &labels, (prior, weighting), 0, &covariance))
+}
+
+fn summarise(
+    methods: &[Predictions],
+    outputs: &Outputs,
+    labels: &[usize],
+    (prior, weighting): (&ClassPrior, Weighting),
+    folds: usize,
+    covariance: &EvidenceCovariance,
+) -> Worth {
+    let estimate = |losses: &[f64]| estimate(losses, labels, prior, weighting);
     let losses: Vec<Vec<f64>> =
-        methods.iter().map(|method| item_losses(method, &labels, prior)).collect();
-    let rivals: Vec<Rival> = methods
-        .iter()
-        .zip(&losses)
-        .skip(1)
-        .map(|(method, own)| {
-            let gains: Vec<f64> = own.iter().zip(&losses[0]).map(|(a, b)| a - b).collect();
-            let method = method.name.clone();
-            Rival { method, log_loss: estimate(own), gain: estimate(&gains) }
-        })
-        .collect();
-    let single = |rival: &&Rival| rival.method.contains(':');
+        methods.iter().map(|method| item_losses(method, labels, prior)).collect();
+    let rival = |(method, own): (&Predictions, &Vec<f64>)| {
+        let gains: Vec<f64> = own.iter().zip(&losses[0]).map(|(a, b)| a - b).collect();
+        let method = method.name.clone();
+        Rival { method, log_loss: estimate(own), gain: estimate(&gains) }
+    };
+    let rivals: Vec<Rival> = methods.iter().zip(&losses).skip(1).map(rival).collect();
     let best_single = rivals
         .iter()
-        .filter(single)
+        .filter(|rival| rival.method.contains(':'))
         .min_by(|a, b| a.log_loss.mean.total_cmp(&b.log_loss.mean))
         .expect("there is at least one classifier")
         .clone();
-    let (effective_number, alike) = likeness(outputs, settings.seed)?;
     let mut worth = Worth {
         n_items: outputs.n_items(),
-        folds: n_folds,
+        folds,
         log_loss: estimate(&losses[0]),
         rivals,
         best_single,
-        effective_number,
-        alike,
+        effective_number: covariance.effective_number(),
+        alike: alike(outputs, covariance),
         verdict: String::new(),
     };
     worth.verdict = verdict(&worth, outputs.schema().n_classifiers());
-    Ok(worth)
+    worth
 }
 
 fn usable_folds(outputs: &Outputs, settings: &WorthSettings) -> Result<usize> {
@@ -248,17 +268,15 @@ fn estimate(
         mean += weights[label] / total * value;
         squares[group(label)] += (value - sums[group(label)] / counts[group(label)]).powi(2);
     }
-    let variance = (0..weights.len()).filter(|&t| group(t) == t).map(|t| {
+    let variance = (0..n_groups).filter(|&t| counts[t] > 0.0).map(|t| {
         let n = counts[t];
         (weights[t] * n / total).powi(2) * squares[t] / (n - 1.0) / n
     });
     Estimate { mean, se: variance.sum::<f64>().sqrt() }
 }
 
-/// The effective number of classifiers and the pairs that are nearly one.
-fn likeness(outputs: &Outputs, seed: u64) -> Result<(f64, Vec<Alike>)> {
-    let fitted = AutoConfig { seed }.fit(outputs, &Unwatched)?.fusion;
-    let covariance = EvidenceCovariance::of(outputs, fitted.dirichlets().alpha())?;
+/// The pairs of classifiers that are nearly one.
+fn alike(outputs: &Outputs, covariance: &EvidenceCovariance) -> Vec<Alike> {
     let names = outputs.schema().classifiers();
     let pairs = (0..names.len()).flat_map(|a| (a + 1..names.len()).map(move |b| (a, b)));
     let mut alike: Vec<Alike> = pairs
@@ -269,7 +287,7 @@ fn likeness(outputs: &Outputs, seed: u64) -> Result<(f64, Vec<Alike>)> {
         .filter(|pair| pair.correlation >= ALIKE)
         .collect();
     alike.sort_by(|a, b| b.correlation.total_cmp(&a.correlation));
-    Ok((covariance.effective_number(), alike))
+    alike
 }
 
 /// The worth in a sentence that a person can act on.
@@ -281,7 +299,9 @@ fn verdict(worth: &Worth, n_classifiers: usize) -> String {
         None => method.clone(),
     };
     let (size, n) = (mean.abs(), worth.n_items);
-    let mut text = if *mean > SEEN * se {
+    let mut text = if se.is_nan() {
+        format!("whether fusing gains anything over {name} alone cannot be seen: a class has one item")
+    } else if *mean > SEEN * se {
         format!(
             "fusing these {n_classifiers} gains {size:.3} ± {se:.3} nats over the best single one, {name}"
         )

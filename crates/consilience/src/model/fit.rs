@@ -6,11 +6,13 @@ use std::sync::Arc;
 use super::{CorrelatedParameters, Draw, Method, Model, PairPosterior, Settings, Training};
 use crate::class_prior::{ClassPrior, PriorChoice};
 use crate::error::{Error, Result};
+use crate::fusion::auto::AutoConfig;
 use crate::fusion::correlated::learning::{CorrelatedConfig, PairDraw};
 use crate::fusion::discounted::DiscountedFusion;
 use crate::fusion::independent::{Alpha, IndependentConfig, SufficientStatistics};
 use crate::fusion::pools::{Pool, PoolKind, Weights, fit_weights};
 use crate::fusion::shares::EvidenceCovariance;
+use crate::fusion::stacking::StackingConfig;
 use crate::outputs::{DEFAULT_FLOOR, Outputs};
 use crate::schema::Schema;
 use crate::warning::Warning;
@@ -34,6 +36,10 @@ pub enum MethodChoice {
     Discounted,
     /// `correlated`
     Correlated,
+    /// `stacking`
+    Stacking,
+    /// `auto`
+    Auto,
 }
 
 impl FromStr for MethodChoice {
@@ -50,10 +56,12 @@ impl FromStr for MethodChoice {
             None if text == "independent" => Ok(Self::Independent),
             None if text == "discounted" => Ok(Self::Discounted),
             None if text == "correlated" => Ok(Self::Correlated),
+            None if text == "stacking" => Ok(Self::Stacking),
+            None if text == "auto" => Ok(Self::Auto),
             _ => Err(Error::parameter(
                 "method",
-                "correlated, independent, discounted, meta:<classifier>, opinion-pool, linear-pool \
-                 or log-pool",
+                "auto, stacking, correlated, independent, discounted, meta:<classifier>, \
+                 opinion-pool, linear-pool or log-pool",
                 text,
             )),
         }
@@ -73,6 +81,10 @@ pub struct FitConfig {
     pub independent: IndependentConfig,
     /// The correlated model's fit, its own Dirichlets among it.
     pub correlated: CorrelatedConfig,
+    /// The fit of stacking.
+    pub stacking: StackingConfig,
+    /// The fit of `auto`.
+    pub auto: AutoConfig,
     /// The floor that the outputs were read with; kept in the model, so that new data are read
     /// alike.
     pub floor: f64,
@@ -86,6 +98,8 @@ impl Default for FitConfig {
             weights: Weights::default(),
             independent: IndependentConfig::default(),
             correlated: CorrelatedConfig::default(),
+            stacking: StackingConfig::default(),
+            auto: AutoConfig::default(),
             floor: DEFAULT_FLOOR,
         }
     }
@@ -116,6 +130,8 @@ impl FitConfig {
             }
             MethodChoice::Discounted => self.fit_discounted(&outputs, training, watch),
             MethodChoice::Correlated => self.fit_correlated(&outputs, training, watch),
+            MethodChoice::Stacking => self.fit_stacking(&outputs, training),
+            MethodChoice::Auto => self.fit_auto(&outputs, training, watch),
             _ => self.fit_pool(&outputs, training),
         }
     }
@@ -131,6 +147,8 @@ impl FitConfig {
             weights: settings.weights.clone().unwrap_or_default(),
             independent: settings.independent.clone().unwrap_or_default(),
             correlated: settings.correlated.clone().unwrap_or_default(),
+            stacking: settings.stacking.clone().unwrap_or_default(),
+            auto: settings.auto.clone().unwrap_or_default(),
             floor: settings.floor,
         })
     }
@@ -166,6 +184,8 @@ impl FitConfig {
             weights: weighted.then(|| self.weights.clone()),
             independent: dirichlets.then(|| self.independent.clone()),
             correlated: (self.method == MethodChoice::Correlated).then(|| self.correlated.clone()),
+            stacking: (self.method == MethodChoice::Stacking).then(|| self.stacking.clone()),
+            auto: (self.method == MethodChoice::Auto).then(|| self.auto.clone()),
         }
     }
 
@@ -245,6 +265,35 @@ impl FitConfig {
         })
     }
 
+    fn fit_stacking(&self, outputs: &Outputs, mut training: Training) -> Result<Model> {
+        let fitted = self.stacking.fit(outputs)?;
+        training.warnings = fitted.warnings;
+        let class_prior = self.resolve_prior(&training, outputs.schema().classes())?;
+        Ok(Model {
+            settings: Some(self.settings()),
+            training: Some(training),
+            ..Model::new(Method::Stacking(fitted.fusion), class_prior)?
+        })
+    }
+
+    fn fit_auto(
+        &self,
+        outputs: &Outputs,
+        mut training: Training,
+        watch: &dyn Watch,
+    ) -> Result<Model> {
+        let fitted = self.auto.fit(outputs, watch)?;
+        training.warnings = fitted.warnings;
+        let alpha = fitted.fusion.dirichlets().alpha();
+        training.evidence_covariance = Some(EvidenceCovariance::of(outputs, alpha)?);
+        let class_prior = self.resolve_prior(&training, outputs.schema().classes())?;
+        Ok(Model {
+            settings: Some(self.settings()),
+            training: Some(training),
+            ..Model::new(Method::Auto(Box::new(fitted.fusion)), class_prior)?
+        })
+    }
+
     fn fit_pool(&self, outputs: &Outputs, mut training: Training) -> Result<Model> {
         let schema = Arc::clone(outputs.schema());
         training.statistics.require_all(&schema)?;
@@ -297,6 +346,9 @@ impl Model {
             }
             (Method::Correlated(_) | Method::Tree(_) | Method::Discounted(_), _) => {
                 Err(needs_all("what classifiers share is learnt from"))
+            }
+            (Method::Stacking(_) | Method::Auto(_), _) => {
+                Err(needs_all("its weights are learnt from"))
             }
             (Method::Pool(_), _) => {
                 training.warnings.clear();

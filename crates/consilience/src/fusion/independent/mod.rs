@@ -83,6 +83,13 @@ impl IndependentFusion {
         Ok(Self { schema, alpha, evidence })
     }
 
+    /// The mode of the posterior under the default prior. A classifier without outputs for a class
+    /// rests on the prior, which is what it says in the other classes; without any output at all
+    /// it is uniform.
+    pub fn at_mode(schema: Arc<Schema>, statistics: &SufficientStatistics) -> Result<Self> {
+        Self::new(schema, posterior_modes(statistics).0)
+    }
+
     /// The concentrations.
     pub fn alpha(&self) -> &Alpha {
         &self.alpha

@@ -1,5 +1,7 @@
 //! Settings of stacking's fit.
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -17,6 +19,19 @@ pub enum Ridge {
 impl Default for Ridge {
     fn default() -> Self {
         Self::Sd(1.0)
+    }
+}
+
+impl FromStr for Ridge {
+    type Err = Error;
+
+    /// `cv` or a standard deviation.
+    fn from_str(text: &str) -> Result<Self> {
+        match (text, text.parse()) {
+            ("cv", _) => Ok(Self::CrossValidated),
+            (_, Ok(sd)) => Ok(Self::Sd(sd)),
+            _ => Err(Error::parameter("ridge", "cv or a standard deviation", text)),
+        }
     }
 }
 
