@@ -69,7 +69,7 @@ impl FitOptions {
                 Err(Failure::in_data(&self.data)(error))
             }
             Err(error) => {
-                talk.note(&format!("what fusing is worth cannot be told: {error}"));
+                talk.note(format_args!("what fusing is worth cannot be told: {error}"));
                 Ok(None)
             }
         }

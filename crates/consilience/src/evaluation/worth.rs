@@ -300,7 +300,9 @@ fn verdict(worth: &Worth, n_classifiers: usize) -> String {
     };
     let (size, n) = (mean.abs(), worth.n_items);
     let mut text = if se.is_nan() {
-        format!("whether fusing gains anything over {name} alone cannot be seen: a class has one item")
+        format!(
+            "whether fusing gains anything over {name} alone cannot be seen: a class has one item"
+        )
     } else if *mean > SEEN * se {
         format!(
             "fusing these {n_classifiers} gains {size:.3} ± {se:.3} nats over the best single one, {name}"

@@ -11,8 +11,11 @@ pub(crate) struct Gaussian {
     pub(crate) covariance: DMatrix<f64>,
 }
 
-/// What absent coordinates are given the present ones: x_a = μ_a + B (x_p − μ_p) + N(0, C), with
-/// B = Σ_ap Σ_pp⁻¹ and C = Σ_aa − B Σ_pa.
+/// What absent coordinates a are given the present ones p:
+///
+/// ```text
+/// x_a = μ_a + B (x_p − μ_p) + N(0, C),   B = Σ_ap Σ_pp⁻¹,   C = Σ_aa − B Σ_pa
+/// ```
 #[derive(Debug, Clone)]
 pub(crate) struct Regression {
     pub(crate) present: Vec<usize>,

@@ -3,6 +3,7 @@
 //!
 //! The data are looked for in `CONSILIENCE_DATA`, else in `../shared/data` beside the workspace;
 //! without them the tests say so and pass.
+#![allow(clippy::print_stderr)] // measurements are for reading, with `--nocapture`
 
 mod auto;
 mod robust;

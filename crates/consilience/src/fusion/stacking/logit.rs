@@ -29,11 +29,11 @@ pub(in crate::fusion) trait Design: Sync {
     fn curvature(&self, probabilities: &DMatrix<f64>, weights: &[f64]) -> DMatrix<f64>;
 }
 
-/// The same features for every class, with weights of its own for each: ηᵢₜ = Σ_f θₜ_f zᵢ_f.
+/// The same features for every class, with weights of its own for each: ηᵢₜ = Σₘ θₜₘ zᵢₘ.
 ///
 /// θ is stored class by class.
 pub(in crate::fusion) struct SharedFeatures {
-    /// zᵢ_f, n × F; a column of ones gives every class its bias.
+    /// zᵢₘ, n × F; a column of ones gives every class its bias.
     pub(in crate::fusion) features: DMatrix<f64>,
     pub(in crate::fusion) n_classes: usize,
 }
@@ -118,9 +118,9 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// Features of their own for every class, with weights in common, and a bias for each class:
-/// ηᵢₜ = bₜ + Σ_f θ_f φᵢₜ_f. The parameters are b, then θ.
+/// ηᵢₜ = bₜ + Σₘ θₘ φᵢₜₘ. The parameters are b, then θ.
 pub(in crate::fusion) struct ClassFeatures {
-    /// For every class t: φᵢₜ_f, n × F.
+    /// For every class t: φᵢₜₘ, n × F.
     pub(in crate::fusion) features: Vec<DMatrix<f64>>,
 }
 
