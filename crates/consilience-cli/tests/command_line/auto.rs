@@ -43,7 +43,8 @@ fn a_fit_of_auto_says_what_fusing_is_worth() {
     assert_eq!((&worth["folds"], &worth["n_items"]), (&10.into(), &180.into()));
     let gain = &worth["best_single"]["gain"];
     assert!(gain["mean"].as_f64().unwrap() > 2.0 * gain["se"].as_f64().unwrap(), "{worth}");
-    assert_eq!(worth["rivals"].as_array().unwrap().len(), 6);
+    // Average, stacking, and each of two classifiers as it is, as meta classifier and alone.
+    assert_eq!(worth["rivals"].as_array().unwrap().len(), 8);
 
     let scores = bench.good("evaluate model.json test.csv").out;
     assert!(scores.contains("log-loss on these items"), "{scores}");

@@ -44,7 +44,8 @@ pub struct Estimate {
 /// Something simpler than `auto`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Rival {
-    /// `average`, `stacking`, `classifier:<name>` or `meta:<name>`.
+    /// `average`, `stacking`, `classifier:<name>`, `meta:<name>` or `auto:<name>`, which is `auto`
+    /// of that classifier alone.
     pub method: String,
     /// Its log-loss in nats, out of fold where it is fitted.
     pub log_loss: Estimate,
@@ -196,9 +197,10 @@ fn out_of_fold(
     let parts = parallel::map(n_folds, |fold| {
         watch.check()?;
         let (inside, outside) = folds::split(&folds, fold);
-        let config = AutoConfig { seed };
-        let fitted = config.fit(&outputs.select_items(&outside), &Unwatched)?.fusion;
-        let predictions = predict(&fitted, &outputs.select_items(&inside), prior)?;
+        let (train, test) = (outputs.select_items(&outside), outputs.select_items(&inside));
+        let fitted = AutoConfig { seed }.fit(&train, &Unwatched)?.fusion;
+        let mut predictions = predict(&fitted, &test, prior)?;
+        predictions.extend(alone(&fitted, &train, &test, prior, seed)?);
         watch.advance(1);
         Ok((inside, predictions))
     });
@@ -218,7 +220,32 @@ fn out_of_fold(
     Ok(methods)
 }
 
-/// `auto`, the plain average, stacking, then every classifier as it is and recalibrated.
+/// `auto` fitted to every classifier alone, where there are several: what recalibrating gains
+/// without any fusing. The meta classifier where one is absent from a whole class.
+fn alone(
+    auto: &AutoFusion,
+    train: &Outputs,
+    test: &Outputs,
+    prior: &ClassPrior,
+    seed: u64,
+) -> Result<Vec<Predictions>> {
+    let names = train.schema().classifiers();
+    let single = |(k, name): (usize, &String)| {
+        let meta = auto.dirichlets().meta(k)?;
+        let (train, test) = (train.select(meta.schema())?, test.select(meta.schema())?);
+        let fused = match (AutoConfig { seed }.fit(&train, &Unwatched)) {
+            Ok(fitted) => fuse(&fitted.fusion, &test, prior)?,
+            Err(_) => fuse(&meta, &test, prior)?,
+        };
+        Ok(Predictions { name: format!("auto:{name}"), probabilities: fused.all().to_vec() })
+    };
+    if names.len() == 1 {
+        return Ok(Vec::new());
+    }
+    names.iter().enumerate().map(single).collect()
+}
+
+/// `auto`, the plain average, stacking, then every classifier as it is and its meta classifier.
 fn predict(auto: &AutoFusion, outputs: &Outputs, prior: &ClassPrior) -> Result<Vec<Predictions>> {
     let schema = outputs.schema();
     let fused = |name: String, fusion: &dyn Fusion, outputs: &Outputs| {
@@ -294,26 +321,30 @@ fn alike(outputs: &Outputs, covariance: &EvidenceCovariance) -> Vec<Alike> {
 fn verdict(worth: &Worth, n_classifiers: usize) -> String {
     let Rival { method, gain: Estimate { mean, se }, .. } = &worth.best_single;
     let name = match method.split_once(':') {
-        Some(("meta", name)) => format!("`{name}` recalibrated"),
+        Some(("meta" | "auto", name)) => format!("`{name}` recalibrated"),
         Some((_, name)) => format!("`{name}`"),
         None => method.clone(),
     };
-    let (size, n) = (mean.abs(), worth.n_items);
+    // As many digits as the standard error has to say.
+    let digits = if *se < 0.002 { 4 } else { 3 };
+    let (size, n) = (format!("{:.digits$} ± {se:.digits$} nats", mean.abs()), worth.n_items);
     let mut text = if se.is_nan() {
         format!(
             "whether fusing gains anything over {name} alone cannot be seen: a class has one item"
         )
+    } else if n_classifiers == 1 && *mean > SEEN * se {
+        format!("recalibrating gains {size} over {name} as it is")
     } else if *mean > SEEN * se {
-        format!(
-            "fusing these {n_classifiers} gains {size:.3} ± {se:.3} nats over the best single one, {name}"
-        )
+        format!("fusing these {n_classifiers} gains {size} over the best single one, {name}")
     } else if *mean < -SEEN * se {
         format!(
-            "fusing these {n_classifiers} loses {size:.3} ± {se:.3} nats against {name} alone on \
+            "fusing these {n_classifiers} loses {size} against {name} alone on \
              {n} items: use that one"
         )
     } else {
-        format!("no gain over {name} alone can be seen on {n} items ({mean:+.3} ± {se:.3} nats)")
+        format!(
+            "no gain over {name} alone can be seen on {n} items ({mean:+.digits$} ± {se:.digits$} nats)"
+        )
     };
     if let Some(Alike { between: (a, b), .. }) = worth.alike.first() {
         let others = worth.alike.len() - 1;
