@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use consilience::fusion::pools::Weights;
+use consilience::fusion::stacking::Ridge;
 use consilience::simulation::Preset;
 use consilience::{MethodChoice, PriorChoice, ValueKind};
 use consilience_io::{Format, Layout, Location};
@@ -151,6 +152,9 @@ pub(crate) struct DemoOptions {
     consilience fit odds.csv --values odds --method log-pool --weights simplex -o model.json\n  \
     consilience fit more.csv --update model.json -o model.json\n\n\
 Methods:\n  \
+    auto               the best prediction known: exponents of outputs and evidence, averaged with\n                     \
+                       stacking; says what fusing is worth\n  \
+    stacking           logistic regression on the logarithms of all outputs\n  \
     independent        a Dirichlet for every classifier and class (the independent fusion model)\n  \
     correlated         the same, and what classifiers share (the correlated fusion model)\n  \
     discounted         the independent model, every classifier weighted by its independent share\n  \
@@ -186,6 +190,16 @@ pub(crate) struct FitOptions {
         conflicts_with = "update"
     )]
     pub(crate) weights: Weights,
+    /// Prior standard deviation of the weights of `stacking`, or `cv` to choose it by
+    /// cross-validation.
+    #[arg(
+        long,
+        default_value = "1",
+        value_name = "SD",
+        allow_hyphen_values = true,
+        conflicts_with = "update"
+    )]
+    pub(crate) ridge: Ridge,
     /// Prior of the Dirichlets.
     #[arg(long, value_enum, default_value_t = AlphaPriorName::Pooled, conflicts_with = "update")]
     pub(crate) alpha_prior: AlphaPriorName,

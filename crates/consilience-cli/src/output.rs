@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, Table, presets};
-use consilience::evaluation::{Evaluation, ScoreSet, Scored, Weighting};
+use consilience::evaluation::{Estimate, Evaluation, ScoreSet, Scored, Weighting, Worth};
 
 use crate::error::Failure;
 
@@ -132,6 +132,25 @@ pub(crate) fn score_row(name: &str, scores: &ScoreSet<Scored>) -> Vec<String> {
         number(scores.entropy),
         number(scores.ece),
     ]
+}
+
+/// What fusing is worth: `auto` beside simpler answers, and the verdict.
+pub(crate) fn worth_text(worth: &Worth) -> String {
+    let cell = |Estimate { mean, se }: Estimate| format!("{mean:.4} ± {se:.4}");
+    let mut rows = vec![vec!["auto".into(), cell(worth.log_loss), String::new()]];
+    let simple = worth.rivals.iter().filter(|rival| !rival.method.contains(':'));
+    for (name, rival) in std::iter::once(("best single: ", &worth.best_single))
+        .chain(simple.map(|rival| ("", rival)))
+    {
+        let name = format!("{name}{}", rival.method);
+        rows.push(vec![name, cell(rival.log_loss), cell(rival.gain)]);
+    }
+    let how = match worth.folds {
+        0 => "on these items".to_owned(),
+        folds => format!("out of fold, {folds} folds"),
+    };
+    let header = ["method".to_owned(), format!("log-loss {how}"), "gain of auto".to_owned()];
+    format!("\n{}{}\n", table(&header, &rows), worth.verdict)
 }
 
 /// How items count, as a sentence.

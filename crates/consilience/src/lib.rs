@@ -33,6 +33,7 @@ mod class_prior;
 pub mod distributions;
 mod error;
 pub mod evaluation;
+mod folds;
 pub mod fusion;
 pub mod math;
 pub mod model;

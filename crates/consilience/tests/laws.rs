@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
+use consilience::fusion::auto::{AutoFusion, AutoParameters, LayerParameters};
 use consilience::fusion::independent::{Alpha, IndependentFusion};
 use consilience::fusion::pools::{Pool, PoolKind};
+use consilience::fusion::stacking::{
+    FillParameters, LogisticParameters, StackingFusion, StackingParameters,
+};
 use consilience::fusion::{Fused, Fusion, fuse};
 use consilience::{ClassPrior, Intake, Outputs, OutputsBuilder, Schema};
 use proptest::prelude::*;
@@ -38,6 +42,52 @@ impl Case {
         builder.finish()
     }
 
+    /// Linear predictors of either sign, made from the margins.
+    fn logistic(&self) -> LogisticParameters {
+        let row = |t: usize| {
+            let scaled = |a: &f64| 0.1 * (a - 15.0);
+            self.alpha.iter().map(|rows| rows[t].iter().map(scaled).collect()).collect()
+        };
+        LogisticParameters {
+            bias: self.prior.iter().map(|p| p - 0.5).collect(),
+            weights: (0..self.n_classes).map(row).collect(),
+        }
+    }
+
+    /// A Gaussian with a correlation of .3 between all logarithms.
+    fn fill(&self) -> FillParameters {
+        let width = self.n_classifiers() * self.n_classes;
+        let covariance = |a: usize, b: usize| if a == b { 1.0 } else { 0.3 };
+        let mean = |w: &f64| self.prior.iter().map(|p| -w - p).collect();
+        FillParameters {
+            weight: 0.7,
+            mean: self.weights.iter().map(mean).collect(),
+            covariance: (0..width)
+                .map(|a| (0..width).map(|b| covariance(a, b)).collect())
+                .collect(),
+        }
+    }
+
+    fn stacking(&self) -> StackingFusion {
+        let parameters = StackingParameters { logistic: self.logistic(), fill: Some(self.fill()) };
+        StackingFusion::new(self.schema(), parameters).unwrap()
+    }
+
+    fn auto(&self) -> AutoFusion {
+        let parameters = AutoParameters {
+            layer: LayerParameters {
+                bias: self.prior.iter().map(|p| 0.5 - p).collect(),
+                output_exponents: self.weights.clone(),
+                evidence_exponents: self.weights.iter().map(|w| 0.5 - w).collect(),
+                alpha: self.alpha.clone(),
+            },
+            logistic: self.logistic(),
+            logistic_share: 0.3,
+            fill: Some(self.fill()),
+        };
+        AutoFusion::new(self.schema(), parameters).unwrap()
+    }
+
     /// Every method that needs no fit.
     fn methods(&self) -> Vec<Box<dyn Fusion>> {
         vec![
@@ -47,6 +97,8 @@ impl Case {
                 Pool::new(self.schema(), PoolKind::Logarithmic, self.weights.clone()).unwrap(),
             ),
             Box::new(IndependentFusion::new(self.schema(), self.alpha.clone()).unwrap()),
+            Box::new(self.stacking()),
+            Box::new(self.auto()),
         ]
     }
 
@@ -207,6 +259,54 @@ proptest! {
                 }
                 let off = (got[item * case.n_classes + j] - plain).abs();
                 prop_assert!(off <= 2.0 * errors[item] + 1e-15, "{} > {}", off, errors[item]);
+            }
+        }
+    }
+
+    /// `auto` of items with all outputs against its formula, written down plainly.
+    #[test]
+    fn auto_is_the_mixture_that_it_says(case in case()) {
+        let mut case = case;
+        case.items.retain(|item| item.iter().flatten().all(|x| !x.is_nan()));
+        let (auto, prior) = (case.auto(), ClassPrior::new(&case.prior).unwrap());
+        let AutoParameters { layer, logistic, logistic_share, .. } = auto.parameters();
+        let fused = fuse(&auto, &case.outputs(), &prior).unwrap();
+        let softmax = |values: &[f64]| {
+            let sum: f64 = values.iter().map(|v| v.exp()).sum();
+            values.iter().map(|v| v.exp() / sum).collect::<Vec<f64>>()
+        };
+        for (i, item) in case.items.iter().enumerate() {
+            let floored = |x: &Vec<f64>| {
+                let sum: f64 = x.iter().map(|x| x.max(1e-3)).sum();
+                x.iter().map(|x| (x.max(1e-3) / sum).ln()).collect::<Vec<f64>>()
+            };
+            let g: Vec<Vec<f64>> = item.iter().map(floored).collect();
+            let (mut u, mut v) = (Vec::new(), Vec::new());
+            for t in 0..case.n_classes {
+                let (mut a, mut b) = (prior.ln()[t] + layer.bias[t], prior.ln()[t] + logistic.bias[t]);
+                for k in 0..item.len() {
+                    let alpha = &layer.alpha[k][t];
+                    let mut density = libm::lgamma(alpha.iter().sum());
+                    for (alpha, x) in alpha.iter().zip(&item[k]) {
+                        density += (alpha - 1.0) * x.ln() - libm::lgamma(*alpha);
+                    }
+                    a += layer.output_exponents[k] * g[k][t] + layer.evidence_exponents[k] * density;
+                    b += logistic.weights[t][k].iter().zip(&g[k]).map(|(w, g)| w * g).sum::<f64>();
+                }
+                u.push(a);
+                v.push(b);
+            }
+            // Common shifts keep exp in range.
+            let shift = |x: &mut Vec<f64>| {
+                let max = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                x.iter_mut().for_each(|x| *x -= max);
+            };
+            shift(&mut u);
+            shift(&mut v);
+            for (t, (u, v)) in softmax(&u).iter().zip(softmax(&v)).enumerate() {
+                let want = (1.0 - logistic_share) * u + logistic_share * v;
+                let got = fused.probabilities(i)[t];
+                prop_assert!((got - want).abs() < 1e-11, "{} {}", got, want);
             }
         }
     }

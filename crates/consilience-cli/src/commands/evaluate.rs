@@ -1,8 +1,9 @@
 //! `consilience evaluate`: scores on labelled outputs.
 
 use consilience::evaluation::{
-    BootstrapSettings, Evaluation, EvaluationSettings, Weighting, evaluate,
+    BootstrapSettings, Evaluation, EvaluationSettings, Weighting, evaluate, worth_on_new_items,
 };
+use consilience::model::Method;
 
 use crate::args::{CommonOptions, EvaluateOptions, ReportFormat};
 use crate::data::read_all;
@@ -30,12 +31,26 @@ pub(crate) fn run(
     });
     let evaluation = evaluation.map_err(Failure::in_data(&input.data))?;
     drop(progress);
+    let worth = match loaded.model.method() {
+        Method::Auto(auto) => {
+            let worth = worth_on_new_items(auto, &outputs, &loaded.prior, settings.weighting);
+            Some(worth.map_err(Failure::in_data(&input.data))?)
+        }
+        _ => None,
+    };
     match common.format {
         ReportFormat::Json => {
-            let value = serde_json::to_value(&evaluation).expect("scores are plain JSON values");
+            let mut value =
+                serde_json::to_value(&evaluation).expect("scores are plain JSON values");
+            if let Some(worth) = worth {
+                value["worth"] = serde_json::json!(worth);
+            }
             output::print(&format!("{value:#}"))
         }
-        ReportFormat::Table => output::print(&text(&evaluation, options.per_class)),
+        ReportFormat::Table => {
+            let worth = worth.as_ref().map_or_else(String::new, output::worth_text);
+            output::print(&(text(&evaluation, options.per_class) + &worth))
+        }
     }
 }
 

@@ -2,14 +2,17 @@
 
 use std::path::Path;
 
+use consilience::evaluation::{Worth, WorthSettings, worth};
+use consilience::fusion::auto::AutoConfig;
 use consilience::fusion::correlated::learning::{
     CorrelatedConfig, CorrelatedInference, DeltaPrior, DeltaSampler,
 };
 use consilience::fusion::correlated::tree::TreeKind;
 use consilience::fusion::independent::{AlphaPrior, IndependentConfig, Inference};
+use consilience::fusion::stacking::StackingConfig;
 use consilience::model::PairPosterior;
 use consilience::sampling::diagnostics::Diagnostics;
-use consilience::{DEFAULT_FLOOR, FitConfig, MethodChoice, Model};
+use consilience::{DEFAULT_FLOOR, FitConfig, MethodChoice, Model, Outputs};
 use consilience_io::{Location, ReadOptions, check_writable, read_outputs, write_whole};
 use serde_json::json;
 
@@ -28,21 +31,49 @@ pub(crate) fn run(
     talk: &Talk,
 ) -> Result<(), Failure> {
     check_writable(&options.output)?;
-    let model = stoppable(|| match &options.update {
+    let (model, worth) = stoppable(|| match &options.update {
         None => options.fit(common.seed, talk),
-        Some(path) => options.update(path, talk),
+        Some(path) => options.update(path, talk).map(|model| (model, None)),
     })?;
     write_whole(&options.output, model.to_json().as_bytes())?;
-    report(&model, &options.output, common.format, talk)
+    report(&model, worth.as_ref(), &options.output, common.format, talk)
 }
 
 impl FitOptions {
-    fn fit(&self, seed: u64, talk: &Talk) -> Result<Model, Failure> {
+    fn fit(&self, seed: u64, talk: &Talk) -> Result<(Model, Option<Worth>), Failure> {
         let reading =
             ReadOptions { needs_labels: true, ..self.reading.read_options(DEFAULT_FLOOR) };
         let outputs = read_outputs(&self.data, &reading)?;
         let progress = Progress::new(talk.is_quiet(), Unit::Steps);
-        self.config(seed)?.fit(&outputs, &progress).map_err(Failure::in_data(&self.data))
+        let fitted = self.config(seed)?.fit(&outputs, &progress);
+        let model = fitted.map_err(Failure::in_data(&self.data))?;
+        let worth = self.worth(&model, &outputs, seed, &progress, talk)?;
+        Ok((model, worth))
+    }
+
+    /// What fusing is worth, for `auto`; where classes are too small to tell, a note says so.
+    fn worth(
+        &self,
+        model: &Model,
+        outputs: &Outputs,
+        seed: u64,
+        progress: &Progress,
+        talk: &Talk,
+    ) -> Result<Option<Worth>, Failure> {
+        if self.method != MethodChoice::Auto {
+            return Ok(None);
+        }
+        let settings = WorthSettings { seed, ..WorthSettings::default() };
+        match worth(outputs, model.class_prior(), &settings, progress) {
+            Ok(worth) => Ok(Some(worth)),
+            Err(error @ consilience::Error::Interrupted) => {
+                Err(Failure::in_data(&self.data)(error))
+            }
+            Err(error) => {
+                talk.note(format_args!("what fusing is worth cannot be told: {error}"));
+                Ok(None)
+            }
+        }
     }
 
     fn update(&self, path: &Path, talk: &Talk) -> Result<Model, Failure> {
@@ -78,6 +109,8 @@ impl FitOptions {
             },
             resolution: self.resolution,
             independent,
+            stacking: StackingConfig { ridge: self.ridge, seed, ..StackingConfig::default() },
+            auto: AutoConfig { seed },
             floor: self.reading.floor.unwrap_or(DEFAULT_FLOOR),
         })
     }
@@ -138,6 +171,7 @@ impl FitOptions {
 /// Warnings on standard error; the summary on standard output, unless the model goes there.
 fn report(
     model: &Model,
+    worth: Option<&Worth>,
     target: &Location,
     format: ReportFormat,
     talk: &Talk,
@@ -147,14 +181,21 @@ fn report(
         Talk::warning(warning);
     }
     let target_name = target.output_name();
+    let text = || -> Result<String, Failure> {
+        Ok(summary(model, &target_name)? + &worth.map_or_else(String::new, output::worth_text))
+    };
     match (target, format) {
         (Location::Standard, _) => {
-            talk.note(summary(model, &target_name)?.trim_end());
+            talk.note(text()?.trim_end());
             Ok(())
         }
-        (Location::Path(_), ReportFormat::Table) => output::print(&summary(model, &target_name)?),
+        (Location::Path(_), ReportFormat::Table) => output::print(&text()?),
         (Location::Path(_), ReportFormat::Json) => {
-            output::print(&format!("{:#}", summary_json(model, &target_name)?))
+            let mut value = summary_json(model, &target_name)?;
+            if let Some(worth) = worth {
+                value["worth"] = json!(worth);
+            }
+            output::print(&format!("{value:#}"))
         }
     }
 }

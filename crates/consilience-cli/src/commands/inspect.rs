@@ -2,11 +2,13 @@
 
 use consilience::distributions::Dirichlet;
 use consilience::fusion::Fusion;
+use consilience::fusion::auto::AutoParameters;
 use consilience::fusion::correlated::PairInsight;
 use consilience::fusion::correlated::learning::DeltaReport;
 use consilience::fusion::correlated::tree::{TreeFusion, TreeKind, TreePair};
 use consilience::fusion::independent::Alpha;
 use consilience::fusion::pools::Pool;
+use consilience::fusion::stacking::LogisticParameters;
 use consilience::model::{CorrelatedParameters, Method, PairPosterior};
 use consilience::{Model, Result};
 use serde_json::{Value, json};
@@ -102,6 +104,8 @@ fn as_text(model: &Model) -> Result<String> {
     text += &match model.method() {
         Method::Correlated(parameters) => shared_text(model, parameters),
         Method::Tree(parameters) => tree_text(model, parameters.fusion()),
+        Method::Stacking(fusion) => logistic_text(model, &fusion.parameters().logistic),
+        Method::Auto(fusion) => auto_text(model, fusion.parameters()),
         _ => String::new(),
     };
     text += &correlation_text(model)?;
@@ -117,6 +121,48 @@ fn pool_text(pool: &Pool) -> String {
     let rows: Vec<Vec<String>> =
         names.map(|(name, weight)| vec![name.clone(), format!("{weight:.4}")]).collect();
     format!("\n{}", output::table(&["classifier", "weight"], &rows))
+}
+
+/// The exponents of the layer, then the logistic part.
+fn auto_text(model: &Model, parameters: &AutoParameters) -> String {
+    let layer = &parameters.layer;
+    let exponents = layer.output_exponents.iter().zip(&layer.evidence_exponents);
+    let rows: Vec<Vec<String>> = model
+        .schema()
+        .classifiers()
+        .iter()
+        .zip(exponents)
+        .map(|(name, (u, v))| vec![name.clone(), format!("{u:.4}"), format!("{v:.4}")])
+        .collect();
+    let header = ["classifier", "exponent of its output", "of its evidence"];
+    let (layer_share, share) = (1.0 - parameters.logistic_share, parameters.logistic_share);
+    let bias: Vec<String> = layer.bias.iter().map(|b| format!("{b:.4}")).collect();
+    format!(
+        "\n{}bias of the classes: {}\nThis layer has a share of {layer_share:.3}, the logistic \
+         part below one of {share:.3}.\n{}",
+        output::table(&header, &rows),
+        bias.join(", "),
+        logistic_text(model, &parameters.logistic)
+    )
+}
+
+/// One row a classifier and class that it speaks of, one column a class that this speaks for.
+fn logistic_text(model: &Model, logistic: &LogisticParameters) -> String {
+    let (names, classes) = (model.schema().classifiers(), model.schema().classes());
+    let mut header = vec!["weight of ln output".to_owned(), "for".to_owned()];
+    header.extend(classes.iter().map(|class| format!("→ {class}")));
+    let mut rows = Vec::new();
+    for (k, name) in names.iter().enumerate() {
+        for (j, class) in classes.iter().enumerate() {
+            let mut row = vec![name.clone(), class.clone()];
+            row.extend(logistic.weights.iter().map(|rows| format!("{:.4}", rows[k][j])));
+            rows.push(row);
+        }
+    }
+    let mut bias = vec!["bias".to_owned(), String::new()];
+    bias.extend(logistic.bias.iter().map(|bias| format!("{bias:.4}")));
+    rows.push(bias);
+    format!("\n{}", output::table(&header, &rows))
 }
 
 /// One row a classifier and true class: α, its posterior sd, mean output and total.

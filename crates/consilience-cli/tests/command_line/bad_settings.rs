@@ -157,7 +157,10 @@ fn wrong_usage_ends_with_2_and_says_what_is_known() {
         ("", "Usage: consilience"),
         ("fly", "unrecognized subcommand 'fly'"),
         ("fit", "<DATA>"),
-        ("fit data.csv --method what", "correlated, independent, discounted, meta:<classifier>"),
+        (
+            "fit data.csv --method what",
+            "auto, stacking, correlated, independent, discounted, meta:<classifier>",
+        ),
         ("fit data.csv --class-prior some", "uniform, empirical or p1,p2,..."),
         ("fit data.csv --weights 1,x", "equal, simplex, free or w1,w2,..."),
         ("fit data.csv --layout tall", "wide and long"),

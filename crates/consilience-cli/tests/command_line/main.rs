@@ -1,5 +1,6 @@
 //! The command line as its users meet it: the real program, run in a folder of its own.
 
+mod auto;
 mod bad_models;
 mod bad_settings;
 mod bad_tables;

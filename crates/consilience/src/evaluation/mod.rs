@@ -3,6 +3,7 @@
 mod bootstrap;
 mod report;
 mod scores;
+mod worth;
 
 pub use bootstrap::{BootstrapSettings, Scored};
 pub use report::{
@@ -10,3 +11,4 @@ pub use report::{
     single_classifiers,
 };
 pub use scores::{CALIBRATION_BINS, Predictions, ScoreSet, Weighting, score};
+pub use worth::{Alike, Estimate, Rival, Worth, WorthSettings, worth, worth_on_new_items};

@@ -23,6 +23,7 @@ pub struct Block {
     logs: AlignedBuffer,
     present: AlignedBuffer,
     scratch: AlignedBuffer,
+    aside: AlignedBuffer,
 }
 
 /// As many doubles as the widest vectors hold.
@@ -119,6 +120,31 @@ impl Block {
         }
     }
 
+    /// Turns the loaded logarithms into those of outputs that were raised to `floor` and
+    /// renormalised: ln max(x, floor) − ln Σ max(x, floor).
+    pub(super) fn raise_logs(&mut self, items: &Items<'_>, floor: f64) {
+        let (n_classes, stride, ln_floor) = (self.n_classes, self.stride, floor.ln());
+        for (row, output) in items.values().chunks_exact(n_classes).enumerate() {
+            // Missing outputs are NaN and never below the floor.
+            if output.iter().any(|x| *x < floor) {
+                let (item, k) = (row / items.n_classifiers(), row % items.n_classifiers());
+                let ln_sum = output.iter().map(|x| x.max(floor)).sum::<f64>().ln();
+                for l in 0..n_classes {
+                    let log = &mut self.logs[(k * n_classes + l) * stride + item];
+                    *log = log.max(ln_floor) - ln_sum;
+                }
+            }
+        }
+    }
+
+    /// Overwrites one item's values and its error.
+    pub(super) fn set_item(&mut self, item: usize, values: &[f64], error: f64) {
+        for (class, value) in values.iter().enumerate() {
+            self.values[class * self.stride + item] = *value;
+        }
+        self.errors[item] = error;
+    }
+
     /// Missing outputs get logarithms of 0 and a 0 in `present`.
     fn mark_missing(&mut self, items: &Items<'_>) {
         let stride = self.stride;
@@ -146,6 +172,23 @@ impl Block {
         scratch.resize(2 * *stride);
         let (max, sum) = scratch.split_at_mut(*stride);
         Arch::new().dispatch(SoftmaxColumns { values, stride: *stride, max, sum });
+    }
+
+    /// Turns log weights into probabilities and keeps them for [`Block::mix`]; the values begin
+    /// again at 0.
+    pub(super) fn set_aside(&mut self) {
+        self.normalise();
+        std::mem::swap(&mut self.values, &mut self.aside);
+        self.values.resize(self.aside.len());
+        self.values.fill(0.0);
+    }
+
+    /// ln((1 − share) · what was set aside + share · softmax of the values).
+    pub(super) fn mix(&mut self, share: f64) {
+        self.normalise();
+        Arch::new().dispatch(Mix { values: &mut self.values, aside: &self.aside, share });
+        // Normalising an error e of log weights makes 2e of log probabilities at most.
+        self.errors.iter_mut().for_each(|error| *error = 2.0 * *error + 8.0 * f64::EPSILON);
     }
 
     /// Turns log weights into log probabilities, item by item.
@@ -262,6 +305,28 @@ impl WithSimd for SoftmaxColumns<'_> {
             for (value, scale) in S::as_mut_simd_f64s(column).0.iter_mut().zip(sum.iter()) {
                 *value = simd.mul_f64s(*value, *scale);
             }
+        }
+    }
+}
+
+/// The logarithm of a mixture of two tables of probabilities; 0 counts as the smallest double.
+struct Mix<'a> {
+    values: &'a mut [f64],
+    aside: &'a [f64],
+    share: f64,
+}
+
+impl WithSimd for Mix<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let (share, rest) = (simd.splat_f64s(self.share), simd.splat_f64s(1.0 - self.share));
+        let smallest = simd.splat_f64s(f64::MIN_POSITIVE);
+        let values = S::as_mut_simd_f64s(self.values).0;
+        for (value, aside) in values.iter_mut().zip(S::as_simd_f64s(self.aside).0) {
+            let mixed = vector::fma(simd, share, *value, simd.mul_f64s(rest, *aside));
+            *value = vector::ln(simd, simd.max_f64s(mixed, smallest));
         }
     }
 }

@@ -45,17 +45,28 @@ impl LogLinear {
         Self { n_classifiers, n_classes, constants, coefficients, bounds, constant_bound }
     }
 
-    /// The same with every classifier's part multiplied by its weight, at least 0.
+    /// The evidence of one classifier's output, given its logarithms.
+    pub(super) fn of_output(&self, classifier: usize, logs: &[f64], evidence: &mut [f64]) {
+        let j = self.n_classes;
+        for (t, evidence) in evidence.iter_mut().enumerate() {
+            let row = classifier * j + t;
+            let products = self.coefficients[row * j..][..j].iter().zip(logs).map(|(c, l)| c * l);
+            *evidence = self.constants[row] + products.sum::<f64>();
+        }
+    }
+
+    /// The same with every classifier's part multiplied by its weight.
     pub(super) fn weighted(&self, weights: &[f64]) -> Self {
-        let per_classifier = |values: &[f64]| -> Vec<f64> {
+        let sizes: Vec<f64> = weights.iter().map(|weight| weight.abs()).collect();
+        let per_classifier = |values: &[f64], weights: &[f64]| -> Vec<f64> {
             let parts = values.chunks(values.len() / self.n_classifiers).zip(weights);
             parts.flat_map(|(part, weight)| part.iter().map(move |v| weight * v)).collect()
         };
-        let largest = weights.iter().fold(0.0f64, |a, b| a.max(*b));
+        let largest = sizes.iter().fold(0.0f64, |a, b| a.max(*b));
         Self {
-            constants: per_classifier(&self.constants),
-            coefficients: per_classifier(&self.coefficients),
-            bounds: per_classifier(&self.bounds),
+            constants: per_classifier(&self.constants, weights),
+            coefficients: per_classifier(&self.coefficients, weights),
+            bounds: per_classifier(&self.bounds, &sizes),
             constant_bound: largest * self.constant_bound,
             ..*self
         }

@@ -4,6 +4,7 @@
 //! posterior of every class and how large the rounding or integration error of that may be.
 //! Normalising, predicting and spreading the work over threads are done here, once for all.
 
+pub mod auto;
 mod block;
 pub mod correlated;
 pub mod discounted;
@@ -13,6 +14,7 @@ mod log_linear;
 pub mod pools;
 mod predictive;
 pub mod shares;
+pub mod stacking;
 
 use std::sync::Arc;
 

@@ -38,7 +38,7 @@ impl TryFrom<Vec<Vec<f64>>> for EvidenceCovariance {
         let good = |k: usize, m: usize| {
             let value = rows[k].get(m)?;
             let within = rows[k][k] > 0.0
-                && value.abs() <= (rows[k][k] * rows[m].get(m)?).sqrt() * 1.000_001;
+                && value.abs() <= rows[k][k].sqrt() * rows[m].get(m)?.sqrt() * 1.000_001;
             (value.is_finite() && within && rows[m].get(k) == Some(value)).then_some(())
         };
         let all_good = (0..n).all(|k| rows[k].len() == n && (0..n).all(|m| good(k, m).is_some()));
@@ -70,7 +70,8 @@ impl EvidenceCovariance {
             for m in 0..k {
                 let Products { own: [a, b], cross, .. } = evidence.products(k, m);
                 let r = if a * b > 0.0 { cross / (a * b).sqrt() } else { 0.0 };
-                let scale = (matrix[(k, k)] * matrix[(m, m)]).sqrt();
+                // the product of tiny variances would underflow
+                let scale = matrix[(k, k)].sqrt() * matrix[(m, m)].sqrt();
                 matrix[(k, m)] = r.clamp(-1.0, 1.0) * scale;
                 matrix[(m, k)] = matrix[(k, m)];
             }
@@ -81,6 +82,11 @@ impl EvidenceCovariance {
     /// Number of classifiers.
     pub fn n_classifiers(&self) -> usize {
         self.matrix.nrows()
+    }
+
+    /// The correlation of two classifiers' evidences.
+    pub fn correlation(&self, a: usize, b: usize) -> f64 {
+        self.matrix[(a, b)] / (self.matrix[(a, a)].sqrt() * self.matrix[(b, b)].sqrt())
     }
 
     /// The share of every classifier among those present; 0 for the others.

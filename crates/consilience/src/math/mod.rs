@@ -3,7 +3,9 @@
 pub(crate) mod aligned;
 pub(crate) mod closing;
 pub mod fixed_sum;
+pub(crate) mod gaussian;
 pub(crate) mod laguerre;
+pub(crate) mod lbfgs;
 pub mod log_space;
 pub mod optimise;
 pub mod simplex;

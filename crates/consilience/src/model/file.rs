@@ -12,11 +12,13 @@ use super::{
 use crate::class_prior::ClassPrior;
 use crate::distributions::CorrelatedDirichlet;
 use crate::error::{Error, Result};
+use crate::fusion::auto::AutoFusion;
 use crate::fusion::correlated::tree::{TreeKind, TreePair};
 use crate::fusion::discounted::DiscountedFusion;
 use crate::fusion::independent::{Alpha, IndependentFusion, PosteriorReport, SufficientStatistics};
 use crate::fusion::pools::{Pool, PoolKind};
 use crate::fusion::shares::EvidenceCovariance;
+use crate::fusion::stacking::StackingFusion;
 use crate::schema::Schema;
 
 /// What `format` says.
@@ -179,6 +181,8 @@ impl Method {
             }
             Self::Correlated(parameters) => correlated_value(parameters),
             Self::Tree(parameters) => tree_value(parameters),
+            Self::Stacking(fusion) => json!(fusion.parameters()),
+            Self::Auto(fusion) => json!(fusion.parameters()),
         }
     }
 }
@@ -242,6 +246,14 @@ fn method(name: &str, parameters: Value, schema: &Arc<Schema>) -> Result<Method>
         "linear-pool" => pool(PoolKind::Linear),
         "log-pool" => pool(PoolKind::Logarithmic),
         "correlated" => correlated(parse(parameters)?, schema),
+        "stacking" => {
+            let fusion = StackingFusion::new(Arc::clone(schema), parse(parameters)?)?;
+            Ok(Method::Stacking(fusion))
+        }
+        "auto" => {
+            let fusion = AutoFusion::new(Arc::clone(schema), parse(parameters)?)?;
+            Ok(Method::Auto(Box::new(fusion)))
+        }
         "discounted" => discounted(parse(parameters)?, schema).map(Method::Discounted),
         "independent" => independent(parse(parameters)?, schema).map(Method::Independent),
         meta if meta.strip_prefix("meta:") == Some(&schema.classifiers()[0]) => {

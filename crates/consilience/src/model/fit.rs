@@ -8,12 +8,14 @@ use super::{
 };
 use crate::class_prior::{ClassPrior, PriorChoice};
 use crate::error::{Error, Result};
+use crate::fusion::auto::AutoConfig;
 use crate::fusion::correlated::learning::{CorrelatedConfig, PairDraw, PairsDraw};
 use crate::fusion::correlated::tree::TreeKind;
 use crate::fusion::discounted::DiscountedFusion;
 use crate::fusion::independent::{Alpha, IndependentConfig, PosteriorReport, SufficientStatistics};
 use crate::fusion::pools::{Pool, PoolKind, Weights, fit_weights};
 use crate::fusion::shares::EvidenceCovariance;
+use crate::fusion::stacking::StackingConfig;
 use crate::outputs::{DEFAULT_FLOOR, Outputs};
 use crate::schema::Schema;
 use crate::warning::Warning;
@@ -37,6 +39,10 @@ pub enum MethodChoice {
     Discounted,
     /// `correlated`
     Correlated,
+    /// `stacking`
+    Stacking,
+    /// `auto`
+    Auto,
 }
 
 impl FromStr for MethodChoice {
@@ -53,10 +59,12 @@ impl FromStr for MethodChoice {
             None if text == "independent" => Ok(Self::Independent),
             None if text == "discounted" => Ok(Self::Discounted),
             None if text == "correlated" => Ok(Self::Correlated),
+            None if text == "stacking" => Ok(Self::Stacking),
+            None if text == "auto" => Ok(Self::Auto),
             _ => Err(Error::parameter(
                 "method",
-                "correlated, independent, discounted, meta:<classifier>, opinion-pool, linear-pool \
-                 or log-pool",
+                "auto, stacking, correlated, independent, discounted, meta:<classifier>, \
+                 opinion-pool, linear-pool or log-pool",
                 text,
             )),
         }
@@ -81,6 +89,10 @@ pub struct FitConfig {
     /// The resolution of correlated classifiers' outputs, instead of the one in `correlated`; by
     /// default 0.03, and 0.1 from four classifiers on, where errors of many pairs add up.
     pub resolution: Option<f64>,
+    /// The fit of stacking.
+    pub stacking: StackingConfig,
+    /// The fit of `auto`.
+    pub auto: AutoConfig,
     /// The floor that the outputs were read with; kept in the model, so that new data are read
     /// alike.
     pub floor: f64,
@@ -96,6 +108,8 @@ impl Default for FitConfig {
             correlated: CorrelatedConfig::default(),
             structure: TreeKind::default(),
             resolution: None,
+            stacking: StackingConfig::default(),
+            auto: AutoConfig::default(),
             floor: DEFAULT_FLOOR,
         }
     }
@@ -126,6 +140,8 @@ impl FitConfig {
             }
             MethodChoice::Discounted => self.fit_discounted(&outputs, training, watch),
             MethodChoice::Correlated => self.fit_correlated(&outputs, training, watch),
+            MethodChoice::Stacking => self.fit_stacking(&outputs, training),
+            MethodChoice::Auto => self.fit_auto(&outputs, training, watch),
             _ => self.fit_pool(&outputs, training),
         }
     }
@@ -143,6 +159,8 @@ impl FitConfig {
             resolution: settings.correlated.as_ref().map(|correlated| correlated.resolution),
             correlated: settings.correlated.clone().unwrap_or_default(),
             structure: settings.structure.unwrap_or_default(),
+            stacking: settings.stacking.clone().unwrap_or_default(),
+            auto: settings.auto.clone().unwrap_or_default(),
             floor: settings.floor,
         })
     }
@@ -179,6 +197,8 @@ impl FitConfig {
             independent: dirichlets.then(|| self.independent.clone()),
             correlated: None,
             structure: None,
+            stacking: (self.method == MethodChoice::Stacking).then(|| self.stacking.clone()),
+            auto: (self.method == MethodChoice::Auto).then(|| self.auto.clone()),
         }
     }
 
@@ -261,6 +281,35 @@ impl FitConfig {
         })
     }
 
+    fn fit_stacking(&self, outputs: &Outputs, mut training: Training) -> Result<Model> {
+        let fitted = self.stacking.fit(outputs)?;
+        training.warnings = fitted.warnings;
+        let class_prior = self.resolve_prior(&training, outputs.schema().classes())?;
+        Ok(Model {
+            settings: Some(self.settings()),
+            training: Some(training),
+            ..Model::new(Method::Stacking(fitted.fusion), class_prior)?
+        })
+    }
+
+    fn fit_auto(
+        &self,
+        outputs: &Outputs,
+        mut training: Training,
+        watch: &dyn Watch,
+    ) -> Result<Model> {
+        let fitted = self.auto.fit(outputs, watch)?;
+        training.warnings = fitted.warnings;
+        let alpha = fitted.fusion.dirichlets().alpha();
+        training.evidence_covariance = Some(EvidenceCovariance::of(outputs, alpha)?);
+        let class_prior = self.resolve_prior(&training, outputs.schema().classes())?;
+        Ok(Model {
+            settings: Some(self.settings()),
+            training: Some(training),
+            ..Model::new(Method::Auto(Box::new(fitted.fusion)), class_prior)?
+        })
+    }
+
     fn fit_pool(&self, outputs: &Outputs, mut training: Training) -> Result<Model> {
         let schema = Arc::clone(outputs.schema());
         training.statistics.require_all(&schema)?;
@@ -313,6 +362,9 @@ impl Model {
             }
             (Method::Correlated(_) | Method::Tree(_) | Method::Discounted(_), _) => {
                 Err(needs_all("what classifiers share is learnt from"))
+            }
+            (Method::Stacking(_) | Method::Auto(_), _) => {
+                Err(needs_all("its weights are learnt from"))
             }
             (Method::Pool(_), _) => {
                 training.warnings.clear();

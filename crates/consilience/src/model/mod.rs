@@ -12,15 +12,17 @@ use serde::{Deserialize, Serialize};
 use crate::class_prior::{ClassPrior, PriorChoice};
 use crate::distributions::CorrelatedDirichlet;
 use crate::error::{Error, Result};
+use crate::fusion::auto::{AutoConfig, AutoFusion};
 use crate::fusion::correlated::learning::{CorrelatedConfig, DeltaReport};
 use crate::fusion::correlated::tree::TreeKind;
 use crate::fusion::correlated::{PairInsight, effective_number};
 use crate::fusion::discounted::DiscountedFusion;
 use crate::fusion::independent::{
-    Alpha, IndependentConfig, IndependentFusion, Inference, PosteriorReport, SufficientStatistics,
+    Alpha, IndependentConfig, IndependentFusion, PosteriorReport, SufficientStatistics,
 };
 use crate::fusion::pools::{Pool, Weights};
 use crate::fusion::shares::EvidenceCovariance;
+use crate::fusion::stacking::{StackingConfig, StackingFusion};
 use crate::fusion::{Fusion, PosteriorPredictive};
 use crate::parallel;
 use crate::schema::Schema;
@@ -59,6 +61,10 @@ pub enum Method {
     Correlated(CorrelatedParameters),
     /// The correlated model as a tree of pairs.
     Tree(TreeParameters),
+    /// Logistic regression on logarithms.
+    Stacking(StackingFusion),
+    /// Exponents of outputs and evidence, averaged with stacking.
+    Auto(Box<AutoFusion>),
 }
 
 /// One draw from the posterior.
@@ -105,6 +111,12 @@ pub struct Settings {
     /// How more than two correlated classifiers are joined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structure: Option<TreeKind>,
+    /// The fit of stacking.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stacking: Option<StackingConfig>,
+    /// The fit of `auto`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto: Option<AutoConfig>,
 }
 
 /// What a model was fitted on.
@@ -178,6 +190,8 @@ impl Model {
             Method::Meta(meta) => format!("meta:{}", meta.schema().classifiers()[0]),
             Method::Discounted(_) => "discounted".into(),
             Method::Correlated(_) | Method::Tree(_) => "correlated".into(),
+            Method::Stacking(_) => "stacking".into(),
+            Method::Auto(_) => "auto".into(),
         }
     }
 
@@ -213,6 +227,8 @@ impl Model {
             Method::Independent(fusion) | Method::Meta(fusion) => Ok(fusion),
             Method::Discounted(fusion) => Ok(fusion),
             Method::Tree(parameters) => Ok(parameters.fusion()),
+            Method::Stacking(fusion) => Ok(fusion),
+            Method::Auto(fusion) => Ok(&**fusion),
             Method::Correlated(parameters) => match parameters.fusion() {
                 Some(fusion) => Ok(fusion),
                 None => Err(Error::Unsupported {
@@ -230,7 +246,7 @@ impl Model {
     pub fn predictive(&self) -> Result<PosteriorPredictive> {
         let schema = || Arc::clone(&self.schema);
         let rule: &(dyn Fn(&Draw) -> Result<Box<dyn Fusion>> + Sync) = match &self.method {
-            Method::Pool(_) | Method::Discounted(_) => {
+            Method::Pool(_) | Method::Discounted(_) | Method::Stacking(_) | Method::Auto(_) => {
                 return Err(Error::Unsupported {
                     method: self.method_name(),
                     cannot: "has no posterior predictive".into(),
@@ -246,11 +262,12 @@ impl Model {
         PosteriorPredictive::new(rules.into_iter().collect::<Result<_>>()?)
     }
 
-    /// The Dirichlets of every classifier and class; none for a pool.
+    /// The Dirichlets of every classifier and class; none for pools and stacking.
     pub fn margins(&self) -> Result<Option<IndependentFusion>> {
         match &self.method {
-            Method::Pool(_) => Ok(None),
+            Method::Pool(_) | Method::Stacking(_) => Ok(None),
             Method::Independent(fusion) | Method::Meta(fusion) => Ok(Some(fusion.clone())),
+            Method::Auto(fusion) => Ok(Some(fusion.dirichlets().clone())),
             Method::Discounted(fusion) => Ok(Some(fusion.margins().clone())),
             Method::Correlated(parameters) => parameters.margins().map(Some),
             Method::Tree(parameters) => parameters.margins().map(Some),
@@ -286,15 +303,13 @@ impl Model {
     }
 
     /// The meta classifier of every classifier: the model's own Dirichlets, or the posterior mode
-    /// given its training statistics; none for a pool written by hand.
+    /// given its training statistics; none for pools and stacking written by hand.
     pub fn meta_classifiers(&self) -> Result<Vec<IndependentFusion>> {
         let margins = match (self.margins()?, &self.training) {
             (Some(margins), _) => margins,
             (None, None) => return Ok(Vec::new()),
             (None, Some(training)) => {
-                let config =
-                    IndependentConfig { inference: Inference::Map, ..IndependentConfig::default() };
-                config.fit(&self.schema, &training.statistics, &crate::watch::Unwatched)?.fusion
+                IndependentFusion::at_mode(Arc::clone(&self.schema), &training.statistics)?
             }
         };
         (0..margins.alpha().len()).map(|k| margins.meta(k)).collect()
@@ -309,6 +324,9 @@ impl Model {
         match &self.method {
             Method::Pool(_) => Err(cannot("a pool does not model the classifiers")),
             Method::Discounted(_) => Err(cannot("it has no density")),
+            Method::Stacking(_) | Method::Auto(_) => {
+                Err(cannot("it predicts classes and does not model the classifiers"))
+            }
             Method::Tree(parameters) => Ok(Truth::of_tree(parameters.fusion().clone())),
             Method::Correlated(parameters) => parameters.truth(),
             Method::Independent(fusion) | Method::Meta(fusion) => {
@@ -331,6 +349,8 @@ impl Method {
             Self::Discounted(fusion) => fusion.schema(),
             Self::Correlated(parameters) => parameters.schema(),
             Self::Tree(parameters) => parameters.schema(),
+            Self::Stacking(fusion) => fusion.schema(),
+            Self::Auto(fusion) => fusion.schema(),
         })
     }
 }

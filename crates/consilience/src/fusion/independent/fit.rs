@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::config::{IndependentConfig, Inference};
+use super::config::{AlphaPrior, IndependentConfig, Inference};
 use super::posterior::{CONSTANT, DirichletPosterior, Measure};
 use super::{Alpha, IndependentFusion, SufficientStatistics};
 use crate::error::{Error, Result};
@@ -179,6 +179,27 @@ impl IndependentConfig {
         };
         (0..blocks.len()).filter(|&i| poor(&blocks[i])).map(name).collect()
     }
+}
+
+/// The posterior modes of all Dirichlets under the default prior, and whether each climb ended at
+/// one. A classifier without outputs for a class rests on the prior, which is what it says in the
+/// other classes; without any output at all it is uniform.
+pub(in crate::fusion) fn posterior_modes(statistics: &SufficientStatistics) -> (Alpha, bool) {
+    let n_classes = statistics.class_counts().len();
+    let mut converged = true;
+    let mut mode = |k: usize, j: usize| {
+        if (0..n_classes).all(|class| statistics.count(k, class) == 0) {
+            return vec![1.0; n_classes];
+        }
+        let prior = AlphaPrior::default();
+        let target = DirichletPosterior::new(statistics, (k, j), prior, Measure::Alpha);
+        let mode = find_mode(&target, &target.start());
+        converged &= mode.converged;
+        mode.point.iter().map(|theta| theta.exp()).collect()
+    };
+    let row = |k: usize| (0..n_classes).map(|j| mode(k, j)).collect();
+    let alpha = (0..statistics.n_classifiers()).map(row).collect();
+    (alpha, converged)
 }
 
 /// One classifier and class.

@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 pub(crate) use config::check_chains;
 pub use config::{AlphaPrior, IndependentConfig, Inference};
+pub(super) use fit::posterior_modes;
 pub use fit::{FittedIndependent, PosteriorReport};
 pub use statistics::SufficientStatistics;
 
@@ -82,6 +83,13 @@ impl IndependentFusion {
         Ok(Self { schema, alpha, evidence })
     }
 
+    /// The mode of the posterior under the default prior. A classifier without outputs for a class
+    /// rests on the prior, which is what it says in the other classes; without any output at all
+    /// it is uniform.
+    pub fn at_mode(schema: Arc<Schema>, statistics: &SufficientStatistics) -> Result<Self> {
+        Self::new(schema, posterior_modes(statistics).0)
+    }
+
     /// The concentrations.
     pub fn alpha(&self) -> &Alpha {
         &self.alpha
@@ -113,6 +121,11 @@ impl IndependentFusion {
             Ok(sum)
         };
         self.alpha.iter().map(strength).collect()
+    }
+
+    /// ln Dir(xᵏ; αᵏⱼ) as a linear function of ln x.
+    pub(super) fn evidence(&self) -> &LogLinear {
+        &self.evidence
     }
 }
 

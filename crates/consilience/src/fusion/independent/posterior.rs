@@ -60,6 +60,9 @@ impl DirichletPosterior {
                     return Self { n: items, mean_ln, shape: 1.0, rate: 0.0, measure };
                 }
                 let pooled = dispersed(pooled);
+                if n == 0.0 {
+                    return Self { n: items, mean_ln: pooled, shape: 1.0, rate: 0.0, measure };
+                }
                 let mix = |(own, pooled): (&f64, &f64)| (n * own + items * pooled) / (n + items);
                 let mean_ln = mean_ln.iter().zip(&pooled).map(mix).collect();
                 Self { n: n + items, mean_ln, shape: 1.0, rate: 0.0, measure }
@@ -135,13 +138,15 @@ fn square_times_trigamma(alpha: f64) -> f64 {
     }
 }
 
-/// The unweighted mean over classes of the mean logarithms.
+/// The unweighted mean, over the classes with outputs, of the mean logarithms.
 fn pooled_mean_ln(statistics: &SufficientStatistics, classifier: usize) -> Vec<f64> {
     let n_classes = statistics.class_counts().len();
+    let known: Vec<usize> =
+        (0..n_classes).filter(|&class| statistics.count(classifier, class) > 0).collect();
     let mut pooled = vec![0.0; n_classes];
-    for class in 0..n_classes {
+    for &class in &known {
         for (sum, m) in pooled.iter_mut().zip(statistics.mean_ln(classifier, class)) {
-            *sum += m / n_classes as f64;
+            *sum += m / known.len() as f64;
         }
     }
     pooled

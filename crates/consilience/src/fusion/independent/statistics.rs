@@ -75,6 +75,11 @@ impl SufficientStatistics {
         Ok(())
     }
 
+    /// Number of classifiers.
+    pub fn n_classifiers(&self) -> usize {
+        self.n_classifiers
+    }
+
     /// Labelled items of every class.
     pub fn class_counts(&self) -> &[u64] {
         &self.class_counts

@@ -1,0 +1,34 @@
+//! Stacking against trials with scikit-learn's logistic regression.
+
+use consilience::fusion::stacking::{ClassBalance, Ridge, StackingConfig};
+
+use crate::compare;
+
+const TRIALS: [(&str, f64); 5] = [
+    ("dna_a", 0.170),
+    ("dna_b", 0.277),
+    ("dna_c", 0.2725),
+    ("bookies_a", 0.9987),
+    ("bookies_b", 1.036),
+];
+
+fn check(config: &StackingConfig) {
+    compare(&TRIALS, 0.004, |outputs| config.fit(outputs).expect("a fit").fusion);
+}
+
+#[test]
+fn stacking_predicts_as_well_as_in_trials() {
+    check(&StackingConfig::default());
+}
+
+/// At natural frequencies the two ways of balancing the classes predict alike.
+#[test]
+fn so_it_does_with_class_weights() {
+    check(&StackingConfig { balance: ClassBalance::Weights, ..StackingConfig::default() });
+}
+
+#[test]
+#[ignore = "slow: 26 fits a fold, ten folds, five sets"]
+fn so_it_does_with_a_ridge_by_cross_validation() {
+    check(&StackingConfig { ridge: Ridge::CrossValidated, ..StackingConfig::default() });
+}
