@@ -4,6 +4,7 @@ pub(crate) mod aligned;
 pub(crate) mod closing;
 pub mod fixed_sum;
 pub(crate) mod laguerre;
+pub(crate) mod legendre;
 pub mod log_space;
 pub mod optimise;
 pub mod simplex;

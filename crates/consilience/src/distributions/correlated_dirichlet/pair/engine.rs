@@ -11,6 +11,7 @@ use super::line::{Grid, Lines, Position, Rest, Tabled};
 use super::outer::{Convergence, LogSum, Walk};
 use super::pieces::{End, Piece};
 use super::place::Place;
+use super::smooth::SmoothScratch;
 use super::surrogate::{self, Mode, Share};
 use super::{EQUIDISTANT_FROM, Estimate, PairDensity, singular};
 
@@ -19,10 +20,10 @@ use super::{EQUIDISTANT_FROM, Estimate, PairDensity, singular};
 pub struct Scratch {
     inner: Vec<Inner>,
     shares: Vec<Share>,
-    places: Vec<Place>,
+    pub(super) places: Vec<Place>,
     active: Vec<usize>,
     grid: Grid,
-    breaks: Vec<f64>,
+    pub(super) breaks: Vec<f64>,
     pieces: Vec<Piece>,
     convergence: Vec<Convergence>,
     record: Record,
@@ -30,6 +31,7 @@ pub struct Scratch {
     /// Differences at a finite resolution.
     pub(super) slopes: Vec<[f64; 3]>,
     tabled: Tabled,
+    pub(super) smooth: SmoothScratch,
 }
 
 /// Factors on the normal steps of the three directions.
@@ -75,6 +77,9 @@ impl PairDensity {
             return Estimate { ln_density, error: 0.0 };
         }
         let mode = surrogate::find(&self.components, x1, x2, &mut scratch.shares);
+        if !slopes && let Some(estimate) = self.smooth(&mode, scratch) {
+            return estimate;
+        }
         let mut steps = Steps { y: 1.0, s: 1.0, inner: 1.0 };
         for pass in 1.. {
             let result = self.one_pass(&mode, scratch, steps, slopes);
@@ -115,7 +120,7 @@ impl PairDensity {
             rule: (0, 1.0),
             grid: &mut scratch.grid,
             record: slopes.then_some(&mut scratch.record),
-            smoothed: &self.smoothed,
+            smoothed: if self.epsilon > 0.0 { self.smoothed() } else { &[] },
             epsilon: self.epsilon,
             tabled: &mut scratch.tabled,
         };
@@ -227,10 +232,16 @@ impl PairDensity {
     pub(super) fn with_component(&self, l: usize, component: super::Component) -> Self {
         let mut copy = self.clone();
         copy.neighbours = std::sync::OnceLock::new();
+        copy.planes = std::sync::OnceLock::new();
         copy.components[l] = component;
         copy.power = copy.components.iter().map(super::Component::power).sum();
-        let smoothed = super::Smoothed::new(self.arch, &component, self.epsilon);
-        copy.smoothed[l] = Arc::new(smoothed);
+        // the other components' tables serve as they are, where they have been made
+        copy.smoothed = std::sync::OnceLock::new();
+        if let Some(tables) = self.smoothed.get() {
+            let mut tables = tables.clone();
+            tables[l] = Arc::new(super::Smoothed::new(self.arch, &component, self.epsilon));
+            copy.smoothed = std::sync::OnceLock::from(tables);
+        }
         copy.prepare_laguerre();
         copy
     }
