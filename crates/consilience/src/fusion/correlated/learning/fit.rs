@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::carried::MarginDraws;
 use super::chains::{likelihood_error, sample_posterior};
 use super::climb::find_top;
 use super::config::{CorrelatedConfig, CorrelatedInference, DeltaSampler};
 use super::items::PairItems;
 use super::likelihood::ClassLikelihood;
-use super::margins::MarginDraws;
 use super::posterior::Posterior;
-use super::report::{DeltaReport, Summary, chain_warnings, mode_warnings, pair_warnings};
+pub use super::report::DeltaReport;
+use super::report::{Summary, chain_warnings, mode_warnings, pair_warnings};
 use crate::error::{Error, Result};
 use crate::fusion::independent::{
     Alpha, FittedIndependent, IndependentFusion, PosteriorReport, SufficientStatistics,

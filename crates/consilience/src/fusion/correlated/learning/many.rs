@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use super::config::CorrelatedConfig;
-use super::fit::{FittedPair, PairDraw};
+use super::fit::{DeltaReport, FittedPair, PairDraw};
 use super::items::PairItems;
-use super::report::DeltaReport;
 use crate::distributions::Dirichlet;
 use crate::distributions::correlated_dirichlet::pair::{PairDensity, Scratch};
 use crate::error::{Error, Result};

@@ -12,10 +12,11 @@
 //! polynomial fitted to exact values and gradients at designed points; chains run on polynomials plus
 //! prior, and the polynomials are refitted with the chains' own points until both agree. Where they
 //! do not agree well, the chains' draws become proposals of a chain with the exact log likelihood.
-//! The uncertainty of α is carried along at last (see `margins`).
+//! The uncertainty of α is carried along at last (see `carried`).
 
 #[cfg(test)]
 mod calibration;
+mod carried;
 mod chains;
 mod climb;
 mod config;
@@ -23,7 +24,6 @@ mod fit;
 mod items;
 mod likelihood;
 mod many;
-mod margins;
 mod polynomial;
 mod posterior;
 mod prior;
@@ -31,6 +31,5 @@ mod report;
 mod surrogate;
 
 pub use config::{CorrelatedConfig, CorrelatedInference, DeltaPrior, DeltaSampler};
-pub use fit::{FittedPair, PairDraw};
+pub use fit::{DeltaReport, FittedPair, PairDraw};
 pub use many::{FittedPairs, PairsDraw};
-pub use report::DeltaReport;

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::carried::MarginDraws;
 use super::chains::Sampled;
 use super::climb::Top;
 use super::likelihood::ClassLikelihood;
-use super::margins::MarginDraws;
 use super::posterior::Posterior;
 use crate::sampling::Draws;
 use crate::sampling::diagnostics::{Diagnostics, quantile};
