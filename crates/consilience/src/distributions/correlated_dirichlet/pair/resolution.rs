@@ -69,8 +69,7 @@ impl Smoothed {
     /// Makes the tables.
     pub(crate) fn new(arch: Arch, c: &Component, epsilon: f64) -> Self {
         let mut smoothed = Self::empty(c, epsilon);
-        let masses: Vec<f64> = (0..smoothed.count).map(|m| smoothed.mass(m)).collect();
-        smoothed.tabulate(arch, c, &masses);
+        smoothed.tabulate(arch, c, &smoothed.masses());
         smoothed
     }
 
@@ -122,9 +121,7 @@ impl Smoothed {
             reference: Vec::new(),
             ..*self
         };
-        if !smoothed.rigid {
-            smoothed.tabulate(arch, c, c.shared + c.private[0].min(c.private[1]) + 0.5);
-        }
+        smoothed.tabulate(arch, c, &smoothed.masses());
         smoothed
     }
 
@@ -133,10 +130,8 @@ impl Smoothed {
         (self.unit, self.step, self.count)
     }
 
-    /// `ln h_ε − (n−1) ln M + 2M` at one τ within reach, on every point of the lattice.
-    pub(crate) fn column<'a>(&self, arch: Arch, tau: f64, row: &'a mut Row) -> &'a [f64] {
-        self.convolve(arch, tau, 0, self.count, row);
-        &row.values
+    fn masses(&self) -> Vec<f64> {
+        (0..self.count).map(|m| self.mass(m)).collect()
     }
 
     fn mass(&self, m: usize) -> f64 {
