@@ -6,6 +6,7 @@ pub mod fixed_sum;
 pub(crate) mod laguerre;
 pub mod log_space;
 pub mod optimise;
+pub mod root;
 pub mod simplex;
 pub mod special;
 pub(crate) mod vector;
