@@ -12,6 +12,7 @@
 //! Trick & Rothkopf, AISTATS 2022, section 3.3.
 
 mod insight;
+pub mod learning;
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};

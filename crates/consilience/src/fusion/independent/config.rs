@@ -79,15 +79,11 @@ impl IndependentConfig {
         {
             return Err(Error::parameter("prior items", "finite and > 0", items));
         }
-        for (name, value, range, requirement) in [
-            ("chains", self.chains, 1..=1000, "from 1 to 1000"),
-            ("draws", self.draws, 4..=1_000_000, "from 4 to 1 000 000"),
-            ("warmup", self.warmup, 0..=1_000_000, "at most 1 000 000"),
-        ] {
-            if !range.contains(&value) {
-                return Err(Error::parameter(name, requirement, value));
-            }
-        }
+        check_chains(&ChainSettings {
+            n_chains: self.chains,
+            n_warmup: self.warmup,
+            n_draws: self.draws,
+        })?;
         let available = self.chains.saturating_mul(self.draws);
         if self.keep_draws > 0 && self.inference == Inference::Map {
             return Err(Error::parameter(
@@ -105,4 +101,18 @@ impl IndependentConfig {
     pub(super) fn chain_settings(&self) -> ChainSettings {
         ChainSettings { n_chains: self.chains, n_warmup: self.warmup, n_draws: self.draws }
     }
+}
+
+/// Refuses numbers of chains and draws that no fit needs.
+pub(crate) fn check_chains(settings: &ChainSettings) -> Result<()> {
+    for (name, value, range, requirement) in [
+        ("chains", settings.n_chains, 1..=1000, "from 1 to 1000"),
+        ("draws", settings.n_draws, 4..=1_000_000, "from 4 to 1 000 000"),
+        ("warmup", settings.n_warmup, 0..=1_000_000, "at most 1 000 000"),
+    ] {
+        if !range.contains(&value) {
+            return Err(Error::parameter(name, requirement, value));
+        }
+    }
+    Ok(())
 }

@@ -19,6 +19,7 @@ mod statistics;
 
 use std::sync::Arc;
 
+pub(crate) use config::check_chains;
 pub use config::{AlphaPrior, IndependentConfig, Inference};
 pub use fit::{FittedIndependent, PosteriorReport};
 pub use predictive::PosteriorPredictive;

@@ -28,7 +28,7 @@ pub(crate) struct Plan {
 }
 
 /// ln of the relative error that a lattice of step h has from kink l.
-fn ln_error(c: &Component, x2: f64, y: f64, mode: &Mode, step: f64, total: f64) -> f64 {
+pub(crate) fn ln_error(c: &Component, x2: f64, y: f64, mode: &Mode, step: f64, total: f64) -> f64 {
     let [a1, a2] = c.private;
     let power = a1 + a2;
     let s = (mode.ln_s + mode.slope * (y - mode.y)).exp();
@@ -41,7 +41,7 @@ fn ln_error(c: &Component, x2: f64, y: f64, mode: &Mode, step: f64, total: f64) 
 }
 
 /// −ln of the integrand at y against its maximum, on the safe side of the Gaussian.
-fn tail(y: f64, mode: &Mode, total: f64) -> f64 {
+pub(crate) fn tail(y: f64, mode: &Mode, total: f64) -> f64 {
     let d = (y - mode.y).abs();
     (0.35 * (d / mode.sd_y).powi(2)).min(0.7 * total * (d - 2.0 * mode.sd_y).max(0.0))
 }

@@ -30,6 +30,7 @@ mod aliasing;
 mod ends;
 mod engine;
 mod gradient;
+pub(crate) mod grid;
 mod inner;
 mod inverse;
 mod kernel;

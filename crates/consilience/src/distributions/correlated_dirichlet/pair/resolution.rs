@@ -30,7 +30,7 @@ const NODE_STEP: f64 = 0.9;
 /// Relative accuracy that tables aim at.
 const ACCURACY: f64 = 1e-8;
 /// Points of an interpolation.
-const POINTS: usize = 6;
+pub(crate) const POINTS: usize = 6;
 /// Number of exponentials in a closed end of an inner integral.
 const INNER_CLOSING: usize = 4;
 
@@ -93,6 +93,34 @@ impl Smoothed {
             smoothed.tabulate(arch, c, typical);
         }
         smoothed
+    }
+
+    /// The tables of other shapes over the same masses and distances.
+    pub(crate) fn like(&self, arch: Arch, c: &Component) -> Self {
+        let mut smoothed = Self {
+            power: c.power(),
+            shared: c.shared,
+            rigid: c.is_rigid(),
+            nodes: Vec::new(),
+            table: Vec::new(),
+            reference: Vec::new(),
+            ..*self
+        };
+        if !smoothed.rigid {
+            smoothed.tabulate(arch, c, c.shared + c.private[0].min(c.private[1]) + 0.5);
+        }
+        smoothed
+    }
+
+    /// The lattice in ln(1 + M/unit): unit, step and number.
+    pub(crate) fn lattice(&self) -> (f64, f64, usize) {
+        (self.unit, self.step, self.count)
+    }
+
+    /// `ln h_ε − (n−1) ln M + 2M` at one τ within reach, on every point of the lattice.
+    pub(crate) fn column<'a>(&self, arch: Arch, tau: f64, row: &'a mut Row) -> &'a [f64] {
+        self.convolve(arch, tau, 0, self.count, row);
+        &row.values
     }
 
     fn mass(&self, m: usize) -> f64 {

@@ -148,7 +148,7 @@ impl WithSimd for Interpolate<'_> {
 
 /// The polynomial through six values at 0, 1, …, 5.
 #[inline(always)]
-fn lagrange(v: &[f64; 6], x: f64) -> f64 {
+pub(crate) fn lagrange(v: &[f64; 6], x: f64) -> f64 {
     let d = [x, x - 1.0, x - 2.0, x - 3.0, x - 4.0, x - 5.0];
     let (left, middle, right) = (d[0] * d[1], d[2] * d[3], d[4] * d[5]);
     middle * right * (d[0] * v[1] * (1.0 / 24.0) - d[1] * v[0] * (1.0 / 120.0))

@@ -1,0 +1,27 @@
+//! Learning what two classifiers share: δ of every class, given labelled outputs.
+//!
+//! The margins α come from the independent model; then δ is learnt from the items for which both
+//! classifiers have an output, in the coordinates
+//!
+//! ```text
+//! ηₗ = logit(δₗ / bₗ),   bₗ = min(α¹ₗ, α²ₗ),   so that every real η is legal
+//! ```
+//!
+//! A climb to the mode (scoring with the items' own scores) starts from the correlations of the
+//! outputs and again from other places. Around the mode each class's log likelihood is replaced by a polynomial fitted to
+//! exact values and gradients at designed points; chains run on polynomials plus prior, and the
+//! polynomials are refitted with the chains' own points until both agree.
+
+mod chains;
+mod climb;
+mod config;
+mod fit;
+mod items;
+mod likelihood;
+mod polynomial;
+mod posterior;
+mod prior;
+mod surrogate;
+
+pub use config::{CorrelatedConfig, CorrelatedInference, DeltaPrior, DeltaSampler};
+pub use fit::{DeltaReport, FittedPair, PairDraw};

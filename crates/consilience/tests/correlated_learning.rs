@@ -1,0 +1,279 @@
+//! Learning what two classifiers share: recovery, limits, symmetry, priors.
+//!
+//! Slow ones: `cargo test --release -p consilience --test correlated_learning -- --ignored --nocapture`
+
+#![allow(clippy::print_stdout)] // the slow ones report numbers
+
+use std::sync::Arc;
+
+use consilience::fusion::correlated::learning::{
+    CorrelatedConfig, CorrelatedInference, DeltaPrior, DeltaSampler, FittedPair, PairDraw,
+};
+use consilience::simulation::Preset;
+use consilience::{Error, Intake, Outputs, OutputsBuilder, Schema, Unwatched};
+
+fn config(inference: CorrelatedInference) -> CorrelatedConfig {
+    CorrelatedConfig { inference, ..CorrelatedConfig::default() }
+}
+
+fn fit(config: &CorrelatedConfig, outputs: &Outputs) -> FittedPair {
+    config.fit_pair(outputs, &Unwatched).unwrap()
+}
+
+/// δ over its bound, all elements.
+fn shares(fitted: &FittedPair) -> Vec<f64> {
+    let mut shares = Vec::new();
+    for (j, row) in fitted.delta.iter().enumerate() {
+        for (l, delta) in row.iter().enumerate() {
+            shares.push(delta / fitted.alpha[0][j][l].min(fitted.alpha[1][j][l]));
+        }
+    }
+    shares
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn simulate(preset: Preset, correlation: f64, items: usize, seed: u64) -> Outputs {
+    preset.truth(correlation).unwrap().simulate(items, seed).unwrap()
+}
+
+/// The same items with other outputs: `f` gets both and returns both, `None` for a missing one.
+fn rebuilt(outputs: &Outputs, f: impl Fn(usize, &[f64], &[f64]) -> Vec<f64>) -> Outputs {
+    let intake = Intake { floor: 0.0, ..Intake::default() };
+    let mut builder = OutputsBuilder::new(Arc::clone(outputs.schema()), intake).unwrap();
+    for i in 0..outputs.n_items() {
+        let row = f(i, outputs.output(i, 0).unwrap(), outputs.output(i, 1).unwrap());
+        builder.push_indexed(&row, outputs.label(i)).unwrap();
+    }
+    builder.finish()
+}
+
+/// Nine elements; for a normal posterior the chance of more than two beyond 2 sd is 1 %, of one
+/// beyond 4 sd 6e-4.
+#[test]
+fn recovers_the_truth() {
+    let fitted = fit(&config(CorrelatedInference::TwoStep), &simulate(Preset::Sim2, 0.5, 200, 4));
+    let report = fitted.delta_posterior.unwrap();
+    let mut beyond = 0;
+    for (j, row) in fitted.delta.iter().enumerate() {
+        for (l, delta) in row.iter().enumerate() {
+            let truth = if j == l { 6.0 } else { 4.0 };
+            let off = (delta - truth).abs() / report.delta_sd[j][l];
+            assert!(off < 4.0, "class {j}, component {l}: {delta}, {off} sd away");
+            beyond += usize::from(off > 2.0);
+        }
+    }
+    assert!(beyond <= 2, "{beyond} of 9 beyond 2 sd");
+    assert!(report.surrogate_error < 0.1 && report.likelihood_error < 0.3, "{report:?}");
+    assert!(!report.worst.are_poor(4) && report.worst.ess_bulk > 400.0, "{report:?}");
+    assert!(report.other_mode.is_none() && fitted.warnings.is_empty(), "{:?}", fitted.warnings);
+}
+
+#[test]
+fn limits_of_no_and_full_correlation() {
+    let low = fit(&config(CorrelatedInference::TwoStep), &simulate(Preset::Sim2, 0.0, 100, 2));
+    assert!(mean(&shares(&low)) < 0.15, "{:?}", low.delta);
+    let high = fit(&config(CorrelatedInference::TwoStep), &simulate(Preset::Sim2, 1.0, 60, 2));
+    assert!(mean(&shares(&high)) > 0.93, "{:?}", high.delta);
+    assert!(high.delta.iter().flatten().all(|d| d.is_finite()));
+}
+
+#[test]
+fn identical_outputs_give_a_finite_fit_at_the_bound() {
+    let tied = rebuilt(&simulate(Preset::Sim2, 0.5, 30, 3), |_, a, _| [a, a].concat());
+    for inference in [CorrelatedInference::Map, CorrelatedInference::TwoStep] {
+        let fitted = fit(&config(inference), &tied);
+        assert!(fitted.delta.iter().flatten().all(|d| d.is_finite()), "{:?}", fitted.delta);
+        assert!(mean(&shares(&fitted)) > 0.95, "{:?}", fitted.delta);
+        if let Some(report) = fitted.delta_posterior {
+            assert!(report.worst.r_hat < 1.05, "{report:?}");
+        }
+    }
+}
+
+#[test]
+fn an_exchange_of_classifiers_does_not_matter() {
+    let outputs = simulate(Preset::Sim2, 0.5, 100, 6);
+    let exchanged = rebuilt(&outputs, |_, a, b| [b, a].concat());
+    let map = |outputs: &Outputs| {
+        let mut config = config(CorrelatedInference::Map);
+        config.independent.inference = consilience::fusion::independent::Inference::Map;
+        fit(&config, outputs).delta
+    };
+    let (one, other) = (map(&outputs), map(&exchanged));
+    for (a, b) in one.iter().flatten().zip(other.iter().flatten()) {
+        // a hundredth of a posterior standard deviation: lattices and the climb's end
+        assert!((a - b).abs() < 0.01, "{a} {b}");
+    }
+}
+
+#[cfg(feature = "parallel")]
+#[test]
+fn threads_do_not_matter() {
+    let outputs = simulate(Preset::Sim2, 0.5, 50, 7);
+    let with = |n: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
+        pool.install(|| fit(&config(CorrelatedInference::TwoStep), &outputs))
+    };
+    assert_eq!(with(1), with(3));
+}
+
+#[test]
+fn every_prior_agrees_where_the_data_are_plenty() {
+    let outputs = simulate(Preset::Sim2, 0.75, 150, 8);
+    let fits: Vec<Vec<f64>> = [DeltaPrior::Pooled, DeltaPrior::Uniform, DeltaPrior::Paper]
+        .into_iter()
+        .map(|delta_prior| {
+            let config = CorrelatedConfig { delta_prior, ..config(CorrelatedInference::TwoStep) };
+            shares(&fit(&config, &outputs))
+        })
+        .collect();
+    for (l, pooled) in fits[0].iter().enumerate() {
+        assert!((fits[1][l] - pooled).abs() < 0.08, "{fits:?}");
+        assert!((fits[2][l] - pooled).abs() < 0.08, "{fits:?}");
+    }
+}
+
+#[test]
+fn items_with_one_classifier_count_for_the_margins_alone() {
+    let outputs = simulate(Preset::Sim2, 0.5, 60, 9);
+    let lone = rebuilt(&outputs, |i, a, b| {
+        if outputs.label(i) == Some(2) && i % 60 >= 5 {
+            [a, &[f64::NAN; 3]].concat()
+        } else {
+            [a, b].concat()
+        }
+    });
+    let fitted = fit(&config(CorrelatedInference::TwoStep), &lone);
+    let warned = fitted.warnings.iter().any(|w| w.message.contains("both classifiers"));
+    assert!(warned, "{:?}", fitted.warnings);
+    let sd = fitted.delta_posterior.unwrap().delta_sd;
+    // five pairs say less than sixty
+    assert!(mean(&sd[2]) > mean(&sd[0]), "{sd:?}");
+}
+
+#[test]
+fn kept_draws_are_legal_and_as_many_as_asked_for() {
+    let outputs = simulate(Preset::Sim2, 0.75, 40, 10);
+    let wanted = CorrelatedConfig { keep_draws: 25, ..config(CorrelatedInference::TwoStep) };
+    let fitted = fit(&wanted, &outputs);
+    assert_eq!(fitted.draws.len(), 25);
+    for PairDraw { alpha, delta } in &fitted.draws {
+        for j in 0..3 {
+            for l in 0..3 {
+                let bound = alpha[0][j][l].min(alpha[1][j][l]);
+                assert!(delta[j][l] > 0.0 && delta[j][l] <= bound);
+            }
+        }
+    }
+}
+
+/// The exact density and a fine resolution take other ways to the same answer.
+#[test]
+fn other_resolutions_agree() {
+    let outputs = simulate(Preset::Sim2, 0.5, 10, 11);
+    let at = |resolution: f64| {
+        let config = CorrelatedConfig { resolution, ..config(CorrelatedInference::Map) };
+        mean(&shares(&fit(&config, &outputs)))
+    };
+    let (exact, fine, default) = (at(0.0), at(0.005), at(0.03));
+    assert!(
+        (exact - fine).abs() < 0.01 && (exact - default).abs() < 0.02,
+        "{exact} {fine} {default}"
+    );
+}
+
+#[test]
+fn bad_settings_are_refused() {
+    let good = CorrelatedConfig::default();
+    for bad in [
+        CorrelatedConfig { resolution: -0.1, ..good.clone() },
+        CorrelatedConfig { resolution: f64::NAN, ..good.clone() },
+        CorrelatedConfig { chains: 0, ..good.clone() },
+        CorrelatedConfig { draws: 3, ..good.clone() },
+        CorrelatedConfig { keep_draws: 5000, ..good.clone() },
+        CorrelatedConfig { keep_draws: 1, ..config(CorrelatedInference::Map) },
+    ] {
+        assert!(bad.check().is_err(), "{bad:?}");
+    }
+    let text = serde_json::to_string(&good).unwrap();
+    assert_eq!(serde_json::from_str::<CorrelatedConfig>(&text).unwrap(), good);
+    assert!(serde_json::from_str::<CorrelatedConfig>(r#"{"delta_prior": "paper"}"#).is_ok());
+    assert!(serde_json::from_str::<CorrelatedConfig>(r#"{"delta": 1}"#).is_err());
+    let outputs = simulate(Preset::Sim2, 0.5, 5, 1);
+    for unsupported in [
+        config(CorrelatedInference::Joint),
+        CorrelatedConfig { sampler: DeltaSampler::Gibbs, ..good.clone() },
+    ] {
+        let error = unsupported.fit_pair(&outputs, &Unwatched).unwrap_err();
+        assert!(matches!(error, Error::Unsupported { .. }), "{error}");
+    }
+    let schema = Arc::new(Schema::new(["a"], ["x", "y"]).unwrap());
+    let mut builder = OutputsBuilder::new(schema, Intake::default()).unwrap();
+    builder.push(&[0.5, 0.5], Some("x")).unwrap();
+    assert!(good.fit_pair(&builder.finish(), &Unwatched).is_err());
+}
+
+/// Over 12 sets of 9 elements the share of 90 % intervals that hold the truth.
+#[test]
+#[ignore = "slow: 36 fits; see the command at the top"]
+fn intervals_cover() {
+    for (preset, correlation, items) in
+        [(Preset::Sim2, 0.5, 100), (Preset::Sim2, 0.5, 20), (Preset::Sim1, 0.75, 50)]
+    {
+        let truth = preset.truth(correlation).unwrap();
+        let (mut inside, mut n) = (0u32, 0u32);
+        for seed in 0..12 {
+            let outputs = truth.simulate(items, 100 + seed).unwrap();
+            let fitted = fit(&config(CorrelatedInference::TwoStep), &outputs);
+            let report = fitted.delta_posterior.unwrap();
+            for (class, row) in truth.classes().iter().zip(&report.delta_interval) {
+                for (delta, [low, high]) in class.common().iter().zip(row) {
+                    inside += u32::from(low <= delta && delta <= high);
+                    n += 1;
+                }
+            }
+        }
+        let covered = f64::from(inside) / f64::from(n);
+        println!("{preset:?} r = {correlation}, {items} items a class: {covered:.3} of {n}");
+        assert!(covered > 0.7, "{covered}");
+    }
+}
+
+/// A data set of the repository's neighbour, or of the folder that `CONSILIENCE_DATA` names.
+fn data_file(name: &str) -> Option<String> {
+    let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data").to_string();
+    let folder = std::env::var("CONSILIENCE_DATA").unwrap_or(beside);
+    std::fs::read_to_string(format!("{folder}/{name}.csv")).ok()
+}
+
+/// A wide table of two classifiers and three classes, label first.
+fn parse(text: &str) -> Outputs {
+    let mut lines = text.lines();
+    let header: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let class = |column: &str| column.rsplit('_').next().unwrap().to_string();
+    let schema = Schema::new(["c1", "c2"], header[1..4].iter().map(|c| class(c))).unwrap();
+    let mut builder = OutputsBuilder::new(Arc::new(schema), Intake::default()).unwrap();
+    for line in lines {
+        let (label, values) = line.split_once(',').unwrap();
+        let values: Vec<f64> = values.split(',').map(|v| v.parse().unwrap()).collect();
+        builder.push(&values, Some(label)).unwrap();
+    }
+    builder.finish()
+}
+
+#[test]
+#[ignore = "slow: thousands of tied outputs; see the command at the top"]
+fn real_data_beside_the_printed_parameters() {
+    for name in ["bookies_a", "dna_a"] {
+        let Some(text) = data_file(name) else { continue };
+        let fitted = fit(&config(CorrelatedInference::Map), &parse(&text));
+        println!("{name}\nalpha {:.3?}\ndelta {:.3?}", fitted.alpha, fitted.delta);
+        fitted.warnings.iter().for_each(|warning| println!("{warning}"));
+        let printed = data_file("paper_parameters").unwrap_or_default();
+        printed.lines().filter(|l| l.starts_with(name)).for_each(|l| println!("{l}"));
+        assert!(mean(&shares(&fitted)) > 0.8);
+    }
+}
