@@ -22,6 +22,7 @@ use std::sync::Arc;
 pub(crate) use config::check_chains;
 pub use config::{AlphaPrior, IndependentConfig, Inference};
 pub use fit::{FittedIndependent, PosteriorReport};
+pub(in crate::fusion) use posterior::{DirichletPosterior, Measure};
 pub use predictive::PosteriorPredictive;
 pub use statistics::SufficientStatistics;
 

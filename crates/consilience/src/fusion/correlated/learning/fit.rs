@@ -5,10 +5,12 @@ use serde::{Deserialize, Serialize};
 use super::chains::{SMALL_SPREAD, Sampled, likelihood_error, sample_posterior};
 use super::climb::{Top, find_top};
 use super::config::{CorrelatedConfig, CorrelatedInference, DeltaSampler};
+use super::gibbs::{GibbsClass, GibbsTarget};
 use super::items::PairItems;
 use super::likelihood::ClassLikelihood;
 use super::posterior::Posterior;
 use crate::error::{Error, Result};
+use crate::fusion::Fusion;
 use crate::fusion::independent::{Alpha, FittedIndependent, PosteriorReport, SufficientStatistics};
 use crate::outputs::Outputs;
 use crate::sampling::diagnostics::Diagnostics;
@@ -94,12 +96,17 @@ impl CorrelatedConfig {
         let statistics = SufficientStatistics::of(outputs)?;
         let margins = self.margins().fit(outputs.schema(), &statistics, watch)?;
         let mut posterior = self.posterior(outputs, margins.fusion.alpha())?;
+        let mut warnings = margins.warnings.clone();
+        warnings.extend(pair_warnings(outputs.schema(), &posterior));
+        if self.sampler == DeltaSampler::Gibbs {
+            let sampled = self.augment(&posterior, watch)?;
+            let drawn = Drawn { sampled, likelihood_error: 0.0, other_mode: None };
+            return Ok(self.conclude(margins, &posterior, drawn, warnings));
+        }
         watch.begin("climbing to the mode", 1);
         let quick = self.inference == CorrelatedInference::Map;
         let (top, other_mode) = find_top(&mut posterior, quick, watch)?;
         watch.advance(1);
-        let mut warnings = margins.warnings.clone();
-        warnings.extend(pair_warnings(outputs.schema(), &posterior));
         warnings.extend(mode_warnings(&top, other_mode));
         if quick {
             let delta = posterior.delta(&top.point);
@@ -107,33 +114,49 @@ impl CorrelatedConfig {
         }
         let chains = (&self.chain_settings(), self.seed);
         let sampled = sample_posterior(&posterior, &top, chains, watch)?;
-        let summary = Summary::new(&posterior, &sampled, self.chains);
-        let far = sampled.draws.draw(summary.lowest);
+        let far = sampled.draws.draw(lowest(&posterior, &sampled));
         let likelihood_error = likelihood_error(&posterior, &top.point, far)?;
-        let delta = summary.mean.clone();
-        let report = self.report(summary, &sampled, likelihood_error, other_mode);
-        warnings.extend(self.chain_warnings(outputs.schema(), &sampled, &report));
-        let draws = self.kept(&posterior, &margins, &sampled);
-        Ok(assemble(margins, delta, Some(report), draws, warnings))
+        let drawn = Drawn { sampled, likelihood_error, other_mode };
+        Ok(self.conclude(margins, &posterior, drawn, warnings))
     }
 
-    fn report(
+    /// Draws by data augmentation instead of the likelihood.
+    fn augment(&self, posterior: &Posterior, watch: &dyn Watch) -> Result<Sampled> {
+        let class = |class| GibbsClass::given_margins(class);
+        let classes = posterior.classes.iter().map(class).collect();
+        let target = GibbsTarget { classes, prior: self.delta_prior, resolution: self.resolution };
+        let draws = target.sample(&self.chain_settings(), self.seed, watch)?;
+        Ok(Sampled { draws, spread: vec![0.0; posterior.classes.len()] })
+    }
+
+    /// Everything that follows from the draws.
+    fn conclude(
         &self,
-        summary: Summary,
-        sampled: &Sampled,
-        likelihood_error: f64,
-        other_mode: Option<f64>,
-    ) -> DeltaReport {
+        margins: FittedIndependent,
+        posterior: &Posterior,
+        drawn: Drawn,
+        mut warnings: Vec<Warning>,
+    ) -> FittedPair {
+        let summary = Summary::new(posterior, &drawn.sampled, self.chains);
+        let delta = summary.mean.clone();
+        let report = self.report(summary, &drawn);
+        let schema = margins.fusion.schema();
+        warnings.extend(self.chain_warnings(schema, &drawn.sampled, &report));
+        let draws = self.kept(posterior, &margins, &drawn.sampled);
+        assemble(margins, delta, Some(report), draws, warnings)
+    }
+
+    fn report(&self, summary: Summary, drawn: &Drawn) -> DeltaReport {
         DeltaReport {
             worst: summary.worst,
-            acceptance: sampled.draws.acceptance(),
+            acceptance: drawn.sampled.draws.acceptance(),
             chains: self.chains,
             draws: self.draws,
             delta_sd: summary.sd,
             delta_interval: summary.interval,
-            surrogate_error: sampled.spread.iter().copied().fold(0.0, f64::max),
-            likelihood_error,
-            other_mode,
+            surrogate_error: drawn.sampled.spread.iter().copied().fold(0.0, f64::max),
+            likelihood_error: drawn.likelihood_error,
+            other_mode: drawn.other_mode,
         }
     }
 
@@ -149,9 +172,6 @@ impl CorrelatedConfig {
         }
         if self.inference == CorrelatedInference::Joint {
             return Err(cannot("cannot learn α and δ jointly yet; use `two-step`"));
-        }
-        if self.sampler == DeltaSampler::Gibbs {
-            return Err(cannot("cannot draw by data augmentation yet; use `likelihood`"));
         }
         Ok(())
     }
@@ -230,14 +250,25 @@ fn assemble(
     }
 }
 
+/// Draws with what is known of their errors.
+struct Drawn {
+    sampled: Sampled,
+    likelihood_error: f64,
+    other_mode: Option<f64>,
+}
+
+/// The draw with the smallest sum of η: far from the mode.
+fn lowest(posterior: &Posterior, sampled: &Sampled) -> usize {
+    let height = |i: &usize| sampled.draws.draw(*i)[..posterior.n_eta()].iter().sum::<f64>();
+    (0..sampled.draws.len()).min_by(|a, b| height(a).total_cmp(&height(b))).unwrap_or(0)
+}
+
 /// The draws of δ in numbers.
 struct Summary {
     mean: Vec<Vec<f64>>,
     sd: Vec<Vec<f64>>,
     interval: Vec<Vec<[f64; 2]>>,
     worst: Diagnostics,
-    /// The draw with the smallest sum of η: far from the mode.
-    lowest: usize,
 }
 
 impl Summary {
@@ -255,14 +286,11 @@ impl Summary {
         });
         let quantile = crate::sampling::diagnostics::quantile;
         let interval = elements.iter().map(|e| [quantile(e, 0.05), quantile(e, 0.95)]);
-        let height = |i: &usize| draws.draw(*i)[..posterior.n_eta()].iter().sum::<f64>();
-        let lowest = (0..draws.len()).min_by(|a, b| height(a).total_cmp(&height(b))).unwrap_or(0);
         Self {
             sd: rows(sd, width),
             interval: rows(interval, width),
             mean: rows(mean.iter().copied(), width),
             worst: Diagnostics::worst_of(&elements, n_chains).expect("there are elements"),
-            lowest,
         }
     }
 }

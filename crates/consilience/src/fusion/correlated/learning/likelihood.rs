@@ -118,6 +118,16 @@ impl ClassLikelihood {
         self.items.len()
     }
 
+    /// The items with both outputs.
+    pub(super) fn items(&self) -> &PairItems {
+        &self.items
+    }
+
+    /// The margins.
+    pub(super) fn alpha(&self) -> [&[f64]; 2] {
+        [&self.alpha[0], &self.alpha[1]]
+    }
+
     pub(super) fn bound(&self) -> &[f64] {
         &self.bound
     }
