@@ -9,6 +9,7 @@ mod newton;
 mod slice;
 
 pub use chains::{ChainSettings, Draws, sample};
+pub(crate) use hmc::hmc_steps;
 pub use newton::{Mode, find_mode};
 pub use slice::slice_step;
 

@@ -92,12 +92,15 @@ impl CorrelatedConfig {
     /// ```
     pub fn fit_pair(&self, outputs: &Outputs, watch: &dyn Watch) -> Result<FittedPair> {
         self.check()?;
-        self.check_supported(outputs.schema())?;
+        Self::check_supported(outputs.schema())?;
         let statistics = SufficientStatistics::of(outputs)?;
         let margins = self.margins().fit(outputs.schema(), &statistics, watch)?;
         let mut posterior = self.posterior(outputs, margins.fusion.alpha())?;
         let mut warnings = margins.warnings.clone();
         warnings.extend(pair_warnings(outputs.schema(), &posterior));
+        if self.inference == CorrelatedInference::Joint {
+            return self.fit_joint(outputs.schema(), &statistics, posterior, warnings, watch);
+        }
         if self.sampler == DeltaSampler::Gibbs {
             let sampled = self.augment(&posterior, watch)?;
             let drawn = Drawn { sampled, likelihood_error: 0.0, other_mode: None };
@@ -122,7 +125,7 @@ impl CorrelatedConfig {
 
     /// Draws by data augmentation instead of the likelihood.
     fn augment(&self, posterior: &Posterior, watch: &dyn Watch) -> Result<Sampled> {
-        let class = |class| GibbsClass::given_margins(class);
+        let class = |class| GibbsClass::new(class, None);
         let classes = posterior.classes.iter().map(class).collect();
         let target = GibbsTarget { classes, prior: self.delta_prior, resolution: self.resolution };
         let draws = target.sample(&self.chain_settings(), self.seed, watch)?;
@@ -146,7 +149,7 @@ impl CorrelatedConfig {
         assemble(margins, delta, Some(report), draws, warnings)
     }
 
-    fn report(&self, summary: Summary, drawn: &Drawn) -> DeltaReport {
+    pub(super) fn report(&self, summary: Summary, drawn: &Drawn) -> DeltaReport {
         DeltaReport {
             worst: summary.worst,
             acceptance: drawn.sampled.draws.acceptance(),
@@ -160,18 +163,13 @@ impl CorrelatedConfig {
         }
     }
 
-    fn check_supported(&self, schema: &Schema) -> Result<()> {
-        let cannot =
-            |what: &str| Error::Unsupported { method: "correlated".into(), cannot: what.into() };
+    fn check_supported(schema: &Schema) -> Result<()> {
         if schema.n_classifiers() != 2 {
             return Err(Error::Mismatch {
                 what: "numbers of classifiers",
                 expected: "2 to learn what a pair shares".into(),
                 found: schema.n_classifiers().to_string(),
             });
-        }
-        if self.inference == CorrelatedInference::Joint {
-            return Err(cannot("cannot learn α and δ jointly yet; use `two-step`"));
         }
         Ok(())
     }
@@ -207,7 +205,7 @@ impl CorrelatedConfig {
         (0..self.keep_draws).map(one).collect()
     }
 
-    fn chain_warnings(
+    pub(super) fn chain_warnings(
         &self,
         schema: &Schema,
         sampled: &Sampled,
@@ -251,10 +249,10 @@ fn assemble(
 }
 
 /// Draws with what is known of their errors.
-struct Drawn {
-    sampled: Sampled,
-    likelihood_error: f64,
-    other_mode: Option<f64>,
+pub(super) struct Drawn {
+    pub(super) sampled: Sampled,
+    pub(super) likelihood_error: f64,
+    pub(super) other_mode: Option<f64>,
 }
 
 /// The draw with the smallest sum of η: far from the mode.
@@ -263,23 +261,31 @@ fn lowest(posterior: &Posterior, sampled: &Sampled) -> usize {
     (0..sampled.draws.len()).min_by(|a, b| height(a).total_cmp(&height(b))).unwrap_or(0)
 }
 
-/// The draws of δ in numbers.
-struct Summary {
-    mean: Vec<Vec<f64>>,
-    sd: Vec<Vec<f64>>,
-    interval: Vec<Vec<[f64; 2]>>,
-    worst: Diagnostics,
+/// Draws of a table of elements in numbers.
+pub(super) struct Summary {
+    pub(super) mean: Vec<Vec<f64>>,
+    pub(super) sd: Vec<Vec<f64>>,
+    pub(super) interval: Vec<Vec<[f64; 2]>>,
+    pub(super) worst: Diagnostics,
 }
 
 impl Summary {
     fn new(posterior: &Posterior, sampled: &Sampled, n_chains: usize) -> Self {
         let draws = &sampled.draws;
-        let (n, width) = (draws.len() as f64, posterior.width());
-        let mut elements = vec![Vec::with_capacity(draws.len()); posterior.n_eta()];
-        for i in 0..draws.len() {
-            let delta = posterior.delta(draws.draw(i));
-            elements.iter_mut().zip(delta.iter().flatten()).for_each(|(e, d)| e.push(*d));
+        let tables = (0..draws.len()).map(|i| posterior.delta(draws.draw(i)));
+        Self::of(tables, n_chains)
+    }
+
+    /// Of draws of a table.
+    pub(super) fn of(tables: impl Iterator<Item = Vec<Vec<f64>>>, n_chains: usize) -> Self {
+        let (mut width, mut elements) = (1, Vec::new());
+        for table in tables {
+            width = table[0].len();
+            elements.resize(table.len() * width, Vec::new());
+            let flat = table.iter().flatten();
+            elements.iter_mut().zip(flat).for_each(|(e, d): (&mut Vec<f64>, _)| e.push(*d));
         }
+        let n = elements[0].len() as f64;
         let mean: Vec<f64> = elements.iter().map(|e| e.iter().sum::<f64>() / n).collect();
         let sd = elements.iter().zip(&mean).map(|(e, mean)| {
             (e.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt()
@@ -312,7 +318,7 @@ fn pair_warnings(schema: &Schema, posterior: &Posterior) -> Vec<Warning> {
     schema.classes().iter().zip(&posterior.classes).filter_map(few).collect()
 }
 
-fn mode_warnings(top: &Top, other: Option<f64>) -> Vec<Warning> {
+pub(super) fn mode_warnings(top: &Top, other: Option<f64>) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if !top.converged {
         warnings

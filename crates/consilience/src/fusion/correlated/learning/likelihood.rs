@@ -102,6 +102,13 @@ impl ClassLikelihood {
         Self { items, alpha, bound, resolution, weight: 1.0, spacing: Vec::new() }
     }
 
+    /// The same items and lattices with other margins, α¹ then α².
+    pub(super) fn with_margins(&self, alpha: &[f64]) -> Self {
+        let (first, second) = alpha.split_at(alpha.len() / 2);
+        let moved = Self::new(self.items.clone(), [first, second], self.resolution);
+        Self { weight: self.weight, spacing: self.spacing.clone(), ..moved }
+    }
+
     /// A quick stand-in: about `wanted` of the items, each counting for several.
     pub(super) fn thinned(&self, wanted: usize) -> Self {
         let step = (self.items.len() / wanted).max(1);
@@ -197,6 +204,22 @@ impl ClassLikelihood {
         Ok(sum.times(self.weight))
     }
 
+    /// The log likelihood alone.
+    pub(super) fn value(&self, eta: &[f64]) -> Result<f64> {
+        let engine = match self.uses_grids() {
+            true => Engine::Grid(self.grid(eta, false)?),
+            false => Engine::Exact(Box::new(self.quadrature(eta)?)),
+        };
+        let chunks = parallel::map(self.items.len().div_ceil(CHUNK), |chunk| {
+            let mut buffers = Buffers::default();
+            let range = chunk * CHUNK..((chunk + 1) * CHUNK).min(self.items.len());
+            range.map(|i| self.ln_density(&engine, i, &mut buffers)).sum::<f64>()
+        });
+        let sum = self.weight * chunks.iter().sum::<f64>();
+        // a pole, where tied outputs are seen exactly, is no legal place
+        Ok(if sum.is_finite() { sum } else { f64::NEG_INFINITY })
+    }
+
     /// The log likelihood by adaptive quadrature, to judge the grids.
     pub(super) fn adaptive(&self, eta: &[f64], every: usize) -> Result<f64> {
         let density = self.quadrature(eta)?;
@@ -253,6 +276,22 @@ impl ClassLikelihood {
             }
         }
         Ok(Engine::Differences(densities))
+    }
+
+    /// One item's log density.
+    fn ln_density(&self, engine: &Engine, item: usize, buffers: &mut Buffers) -> f64 {
+        let (first, second) = self.items.pair(item);
+        match engine {
+            Engine::Grid(density) => {
+                density.ln_density(first, second, self.spacing[item], &mut buffers.grid, &mut [])
+            }
+            Engine::Exact(density) => {
+                density.ln_density(first, second, &mut buffers.exact).ln_density
+            }
+            Engine::Differences(densities) => {
+                densities[0].ln_density(first, second, &mut buffers.exact).ln_density
+            }
+        }
     }
 
     /// One item's log density; writes its score in η.

@@ -36,6 +36,11 @@ impl Margin {
         Self { posterior, n_pairs: items.len() as f64, sums }
     }
 
+    /// The posterior as if classifiers were independent.
+    pub(super) fn target(&self) -> &DirichletPosterior {
+        &self.posterior
+    }
+
     /// The log density of ln α as if classifiers were independent; writes its gradient.
     pub(super) fn ln_density(&self, ln_alpha: &[f64], gradient: &mut [f64]) -> f64 {
         self.posterior.ln_density(ln_alpha, gradient)

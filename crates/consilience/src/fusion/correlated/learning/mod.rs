@@ -18,6 +18,8 @@ mod config;
 mod fit;
 mod gibbs;
 mod items;
+mod joint;
+mod joint_fit;
 mod likelihood;
 mod margins;
 mod polynomial;

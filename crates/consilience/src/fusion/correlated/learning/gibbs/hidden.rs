@@ -32,10 +32,9 @@ pub(super) struct Place {
     near: usize,
 }
 
-/// v with its complement and the logarithms that all formulas need.
+/// 1 − v and the logarithms that all formulas need.
 #[derive(Debug, Clone, Copy)]
 struct Part {
-    v: f64,
     rest: f64,
     ln_v: f64,
     ln_rest: f64,
@@ -47,9 +46,9 @@ impl Part {
         let ln_1p = t.ln_1p();
         let (small, large) = (t / (1.0 + t), 1.0 / (1.0 + t));
         if logit >= 0.0 {
-            Self { v: large, rest: small, ln_v: -ln_1p, ln_rest: -logit - ln_1p }
+            Self { rest: small, ln_v: -ln_1p, ln_rest: -logit - ln_1p }
         } else {
-            Self { v: small, rest: large, ln_v: logit - ln_1p, ln_rest: -ln_1p }
+            Self { rest: large, ln_v: logit - ln_1p, ln_rest: -ln_1p }
         }
     }
 }

@@ -44,9 +44,9 @@ pub(super) struct GibbsClass<'a> {
 }
 
 impl<'a> GibbsClass<'a> {
-    /// With α fixed.
-    pub(super) fn given_margins(class: &'a ClassLikelihood) -> Self {
-        Self { items: class.items(), alpha: class.alpha(), eta: class.start(), margins: None }
+    /// With α fixed, or learnt too where there are margins.
+    pub(super) fn new(class: &'a ClassLikelihood, margins: Option<[Margin; 2]>) -> Self {
+        Self { items: class.items(), alpha: class.alpha(), eta: class.start(), margins }
     }
 }
 
@@ -167,8 +167,7 @@ impl Chain {
         }
         let etas: Vec<f64> = self.classes.iter().flat_map(|c| c.parameters.eta.clone()).collect();
         let (n, mean) = (etas.len() as f64, etas.iter().sum::<f64>() / etas.len() as f64);
-        let density = |mu: f64| prior::logistic(mu).value - 0.5 * n * (mu - mean).powi(2);
-        self.mu = slice_step(self.mu, 3.0 / n.sqrt(), density, rng);
+        self.mu = slice_step(self.mu, 3.0 / n.sqrt(), |mu| prior::ln_pooled(mu, mean, n), rng);
     }
 
     fn point(&self) -> Vec<f64> {
