@@ -140,18 +140,19 @@ fn first_step(dimension: usize) -> f64 {
     0.9 * (dimension as f64).powf(-0.25)
 }
 
-/// Some steps from a place of positive density, with a fixed step: a reversible kernel, so that it may serve as the
-/// proposal of another.
+/// Some trajectories from a place of positive density, with steps `scale` times the usual ones: a reversible kernel, so
+/// that it may serve as the proposal of another. Returns the end and the share of accepted trajectories.
 pub(crate) fn hmc_steps<T: Target, R: Rng + ?Sized>(
     target: &T,
     mode: &Mode,
     point: &[f64],
-    n_steps: usize,
+    (n_steps, scale): (usize, f64),
     rng: &mut R,
-) -> Vec<f64> {
+) -> (Vec<f64>, f64) {
     let mut walker = Hmc::start_at(target, mode, point);
+    walker.step *= scale;
     (0..n_steps).for_each(|_| walker.advance(rng));
-    walker.point().to_vec()
+    (walker.point().to_vec(), walker.acceptance())
 }
 
 fn fill_with_normals<R: Rng + ?Sized>(values: &mut DVector<f64>, rng: &mut R) {

@@ -22,6 +22,7 @@ mod joint;
 mod joint_fit;
 mod likelihood;
 mod margins;
+mod moment_match;
 mod polynomial;
 mod posterior;
 mod prior;
@@ -29,3 +30,4 @@ mod surrogate;
 
 pub use config::{CorrelatedConfig, CorrelatedInference, DeltaPrior, DeltaSampler};
 pub use fit::{DeltaReport, FittedPair, PairDraw};
+pub use moment_match::moment_match;

@@ -34,6 +34,8 @@ pub(super) struct Parameters {
 pub(super) enum Coordinate {
     Eta(usize),
     LnAlpha(usize, usize),
+    /// The mean of a classifier's ln α, all of which move alike: totals are known worse than proportions.
+    Level(usize),
 }
 
 impl Parameters {
@@ -41,6 +43,9 @@ impl Parameters {
         match at {
             Coordinate::Eta(l) => self.eta[l],
             Coordinate::LnAlpha(k, l) => self.ln_alpha[k][l],
+            Coordinate::Level(k) => {
+                self.ln_alpha[k].iter().sum::<f64>() / self.ln_alpha[k].len() as f64
+            }
         }
     }
 
@@ -49,6 +54,10 @@ impl Parameters {
         match at {
             Coordinate::Eta(l) => moved.eta[l] = value,
             Coordinate::LnAlpha(k, l) => moved.ln_alpha[k][l] = value,
+            Coordinate::Level(k) => {
+                let up = value - self.get(at);
+                moved.ln_alpha[k].iter_mut().for_each(|theta| *theta += up);
+            }
         }
         moved
     }

@@ -102,6 +102,8 @@ struct Chain {
     prior: DeltaPrior,
     classes: Vec<ClassState>,
     coordinates: Vec<Coordinate>,
+    /// The first of them make up a draw.
+    n_reported: usize,
     /// Widths of the slices, by class and coordinate.
     widths: Vec<Vec<f64>>,
     mu: f64,
@@ -117,6 +119,10 @@ impl Chain {
             }
         }
         coordinates.extend((0..width).map(Coordinate::Eta));
+        let n_reported = coordinates.len();
+        if target.classes[0].margins.is_some() {
+            coordinates.extend([Coordinate::Level(0), Coordinate::Level(1)]);
+        }
         let mut scattered = |eta: &f64| {
             let noise: f64 = StandardNormal.sample(rng);
             eta + DISPERSION * noise
@@ -134,7 +140,7 @@ impl Chain {
         let widths = vec![vec![WIDTH; coordinates.len()]; classes.len()];
         let etas = || classes.iter().flat_map(|class| &class.parameters.eta);
         let mu = etas().sum::<f64>() / etas().count() as f64;
-        Self { prior: target.prior, classes, coordinates, widths, mu }
+        Self { prior: target.prior, classes, coordinates, n_reported, widths, mu }
     }
 
     fn sweep<R: Rng + ?Sized>(&mut self, adapt: bool, rng: &mut R) {
@@ -172,7 +178,8 @@ impl Chain {
 
     fn point(&self) -> Vec<f64> {
         let one = |class: &ClassState| -> Vec<f64> {
-            self.coordinates.iter().map(|at| class.parameters.get(*at)).collect()
+            let reported = &self.coordinates[..self.n_reported];
+            reported.iter().map(|at| class.parameters.get(*at)).collect()
         };
         let mut point: Vec<f64> = self.classes.iter().flat_map(one).collect();
         if self.prior == DeltaPrior::Pooled {

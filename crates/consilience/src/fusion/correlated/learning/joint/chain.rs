@@ -11,8 +11,8 @@ use rand::{Rng, RngExt};
 
 use super::super::config::DeltaPrior;
 use super::super::prior;
+use super::coordinates::Component;
 use super::coupling::{ClassData, Coupling};
-use super::shapes::Component;
 use crate::error::Result;
 use crate::sampling::{Mode, Target, hmc_steps, slice_step};
 
@@ -24,6 +24,28 @@ pub(super) struct Explored {
     pub(super) data: ClassData,
     pub(super) coupling: Coupling,
     pub(super) mode: Mode,
+    /// Steps of trajectories over the usual ones.
+    pub(super) step: f64,
+}
+
+/// Trajectories that tell whether the step is small enough.
+const PILOT: usize = 40;
+/// Share of them that must be accepted.
+const ENOUGH: f64 = 0.6;
+
+impl Explored {
+    /// Halves the step until enough trajectories are accepted.
+    pub(super) fn tune(&mut self, prior: DeltaPrior, mu: f64, rng: &mut ChaCha8Rng) {
+        for _ in 0..6 {
+            let target = ClassTarget { class: self, prior, mu };
+            let start = &self.mode.point;
+            let (_, accepted) = hmc_steps(&target, &self.mode, start, (PILOT, self.step), rng);
+            if accepted >= ENOUGH {
+                return;
+            }
+            self.step *= 0.5;
+        }
+    }
 }
 
 /// What the polynomials make of the posterior of one class, given μ.
@@ -51,18 +73,19 @@ impl Target for ClassTarget<'_> {
     }
 }
 
-/// The log prior of η; adds its gradient. The little that the paper's prior gains by its bound is left out of the gradient,
-/// which only leads the trajectories.
+/// The log density of ζ given α and μ, from the prior of η; adds its gradient. The Jacobian, between ½ and 1, and the little
+/// that the paper's prior gains by its bound are left out of the gradient, which only leads the trajectories.
 pub(super) fn ln_prior(prior: DeltaPrior, point: &[f64], mu: f64, gradient: &mut [f64]) -> f64 {
     let width = point.len() / 3;
     let mut sum = 0.0;
     for l in 0..width {
         let c = Component::of(point, l);
-        let smaller = c.smaller();
-        let local = prior::element(prior, c.eta(), c.ln_alpha(smaller).exp(), mu);
-        sum += local.value;
-        gradient[2 * width + l] += local.slope;
-        gradient[smaller * width + l] -= local.slope;
+        let (local, rate) = (prior::element(prior, c.eta(), c.bound(), mu), c.jacobian());
+        sum += local.value + rate.ln();
+        for k in 0..2 {
+            gradient[k * width + l] += local.slope * c.eta_slope(k);
+        }
+        gradient[2 * width + l] += local.slope * rate;
     }
     sum
 }
@@ -141,7 +164,7 @@ impl<'a> Chain<'a> {
     fn propose(&self, j: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
         let class = &self.classes[j];
         let target = ClassTarget { class, prior: self.prior, mu: self.mu };
-        hmc_steps(&target, &class.mode, &self.points[j], TRAJECTORIES, rng)
+        hmc_steps(&target, &class.mode, &self.points[j], (TRAJECTORIES, class.step), rng).0
     }
 
     fn move_mu<R: Rng + ?Sized>(&mut self, rng: &mut R) {

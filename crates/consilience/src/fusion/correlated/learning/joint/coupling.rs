@@ -11,7 +11,7 @@ use super::super::likelihood::ClassLikelihood;
 use super::super::margins::Margin;
 use super::super::polynomial::Polynomial;
 use super::super::surrogate::Region;
-use super::shapes::{self, Component};
+use super::coordinates::{self, Component};
 use crate::error::Result;
 
 /// One class: its pairs and margins.
@@ -24,23 +24,29 @@ pub(super) struct ClassData {
 impl ClassData {
     /// The coupling at a point.
     pub(super) fn coupling(&self, point: &[f64]) -> Result<f64> {
-        let margins = shapes::to_margins(point);
+        let margins = coordinates::to_margins(point);
         let (ln_alpha, eta) = margins.split_at(2 * point.len() / 3);
         let at =
             self.likelihood.with_margins(&ln_alpha.iter().map(|t| t.exp()).collect::<Vec<_>>());
         Ok(at.value(eta)? - self.ln_pairs(ln_alpha))
     }
 
-    /// The coupling with its slopes in η at fixed α.
+    /// The coupling with its slopes in ζ.
     pub(super) fn with_slopes(&self, point: &[f64]) -> Result<Known> {
-        let margins = shapes::to_margins(point);
+        let margins = coordinates::to_margins(point);
         let (ln_alpha, eta) = margins.split_at(2 * point.len() / 3);
         let at =
             self.likelihood.with_margins(&ln_alpha.iter().map(|t| t.exp()).collect::<Vec<_>>());
         let evaluation = at.evaluate(eta)?;
+        let rates = (0..eta.len()).map(|l| Component::of(point, l).jacobian());
         Ok(Known {
             value: evaluation.value - self.ln_pairs(ln_alpha),
-            slopes: evaluation.gradient,
+            slopes: evaluation
+                .gradient
+                .iter()
+                .zip(rates)
+                .map(|(slope, rate)| slope * rate)
+                .collect(),
             point: point.to_vec(),
         })
     }
@@ -52,31 +58,15 @@ impl ClassData {
         parts.map(|(row, margin)| margin.ln_pairs(row, 0.0, &mut unused)).sum()
     }
 
-    /// The log density of the margins as if they were independent, times the Jacobian: all of the posterior but coupling and
-    /// prior of η. Writes its gradient.
+    /// The log density of the margins as if they were independent; writes its gradient, 0 in ζ.
     pub(super) fn ln_margins(&self, point: &[f64], gradient: &mut [f64]) -> f64 {
         let width = point.len() / 3;
-        let margins = shapes::to_margins(point);
-        let mut slopes = vec![0.0; 2 * width];
-        let mut sum = 0.0;
-        for (k, margin) in self.margins.iter().enumerate() {
-            let range = k * width..(k + 1) * width;
-            sum += margin.ln_density(&margins[range.clone()], &mut slopes[range]);
-        }
-        for l in 0..width {
-            let c = Component::of(point, l);
-            let part = [0, 1].map(|k| c.private_part(k));
-            let larger = 1 - c.smaller();
-            sum += c.ln_jacobian();
-            for k in 0..2 {
-                gradient[k * width + l] = slopes[k * width + l] * part[k];
-            }
-            gradient[larger * width + l] += 1.0 - part[larger];
-            gradient[2 * width + l] = slopes[l] * (1.0 - part[0])
-                + slopes[width + l] * (1.0 - part[1])
-                - (1.0 - part[larger]);
-        }
-        sum
+        gradient[2 * width..].fill(0.0);
+        let rows = point.chunks_exact(width).zip(gradient.chunks_exact_mut(width));
+        let one = |(margin, (row, gradient)): (&Margin, (&[f64], &mut [f64]))| {
+            margin.ln_density(row, gradient)
+        };
+        self.margins.iter().zip(rows).map(one).sum()
     }
 }
 
@@ -85,7 +75,7 @@ impl ClassData {
 pub(super) struct Known {
     pub(super) point: Vec<f64>,
     pub(super) value: f64,
-    /// Slopes in η at fixed α.
+    /// Slopes in ζ at fixed α.
     pub(super) slopes: Vec<f64>,
 }
 
@@ -101,10 +91,13 @@ pub(super) fn degree(dimension: usize) -> usize {
     if dimension <= 9 { 3 } else { 2 }
 }
 
-/// Points needed for a degree: almost twice as many numbers as terms.
+/// Points needed for a degree: numbers enough for all terms, and values enough for those of the margins alone, of which no
+/// slopes are known.
 pub(super) fn n_points(dimension: usize, degree: usize) -> usize {
-    let terms = Polynomial::zero(dimension, degree).n_terms();
-    (17 * terms).div_ceil(10 * (1 + dimension / 3)) + 2
+    let terms = |d: usize| Polynomial::zero(d, degree).n_terms();
+    let all = (17 * terms(dimension)).div_ceil(10 * (1 + dimension / 3));
+    let margins = (3 * terms(2 * dimension / 3)).div_ceil(2);
+    all.max(margins) + 2
 }
 
 /// A drop of the log posterior by this much halves a point's weight.
@@ -135,11 +128,13 @@ impl Coupling {
             let slopes: Vec<Vec<f64>> =
                 (0..dimension).map(|d| polynomial.basis_slopes(v.as_slice(), &basis, d)).collect();
             for l in 0..width {
-                let direction = direction(&k.point, l, &inverse);
+                let direction = inverse.column(2 * width + l);
                 let row: Vec<f64> = (0..terms)
                     .map(|t| direction.iter().zip(&slopes).map(|(d, s)| d * s[t]).sum())
                     .collect();
-                add(&row, k.slopes[l], weight);
+                let sd = region.factor.row(2 * width + l).norm();
+                let scaled: Vec<f64> = row.iter().map(|x| sd * x).collect();
+                add(&scaled, sd * k.slopes[l], weight);
             }
         }
         let ridge = RIDGE * normal.trace() / terms as f64;
@@ -176,14 +171,4 @@ fn standardised(region: &Region, point: &[f64]) -> DVector<f64> {
 fn inverse(factor: &DMatrix<f64>) -> DMatrix<f64> {
     let identity = DMatrix::identity(factor.nrows(), factor.ncols());
     factor.solve_lower_triangular(&identity).expect("a Cholesky factor has no zero on its diagonal")
-}
-
-/// The direction of η_l at fixed α, in standardised coordinates.
-fn direction(point: &[f64], l: usize, inverse: &DMatrix<f64>) -> DVector<f64> {
-    let width = point.len() / 3;
-    let mut direction = DVector::zeros(point.len());
-    for (part, along) in Component::of(point, l).along_eta().into_iter().enumerate() {
-        direction.axpy(along, &inverse.column(part * width + l), 1.0);
-    }
-    direction
 }

@@ -1,12 +1,12 @@
-//! Learning α and δ together: the full posterior of all shapes.
+//! Learning α and δ together: the full posterior of both.
 //!
-//! From the two-step fit a region of every class's shapes is known; the coupling of the pairs ([`coupling`]) is evaluated at
+//! From the two-step fit a region of every class's parameters is known; the coupling of the pairs ([`coupling`]) is evaluated at
 //! designed points there and replaced by a polynomial; chains on it find a better region, and so on. Then the
 //! chains proper run ([`chain`]), each draw with one exact coupling a class.
 
 mod chain;
+mod coordinates;
 mod coupling;
-mod shapes;
 
 use nalgebra::DMatrix;
 use rand::SeedableRng;
@@ -88,7 +88,7 @@ impl JointTarget {
 
     fn outer_point(&self, chain: &Chain<'_>) -> Vec<f64> {
         let mut point: Vec<f64> =
-            chain.points().iter().flat_map(|point| shapes::to_margins(point)).collect();
+            chain.points().iter().flat_map(|point| coordinates::to_margins(point)).collect();
         if self.prior == DeltaPrior::Pooled {
             point.push(chain.mu());
         }
@@ -104,7 +104,8 @@ impl JointTarget {
         let mut mu = top.point.get(self.classes.len().pow(2)).copied().unwrap_or(0.0);
         watch.begin("learning the polynomials", MAX_ROUNDS as u64);
         for round in 0.. {
-            let explored = self.polynomials(&mut progress, round, mu, watch)?;
+            let mut explored = self.polynomials(&mut progress, round, mu, watch)?;
+            explored.iter_mut().for_each(|class| class.tune(self.prior, mu, &mut rng));
             let mut chain = Chain::start(&explored, self.prior);
             let mut draws = vec![Vec::new(); explored.len()];
             for i in 0..EXPLORING_DRAWS + EXPLORING_DRAWS / 4 {
@@ -119,14 +120,16 @@ impl JointTarget {
             for ((progress, class), draws) in progress.iter_mut().zip(&explored).zip(&draws) {
                 spread.push(check(progress, class, draws, watch)?);
             }
-            eprintln!("DBG round {round} spread {spread:?} mu {mu} centre {:?} sd {:?}", progress[0].region.centre.as_slice(), (0..progress[0].region.factor.nrows()).map(|i| progress[0].region.factor.row(i).norm()).collect::<Vec<_>>());
             let good = round > 0 && spread.iter().all(|s| *s < SMALL_SPREAD);
             if good || round + 1 == MAX_ROUNDS {
                 return Ok(explored);
             }
             for (progress, draws) in progress.iter_mut().zip(&draws) {
-                let (centre, covariance) = moments(draws);
-                progress.region = Region::new(&centre, &covariance);
+                // a chain that hardly moved knows no region
+                if n_different(draws) > EXPLORING_DRAWS / 4 {
+                    let (centre, covariance) = moments(draws);
+                    progress.region = Region::new(&centre, &covariance);
+                }
             }
         }
         unreachable!("the last round returns")
@@ -155,7 +158,7 @@ impl JointTarget {
                 });
                 let z = &factor * normals();
                 let eta: Vec<f64> = eta.iter().zip(&z).map(|(eta, z)| eta + z).collect();
-                shapes::from_margins([&ln_alpha[0], &ln_alpha[1]], &eta)
+                coordinates::from_margins([&ln_alpha[0], &ln_alpha[1]], &eta)
             })
             .collect();
         let (centre, covariance) = moments(&draws);
@@ -190,7 +193,7 @@ impl JointTarget {
             let curvature = factorise(&factorise(&covariance).inverse());
             let point = class.region.centre.iter().copied().collect();
             let mode = Mode { point, curvature, converged: true };
-            explored.push(Explored { data: class.data.clone(), coupling, mode });
+            explored.push(Explored { data: class.data.clone(), coupling, mode, step: 1.0 });
         }
         Ok(explored)
     }
@@ -221,6 +224,10 @@ fn check(
     let mean = offs.iter().sum::<f64>() / CHECKS as f64;
     let square = offs.iter().map(|off| (off - mean).powi(2)).sum::<f64>();
     Ok((square / (CHECKS - 1) as f64).sqrt())
+}
+
+fn n_different(draws: &[Vec<f64>]) -> usize {
+    draws.windows(2).filter(|pair| pair[0] != pair[1]).count()
 }
 
 /// Mean and covariance.
