@@ -104,7 +104,7 @@ impl CorrelatedConfig {
         if self.sampler == DeltaSampler::Gibbs {
             let sampled = self.augment(&posterior, watch)?;
             let drawn = Drawn { sampled, likelihood_error: 0.0, other_mode: None };
-            return Ok(self.conclude(margins, &posterior, drawn, warnings));
+            return Ok(self.conclude(margins, &posterior, &drawn, warnings));
         }
         watch.begin("climbing to the mode", 1);
         let quick = self.inference == CorrelatedInference::Map;
@@ -120,7 +120,7 @@ impl CorrelatedConfig {
         let far = sampled.draws.draw(lowest(&posterior, &sampled));
         let likelihood_error = likelihood_error(&posterior, &top.point, far)?;
         let drawn = Drawn { sampled, likelihood_error, other_mode };
-        Ok(self.conclude(margins, &posterior, drawn, warnings))
+        Ok(self.conclude(margins, &posterior, &drawn, warnings))
     }
 
     /// Draws by data augmentation instead of the likelihood.
@@ -137,12 +137,12 @@ impl CorrelatedConfig {
         &self,
         margins: FittedIndependent,
         posterior: &Posterior,
-        drawn: Drawn,
+        drawn: &Drawn,
         mut warnings: Vec<Warning>,
     ) -> FittedPair {
         let summary = Summary::new(posterior, &drawn.sampled, self.chains);
         let delta = summary.mean.clone();
-        let report = self.report(summary, &drawn);
+        let report = self.report(summary, drawn);
         let schema = margins.fusion.schema();
         warnings.extend(self.chain_warnings(schema, &drawn.sampled, &report));
         let draws = self.kept(posterior, &margins, &drawn.sampled);

@@ -86,13 +86,13 @@ impl CorrelatedConfig {
             acceptance: draws.acceptance(),
             chains: self.chains,
             draws: self.draws,
-            alpha_sd: layout.by_classifier(alpha.sd),
+            alpha_sd: layout.by_classifier(&alpha.sd),
         };
         let mean = delta.mean.clone();
         let report = self.report(delta, drawn);
         warnings.extend(self.chain_warnings(schema, &drawn.sampled, &report));
         FittedPair {
-            alpha: layout.by_classifier(alpha.mean),
+            alpha: layout.by_classifier(&alpha.mean),
             delta: mean,
             alpha_posterior: Some(alpha_posterior),
             delta_posterior: Some(report),
@@ -117,7 +117,7 @@ struct Layout {
 }
 
 impl Layout {
-    fn part<'a>(self, point: &'a [f64], class: usize, part: usize) -> &'a [f64] {
+    fn part(self, point: &[f64], class: usize, part: usize) -> &[f64] {
         let start = (3 * class + part) * self.width;
         &point[start..start + self.width]
     }
@@ -136,7 +136,7 @@ impl Layout {
         (0..self.width).map(row).collect()
     }
 
-    fn by_classifier(self, rows: Vec<Vec<f64>>) -> Alpha {
+    fn by_classifier(self, rows: &[Vec<f64>]) -> Alpha {
         rows.chunks(self.width).map(<[Vec<f64>]>::to_vec).collect()
     }
 }

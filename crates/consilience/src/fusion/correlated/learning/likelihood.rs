@@ -206,9 +206,10 @@ impl ClassLikelihood {
 
     /// The log likelihood alone.
     pub(super) fn value(&self, eta: &[f64]) -> Result<f64> {
-        let engine = match self.uses_grids() {
-            true => Engine::Grid(self.grid(eta, false)?),
-            false => Engine::Exact(Box::new(self.quadrature(eta)?)),
+        let engine = if self.uses_grids() {
+            Engine::Grid(self.grid(eta, false)?)
+        } else {
+            Engine::Exact(Box::new(self.quadrature(eta)?))
         };
         let chunks = parallel::map(self.items.len().div_ceil(CHUNK), |chunk| {
             let mut buffers = Buffers::default();

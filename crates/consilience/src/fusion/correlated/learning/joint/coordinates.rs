@@ -115,8 +115,8 @@ mod tests {
             let delta = ln_alpha[0].min(ln_alpha[1]).exp() / (1.0 + f64::exp(-eta));
             let c = Component::of(&point, 0);
             assert!((c.shared / delta - 1.0).abs() < 1e-9);
-            for k in 0..2 {
-                assert!((c.private[k] + c.shared - ln_alpha[k].exp()).abs() < 1e-9);
+            for (private, ln_alpha) in c.private.iter().zip(ln_alpha) {
+                assert!((private + c.shared - ln_alpha.exp()).abs() < 1e-9);
             }
         }
     }
