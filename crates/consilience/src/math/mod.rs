@@ -9,6 +9,7 @@ pub(crate) mod lbfgs;
 pub(crate) mod legendre;
 pub mod log_space;
 pub mod optimise;
+pub mod root;
 pub mod simplex;
 pub mod special;
 pub(crate) mod vector;

@@ -33,6 +33,14 @@ pub struct Draws {
 }
 
 impl Draws {
+    /// Of chains drawn elsewhere, all of the same length, with the share of accepted proposals.
+    pub(crate) fn from_chains(chains: Vec<Vec<Vec<f64>>>, acceptance: f64) -> Self {
+        let n_chains = chains.len();
+        let dimension = chains.first().and_then(|chain| chain.first()).map_or(1, Vec::len);
+        let values = chains.into_iter().flatten().flatten().collect();
+        Self { dimension, n_chains, values, acceptance }
+    }
+
     /// Number of chains.
     pub fn n_chains(&self) -> usize {
         self.n_chains

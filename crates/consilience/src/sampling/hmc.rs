@@ -55,8 +55,21 @@ impl<'a, T: Target> Hmc<'a, T> {
             current.z *= 0.5;
             current.update(target, mode);
         }
-        let step = 0.9 * (d as f64).powf(-0.25);
+        let step = first_step(d);
         let proposal = current.clone();
+        Self { target, mode, step, current, proposal, momentum: zeros, accepted: 0, tried: 0 }
+    }
+
+    /// Starts at a place of positive density.
+    fn start_at(target: &'a T, mode: &'a Mode, point: &[f64]) -> Self {
+        let d = target.dimension();
+        let zeros = DVector::zeros(d);
+        let off = DVector::from_iterator(d, point.iter().zip(&mode.point).map(|(x, m)| x - m));
+        let z = mode.curvature.l().tr_mul(&off);
+        let mut current =
+            State { z, point: zeros.clone(), ln_density: 0.0, gradient: zeros.clone() };
+        current.update(target, mode);
+        let (step, proposal) = (first_step(d), current.clone());
         Self { target, mode, step, current, proposal, momentum: zeros, accepted: 0, tried: 0 }
     }
 
@@ -121,6 +134,25 @@ impl State {
         self.ln_density = target.ln_density(self.point.as_slice(), self.gradient.as_mut_slice());
         factor.solve_lower_triangular_mut(&mut self.gradient);
     }
+}
+
+fn first_step(dimension: usize) -> f64 {
+    0.9 * (dimension as f64).powf(-0.25)
+}
+
+/// Some trajectories from a place of positive density, with steps `scale` times the usual ones: a reversible kernel, so
+/// that it may serve as the proposal of another. Returns the end and the share of accepted trajectories.
+pub(crate) fn hmc_steps<T: Target, R: Rng + ?Sized>(
+    target: &T,
+    mode: &Mode,
+    point: &[f64],
+    (n_steps, scale): (usize, f64),
+    rng: &mut R,
+) -> (Vec<f64>, f64) {
+    let mut walker = Hmc::start_at(target, mode, point);
+    walker.step *= scale;
+    (0..n_steps).for_each(|_| walker.advance(rng));
+    (walker.point().to_vec(), walker.acceptance())
 }
 
 fn fill_with_normals<R: Rng + ?Sized>(values: &mut DVector<f64>, rng: &mut R) {

@@ -22,6 +22,7 @@ pub(crate) use config::check_chains;
 pub use config::{AlphaPrior, IndependentConfig, Inference};
 pub(super) use fit::posterior_modes;
 pub use fit::{FittedIndependent, PosteriorReport};
+pub(in crate::fusion) use posterior::{DirichletPosterior, Measure};
 pub use statistics::SufficientStatistics;
 
 use super::log_linear::{self, LogLinear};

@@ -17,7 +17,7 @@ use crate::sampling::Target;
 /// with a Gamma(a, rate b) prior on every element; a = 1, b = 0 is flat. In θ every element gains
 /// a factor αₗ. Concave in α. One evaluation costs O(J), whatever n is.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct DirichletPosterior {
+pub(in crate::fusion) struct DirichletPosterior {
     n: f64,
     mean_ln: Vec<f64>,
     shape: f64,
@@ -27,7 +27,7 @@ pub(super) struct DirichletPosterior {
 
 /// The coordinate whose density is meant: its mode and mean depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Measure {
+pub(in crate::fusion) enum Measure {
     /// The density of α itself, for its mode.
     Alpha,
     /// The density of ln α, for sampling.
@@ -42,7 +42,7 @@ const MAX_PRIOR_CONCENTRATION: f64 = 1e4;
 pub(super) const CONSTANT: f64 = 1e-12;
 
 impl DirichletPosterior {
-    pub(super) fn new(
+    pub(in crate::fusion) fn new(
         statistics: &SufficientStatistics,
         (classifier, class): (usize, usize),
         prior: AlphaPrior,

@@ -52,7 +52,7 @@ pub fn moments(alpha1: &[f64], alpha2: &[f64], delta: &[f64]) -> Result<Vec<Comp
     let components = shapes::components(alpha1, alpha2, delta)?;
     let totals = [alpha1.iter().sum::<f64>(), alpha2.iter().sum::<f64>()];
     let shared: f64 = delta.iter().sum();
-    let integrals = integrals(totals, shared);
+    let integrals = Integrals::new(totals, shared).values;
     Ok(components
         .iter()
         .map(|c| {
@@ -93,32 +93,47 @@ fn nodes(total: f64) -> Vec<Node> {
         .collect()
 }
 
-/// ∬ of the transform times 1/((1+u)(1+v)), 1/((1+u)(1+u+v)), 1/((1+v)(1+u+v)) and 1/(1+u+v)².
-fn integrals(totals: [f64; 2], shared: f64) -> [f64; 4] {
-    let private = totals.map(|total| total - shared);
-    let [first, second] = totals.map(nodes);
-    let mut sums = [0.0; 4];
-    for a in &first {
-        let u = a.one_plus - 1.0;
-        let ln_a = a.ln_weight - private[0] * a.ln_one_plus;
-        for b in &second {
-            let v = b.one_plus - 1.0;
-            let ln_b = b.ln_weight - private[1] * b.ln_one_plus;
-            let term = (ln_a + ln_b - shared * (u + v).ln_1p()).exp();
-            // 1+u and 1+v over 1+u+v
-            let (over, under) = (a.one_plus / (1.0 + u + v), b.one_plus / (1.0 + u + v));
-            sums[0] += term;
-            sums[1] += term * under;
-            sums[2] += term * over;
-            sums[3] += term * over * under;
+/// The four integrals that all cross moments are made of, and how they change with Δ.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Integrals {
+    /// ∬ of the transform times 1/((1+u)(1+v)), 1/((1+u)(1+u+v)), 1/((1+v)(1+u+v)) and 1/(1+u+v)².
+    pub(super) values: [f64; 4],
+    /// Their derivatives in Δ at fixed totals of α¹ and α².
+    pub(super) slopes: [f64; 4],
+}
+
+impl Integrals {
+    /// Of the totals of α¹ and α², and Δ.
+    pub(super) fn new(totals: [f64; 2], shared: f64) -> Self {
+        let private = totals.map(|total| total - shared);
+        let [first, second] = totals.map(nodes);
+        let (mut sums, mut slopes) = ([0.0; 4], [0.0; 4]);
+        for a in &first {
+            let u = a.one_plus - 1.0;
+            let ln_a = a.ln_weight - private[0] * a.ln_one_plus;
+            for b in &second {
+                let v = b.one_plus - 1.0;
+                let ln_b = b.ln_weight - private[1] * b.ln_one_plus;
+                let ln_both = (u + v).ln_1p();
+                let term = (ln_a + ln_b - shared * ln_both).exp();
+                let slope = a.ln_one_plus + b.ln_one_plus - ln_both;
+                // 1+u and 1+v over 1+u+v
+                let (over, under) = (a.one_plus / (1.0 + u + v), b.one_plus / (1.0 + u + v));
+                for (i, part) in
+                    [term, term * under, term * over, term * over * under].into_iter().enumerate()
+                {
+                    sums[i] += part;
+                    slopes[i] += slope * part;
+                }
+            }
         }
+        let [a1, a2] = private;
+        let all = a1 * a2 * sums[0]
+            + a1 * shared * sums[1]
+            + shared * a2 * sums[2]
+            + shared * (shared + 1.0) * sums[3];
+        Self { values: sums.map(|sum| sum / all), slopes: slopes.map(|slope| slope / all) }
     }
-    let [a1, a2] = private;
-    let all = a1 * a2 * sums[0]
-        + a1 * shared * sums[1]
-        + shared * a2 * sums[2]
-        + shared * (shared + 1.0) * sums[3];
-    sums.map(|sum| sum / all)
 }
 
 #[cfg(test)]

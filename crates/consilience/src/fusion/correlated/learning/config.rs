@@ -40,7 +40,7 @@ pub enum DeltaSampler {
     /// With the density of the outputs, all hidden variables integrated out.
     #[default]
     Likelihood,
-    /// The paper's data augmentation: hidden variables are drawn as well.
+    /// The paper's data augmentation: hidden variables are drawn as well. Slow; an independent check.
     Gibbs,
 }
 
@@ -99,6 +99,13 @@ impl CorrelatedConfig {
             return Err(Error::parameter("resolution", "between 0 and 1", self.resolution));
         }
         check_chains(&self.chain_settings())?;
+        if self.sampler == DeltaSampler::Gibbs && self.inference == CorrelatedInference::Map {
+            return Err(Error::parameter(
+                "sampler",
+                "`likelihood` with `map`, which draws none",
+                "gibbs",
+            ));
+        }
         if self.keep_draws > 0 && self.inference == CorrelatedInference::Map {
             let requirement = "0 with `map`, which draws none";
             return Err(Error::parameter("kept draws", requirement, self.keep_draws));

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::carried::MarginDraws;
-use super::chains::{likelihood_error, sample_posterior};
+use super::chains::{Sampled, likelihood_error, sample_posterior};
 use super::climb::find_top;
 use super::config::{CorrelatedConfig, CorrelatedInference, DeltaSampler};
+use super::gibbs::{GibbsClass, GibbsTarget};
 use super::items::PairItems;
 use super::likelihood::ClassLikelihood;
 use super::posterior::Posterior;
 pub use super::report::DeltaReport;
-use super::report::{Summary, chain_warnings, mode_warnings, pair_warnings};
+use super::report::{Drawn, Summary, chain_warnings, lowest, mode_warnings, pair_warnings};
 use crate::error::{Error, Result};
 use crate::fusion::independent::{
     Alpha, FittedIndependent, IndependentFusion, PosteriorReport, SufficientStatistics,
@@ -69,7 +70,7 @@ impl CorrelatedConfig {
     /// ```
     pub fn fit_pair(&self, outputs: &Outputs, watch: &dyn Watch) -> Result<FittedPair> {
         self.check()?;
-        self.check_supported(outputs.schema())?;
+        Self::check_supported(outputs.schema())?;
         let statistics = SufficientStatistics::of(outputs)?;
         let margins = self.margins().fit(outputs.schema(), &statistics, watch)?;
         self.learn(outputs, margins, &statistics, watch)
@@ -99,7 +100,8 @@ impl CorrelatedConfig {
         watch: &dyn Watch,
     ) -> Result<FittedPair> {
         self.check()?;
-        self.check_supported(outputs.schema())?;
+        Self::check_supported(outputs.schema())?;
+        self.check_two_step("known margins")?;
         let statistics = SufficientStatistics::of(outputs)?;
         let known = FittedIndependent {
             fusion: IndependentFusion::new(Arc::clone(outputs.schema()), alpha)?,
@@ -120,12 +122,19 @@ impl CorrelatedConfig {
     ) -> Result<FittedPair> {
         let schema = outputs.schema();
         let mut posterior = self.posterior(outputs, margins.fusion.alpha())?;
+        let mut warnings = std::mem::take(&mut margins.warnings);
+        warnings.extend(pair_warnings(schema, &posterior));
+        if self.inference == CorrelatedInference::Joint {
+            return self.fit_joint(schema, statistics, posterior, warnings, watch);
+        }
+        if self.sampler == DeltaSampler::Gibbs {
+            let drawn = self.augment(&posterior, watch)?;
+            return self.conclude(margins, statistics, &posterior, &drawn, (warnings, watch));
+        }
         watch.begin("climbing to the mode", 1);
         let quick = self.inference == CorrelatedInference::Map;
         let (top, other_mode) = find_top(&mut posterior, quick, watch)?;
         watch.advance(1);
-        let mut warnings = margins.warnings.clone();
-        warnings.extend(pair_warnings(schema, &posterior));
         warnings.extend(mode_warnings(&top, other_mode));
         if quick {
             let delta = posterior.delta(&top.point);
@@ -133,39 +142,65 @@ impl CorrelatedConfig {
         }
         let chains = (&self.chain_settings(), self.seed);
         let sampled = sample_posterior(&posterior, &top, chains, watch)?;
+        let far = sampled.draws.draw(lowest(&posterior, &sampled.draws));
+        let likelihood_error = likelihood_error(&posterior, &top.point, far)?;
+        let drawn = Drawn { sampled, likelihood_error, other_mode };
+        self.conclude(margins, statistics, &posterior, &drawn, (warnings, watch))
+    }
+
+    /// Draws by data augmentation instead of the likelihood; without any approximation.
+    fn augment(&self, posterior: &Posterior, watch: &dyn Watch) -> Result<Drawn> {
+        let class = |class| GibbsClass::new(class, None);
+        let classes = posterior.classes.iter().map(class).collect();
+        let target = GibbsTarget { classes, prior: self.delta_prior, resolution: self.resolution };
+        let draws = target.sample(&self.chain_settings(), self.seed, watch)?;
+        let sampled = Sampled { draws, spread: 0.0, corrected: None };
+        Ok(Drawn { sampled, likelihood_error: 0.0, other_mode: None })
+    }
+
+    /// Everything that follows from the draws of δ given α, α's uncertainty carried along.
+    fn conclude(
+        &self,
+        mut margins: FittedIndependent,
+        statistics: &SufficientStatistics,
+        posterior: &Posterior,
+        drawn: &Drawn,
+        (mut warnings, watch): (Vec<Warning>, &dyn Watch),
+    ) -> Result<FittedPair> {
+        let draws = &drawn.sampled.draws;
         let separate = std::mem::take(&mut margins.draws);
         let alpha = margins.fusion.alpha();
-        let carried =
-            MarginDraws::new(&posterior, (alpha, separate), statistics, &sampled.draws, watch)?;
-        let summary = Summary::new(&posterior, &sampled.draws, &carried);
-        let far = sampled.draws.draw(summary.lowest);
-        let likelihood_error = likelihood_error(&posterior, &top.point, far)?;
+        let carried = MarginDraws::new(posterior, (alpha, separate), statistics, draws, watch)?;
+        let summary = Summary::new(posterior, draws, &carried);
         let delta = summary.mean.clone();
-        let report = summary.report(&sampled, likelihood_error, other_mode);
+        let report = summary.report(drawn);
         warnings.extend(chain_warnings(&report));
         let kept = |i: usize| {
-            let index = i * sampled.draws.len() / self.keep_draws;
-            carried.draw(&posterior, i, self.keep_draws, sampled.draws.draw(index))
+            let draw = draws.draw(i * draws.len() / self.keep_draws);
+            carried.draw(posterior, i, self.keep_draws, draw)
         };
         let kept = (0..self.keep_draws).map(kept).collect();
         Ok(assemble(margins, delta, Some(report), kept, warnings))
     }
 
-    fn check_supported(&self, schema: &Schema) -> Result<()> {
-        let cannot =
-            |what: &str| Error::Unsupported { method: "correlated".into(), cannot: what.into() };
+    /// Margins that are not learnt with δ cannot be learnt together with it.
+    pub(super) fn check_two_step(&self, what: &str) -> Result<()> {
+        if self.inference == CorrelatedInference::Joint {
+            return Err(Error::Unsupported {
+                method: "correlated".into(),
+                cannot: format!("cannot learn α and δ together with {what}; use `two-step`"),
+            });
+        }
+        Ok(())
+    }
+
+    fn check_supported(schema: &Schema) -> Result<()> {
         if schema.n_classifiers() != 2 {
             return Err(Error::Mismatch {
                 what: "numbers of classifiers",
                 expected: "2 to learn what a pair shares".into(),
                 found: schema.n_classifiers().to_string(),
             });
-        }
-        if self.inference == CorrelatedInference::Joint {
-            return Err(cannot("cannot learn α and δ jointly yet; use `two-step`"));
-        }
-        if self.sampler == DeltaSampler::Gibbs {
-            return Err(cannot("cannot draw by data augmentation yet; use `likelihood`"));
         }
         Ok(())
     }

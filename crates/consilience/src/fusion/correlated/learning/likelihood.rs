@@ -111,6 +111,13 @@ impl ClassLikelihood {
         Self { items, alpha, bound, resolution, weight: 1.0, spacing: Vec::new() }
     }
 
+    /// The same items and lattices with other margins, α¹ then α².
+    pub(super) fn with_margins(&self, alpha: &[f64]) -> Self {
+        let (first, second) = alpha.split_at(alpha.len() / 2);
+        let moved = Self::new(self.items.clone(), [first, second], self.resolution);
+        Self { weight: self.weight, spacing: self.spacing.clone(), ..moved }
+    }
+
     /// A quick stand-in: about `wanted` of the items, each counting for several.
     pub(super) fn thinned(&self, wanted: usize) -> Self {
         let step = (self.items.len() / wanted).max(1);
@@ -136,12 +143,14 @@ impl ClassLikelihood {
         self.items.len()
     }
 
-    pub(super) fn alpha(&self, classifier: usize) -> &[f64] {
-        &self.alpha[classifier]
-    }
-
+    /// The items with both outputs.
     pub(super) fn items(&self) -> &PairItems {
         &self.items
+    }
+
+    /// The margins.
+    pub(super) fn alpha(&self) -> [&[f64]; 2] {
+        [&self.alpha[0], &self.alpha[1]]
     }
 
     pub(super) fn bound(&self) -> &[f64] {

@@ -60,6 +60,7 @@ impl CorrelatedConfig {
                 found: n.to_string(),
             });
         }
+        self.check_two_step("more than two classifiers")?;
         let statistics = SufficientStatistics::of(outputs)?;
         let margins = self.margins().fit(schema, &statistics, watch)?;
         let between: Vec<(usize, usize)> =

@@ -69,7 +69,7 @@ impl Posterior {
 
     /// The margins that δ is learnt with.
     pub(super) fn alpha(&self) -> Alpha {
-        let one = |k: usize| self.classes.iter().map(|class| class.alpha(k).to_vec()).collect();
+        let one = |k: usize| self.classes.iter().map(|class| class.alpha()[k].to_vec()).collect();
         vec![one(0), one(1)]
     }
 

@@ -44,55 +44,62 @@ const FEW_PAIRS: usize = 10;
 /// A correction that accepts fewer than this is no good.
 const POOR_CORRECTION: f64 = 0.3;
 
-/// The draws of δ in numbers.
+/// Draws with what is known of their errors.
+pub(super) struct Drawn {
+    pub(super) sampled: Sampled,
+    pub(super) likelihood_error: f64,
+    pub(super) other_mode: Option<f64>,
+}
+
+/// The draw with the smallest sum of η: far from the mode.
+pub(super) fn lowest(posterior: &Posterior, draws: &Draws) -> usize {
+    let height = |i: &usize| draws.draw(*i)[..posterior.n_eta()].iter().sum::<f64>();
+    (0..draws.len()).min_by(|a, b| height(a).total_cmp(&height(b))).unwrap_or(0)
+}
+
+/// Draws of a table in numbers.
 pub(super) struct Summary {
-    /// At the point estimate of α.
     pub(super) mean: Vec<Vec<f64>>,
-    sd: Vec<Vec<f64>>,
+    pub(super) sd: Vec<Vec<f64>>,
     interval: Vec<Vec<[f64; 2]>>,
-    worst: Diagnostics,
-    /// The draw with the smallest sum of η: far from the mode.
-    pub(super) lowest: usize,
+    pub(super) worst: Diagnostics,
 }
 
 impl Summary {
-    /// Means and diagnostics at the point estimate of α, the rest with draws of α.
+    /// Of draws of δ: means and diagnostics at the point estimate of α, the rest with draws of α.
     pub(super) fn new(posterior: &Posterior, draws: &Draws, margins: &MarginDraws) -> Self {
-        let (n, width) = (draws.len(), posterior.width());
-        let element = |table: &dyn Fn(usize) -> Vec<Vec<f64>>| {
-            let mut elements = vec![Vec::with_capacity(n); posterior.n_eta()];
-            for i in 0..n {
-                let delta = table(i);
-                elements.iter_mut().zip(delta.iter().flatten()).for_each(|(e, d)| e.push(*d));
-            }
-            elements
-        };
-        let given = element(&|i| posterior.delta(draws.draw(i)));
-        let carried = element(&|i| margins.draw(posterior, i, n, draws.draw(i)).delta);
-        let mean = |e: &Vec<f64>| e.iter().sum::<f64>() / n as f64;
-        let sd = carried.iter().map(|e| {
+        let n = draws.len();
+        let given = (0..n).map(|i| posterior.delta(draws.draw(i)));
+        let carried = (0..n).map(|i| margins.draw(posterior, i, n, draws.draw(i)).delta);
+        let carried = Self::of(carried, draws.n_chains());
+        let Self { mean, worst, .. } = Self::of(given, draws.n_chains());
+        Self { mean, worst, ..carried }
+    }
+
+    /// Of draws of a table, chain by chain.
+    pub(super) fn of(tables: impl Iterator<Item = Vec<Vec<f64>>>, n_chains: usize) -> Self {
+        let (mut width, mut elements) = (1, Vec::<Vec<f64>>::new());
+        for table in tables {
+            width = table[0].len();
+            elements.resize(table.len() * width, Vec::new());
+            elements.iter_mut().zip(table.iter().flatten()).for_each(|(e, d)| e.push(*d));
+        }
+        let mean = |e: &Vec<f64>| e.iter().sum::<f64>() / e.len() as f64;
+        let sd = elements.iter().map(|e| {
             let centre = mean(e);
-            (e.iter().map(|d| (d - centre).powi(2)).sum::<f64>() / (n as f64 - 1.0)).sqrt()
+            (e.iter().map(|d| (d - centre).powi(2)).sum::<f64>() / (e.len() as f64 - 1.0)).sqrt()
         });
-        let interval = carried.iter().map(|e| [quantile(e, 0.05), quantile(e, 0.95)]);
-        let height = |i: &usize| draws.draw(*i)[..posterior.n_eta()].iter().sum::<f64>();
-        let lowest = (0..n).min_by(|a, b| height(a).total_cmp(&height(b))).unwrap_or(0);
+        let interval = elements.iter().map(|e| [quantile(e, 0.05), quantile(e, 0.95)]);
         Self {
             sd: rows(sd, width),
             interval: rows(interval, width),
-            mean: rows(given.iter().map(mean), width),
-            worst: Diagnostics::worst_of(&given, draws.n_chains()).expect("there are elements"),
-            lowest,
+            mean: rows(elements.iter().map(mean), width),
+            worst: Diagnostics::worst_of(&elements, n_chains).expect("there are elements"),
         }
     }
 
-    pub(super) fn report(
-        self,
-        sampled: &Sampled,
-        likelihood_error: f64,
-        other_mode: Option<f64>,
-    ) -> DeltaReport {
-        let Sampled { draws, spread, corrected } = sampled;
+    pub(super) fn report(self, drawn: &Drawn) -> DeltaReport {
+        let Sampled { draws, spread, corrected } = &drawn.sampled;
         DeltaReport {
             worst: self.worst,
             acceptance: draws.acceptance(),
@@ -102,8 +109,8 @@ impl Summary {
             delta_interval: self.interval,
             surrogate_error: *spread,
             correction: *corrected,
-            likelihood_error,
-            other_mode,
+            likelihood_error: drawn.likelihood_error,
+            other_mode: drawn.other_mode,
         }
     }
 }
