@@ -54,7 +54,9 @@ fn densities(criterion: &mut Criterion) {
         (10, 100.0, 0.5, 0.0),
         (50, 100.0, 0.5, 0.0),
         (3, 10.0, 0.5, 0.03),
+        (3, 10.0, 0.8, 0.03),
         (3, 10.0, 0.95, 0.03),
+        (3, 10.0, 0.999, 0.03),
     ] {
         let cases = cases(n, scale, ratio, resolution);
         let mut scratch = Scratch::default();

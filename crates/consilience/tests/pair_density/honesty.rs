@@ -5,7 +5,9 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Gamma};
 
-const CASES: usize = 500;
+const CASES: usize = 530;
+/// Not among those that the rules were adjusted on: 1 and 101 to 105.
+const SEED: u64 = 90_210;
 /// Tolerance of the run that stands for the truth.
 const TRUTH: f64 = 1e-11;
 
@@ -83,7 +85,7 @@ fn case(rng: &mut ChaCha8Rng) -> Case {
 
 #[test]
 fn the_reported_error_bounds_the_true_one() {
-    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut rng = ChaCha8Rng::seed_from_u64(SEED);
     let mut scratch = Scratch::default();
     let tolerances = [1e-4, 1e-6, 1e-8];
     let (mut finite, mut beyond) = (0, [0; 3]);
@@ -102,6 +104,6 @@ fn the_reported_error_bounds_the_true_one() {
         }
         finite += usize::from(truth.is_finite());
     }
-    assert!(finite > 450, "only {finite} finite cases");
+    assert!(finite >= 500, "only {finite} finite cases");
     assert!(beyond.iter().all(|&n| 50 * n <= finite), "{beyond:?} of {finite} beyond their error");
 }

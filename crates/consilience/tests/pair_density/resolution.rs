@@ -54,3 +54,46 @@ fn has_derivatives() {
     let expected = (at(0.02) - at(-0.02)) / 0.04;
     assert!((gradient.delta[0] - expected).abs() < 2e-3, "{} {expected}", gradient.delta[0]);
 }
+
+/// Tables in both variables against single columns and another outer rule, which finer tolerances use.
+#[test]
+fn two_routes_agree() {
+    let mut scratch = Scratch::default();
+    let outputs = [
+        ([0.5, 0.3, 0.2], [0.52, 0.27, 0.21]),
+        ([0.45, 0.3, 0.25], [0.45, 0.3, 0.25]),
+        ([0.7, 0.25, 0.05], [0.5, 0.4, 0.1]),
+        ([0.9, 0.0999, 1e-4], [0.85, 0.149, 1e-3]),
+    ];
+    for (scale, ratio) in [(3.0, 0.8), (12.0, 0.95), (12.0, 0.2), (40.0, 0.9)] {
+        let times = |by: [f64; 3]| by.map(|a| scale * a);
+        let (a, b) = (times([1.5, 1.0, 0.8]), times([1.3, 1.1, 1.0]));
+        let delta: Vec<f64> = a.iter().zip(&b).map(|(a, b)| ratio * a.min(*b)).collect();
+        let density = PairDensity::new(&a, &b, &delta).unwrap().with_resolution(0.03).unwrap();
+        let fine = density.clone().with_tolerance(1e-10).unwrap();
+        for (x, y) in outputs {
+            let got = density.ln_density(&x, &y, &mut scratch);
+            let expected = fine.ln_density(&x, &y, &mut scratch).ln_density;
+            let off = (got.ln_density - expected).abs();
+            // the last outputs lie beyond some tables: single columns, with a larger error that is reported
+            let limit = if got.error < 5e-6 { 2e-6 } else { got.error };
+            assert!(off < limit, "{scale} {ratio} {x:?}: {got:?}, not {expected}");
+        }
+    }
+}
+
+/// Where a private shape is 0 the density ends at its kink, and the smoothed one goes on a little.
+#[test]
+fn vanishing_private_shapes_are_limits() {
+    let (x, y) = ([0.578, 0.422], [0.649, 0.351]);
+    let (a, b) = ([2.75, 0.48], [3.25, 0.38]);
+    for epsilon in [0.01, 0.03] {
+        let at = |by: f64| {
+            let density = PairDensity::new(&a, &b, &[2.75 - by, 0.38 - by]).unwrap();
+            let density = density.with_resolution(epsilon).unwrap();
+            density.ln_density(&x, &y, &mut Scratch::default()).ln_density
+        };
+        let (zero, near) = (at(0.0), at(1e-7));
+        assert!((zero - near).abs() < 3e-6, "{epsilon}: {zero} at 0, {near} beside it");
+    }
+}

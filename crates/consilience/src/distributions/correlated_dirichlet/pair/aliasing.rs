@@ -24,16 +24,12 @@ pub(crate) struct Decay {
 
 /// x atan x − ½ ln(1+x²): x²/2 near 0, linear far out.
 pub(crate) fn level(x: f64) -> f64 {
-    g(x)
+    if x < 0.01 { 0.5 * x * x } else { x * x.atan() - 0.5 * (x * x).ln_1p() }
 }
 
 /// Its derivative.
 pub(crate) fn level_slope(x: f64) -> f64 {
     x.atan()
-}
-
-fn g(x: f64) -> f64 {
-    if x < 0.01 { 0.5 * x * x } else { x * x.atan() - 0.5 * (x * x).ln_1p() }
 }
 
 /// Where the law cannot be told from a Gaussian.
@@ -52,13 +48,13 @@ impl Classes {
         let (d, e) = ((c[1] - c[5]) * FRAC_1_SQRT_2, (c[3] - c[7]) * FRAC_1_SQRT_2);
         // e^(3πik/4): k = 1 at (−1, 1)/√2, 2 at −i, 3 at (1, 1)/√2, 4 at −1
         let three = (c[0] - c[4] - d + e).hypot(c[6] - c[2] + d + e);
-        let level = |amplitude: f64| -(amplitude / total).clamp(1e-12, 0.98).ln();
-        let (two, three) = (level(two), level(three));
+        let depth = |amplitude: f64| -(amplitude / total).clamp(1e-12, 0.98).ln();
+        let (two, three) = (depth(two), depth(three));
         let x = solve((three / two).min(2.25));
-        let mut decay = Decay { unit: two / g(x), frequency: 4.0 * x };
+        let mut decay = Decay { unit: two / level(x), frequency: 4.0 * x };
         // at ω/2 both signs fall together; more than the law says is a kink's slow decay
-        let half = level(0.5 * (c[0] - c[1] + c[2] - c[3] + c[4] - c[5] + c[6] - c[7]).abs());
-        let expected = decay.unit * g(2.0 * x);
+        let half = depth(0.5 * (c[0] - c[1] + c[2] - c[3] + c[4] - c[5] + c[6] - c[7]).abs());
+        let expected = decay.unit * level(2.0 * x);
         if half < 0.8 * expected {
             decay.unit *= half / expected;
         }
@@ -66,13 +62,13 @@ impl Classes {
     }
 }
 
-/// x with g(1.5x) = ratio · g(x).
+/// x with level(1.5x) = ratio · level(x).
 fn solve(ratio: f64) -> f64 {
     let (mut low, mut high) = (FLATTEST.ln(), 7.0f64);
     for _ in 0..16 {
         let middle = 0.5 * (low + high);
         let x = middle.exp();
-        if g(1.5 * x) > ratio * g(x) {
+        if level(1.5 * x) > ratio * level(x) {
             low = middle;
         } else {
             high = middle;
@@ -84,20 +80,20 @@ fn solve(ratio: f64) -> f64 {
 impl Decay {
     /// A Gaussian's decay with this error at twice the step.
     pub(crate) fn gaussian(coarse: f64) -> Self {
-        let level = -(0.5 * coarse).clamp(1e-12, 0.9).ln();
-        Self { unit: level / g(0.5 * FLATTEST), frequency: FLATTEST }
+        let depth = -(0.5 * coarse).clamp(1e-12, 0.9).ln();
+        Self { unit: depth / level(0.5 * FLATTEST), frequency: FLATTEST }
     }
 
     /// The relative error.
     pub(crate) fn error(&self) -> f64 {
-        2.0 * (-self.unit * g(self.frequency)).exp()
+        2.0 * (-self.unit * level(self.frequency)).exp()
     }
 
     /// The factor on the step that brings the error down to `goal`.
     pub(crate) fn factor(&self, goal: f64) -> f64 {
         let wanted = -(0.5 * goal).ln() / self.unit;
         let mut factor = 1.0;
-        while factor > 0.3 && g(self.frequency / factor) < wanted {
+        while factor > 0.3 && level(self.frequency / factor) < wanted {
             factor *= 0.95;
         }
         factor

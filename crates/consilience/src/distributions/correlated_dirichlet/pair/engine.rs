@@ -1,6 +1,6 @@
 //! One density from start to end: placing the nodes, walking the outer integral, refining where needed.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::aliasing::Decay;
 use super::gradient::Tally;
@@ -49,6 +49,8 @@ const ACCEPT: f64 = 1.5;
 const ACCEPT_SMOOTHED: f64 = 5.0;
 /// The reported error over the estimated one.
 const SAFETY: f64 = 5.0;
+/// The same with single columns at a finite resolution, whose closed ends the estimate does not see.
+const SAFETY_SMOOTHED: f64 = 80.0;
 /// Rounding, in units of N.
 const ROUNDING: f64 = 2e-14;
 
@@ -86,7 +88,8 @@ impl PairDensity {
             let accept = if self.epsilon > 0.0 { ACCEPT_SMOOTHED } else { ACCEPT };
             let done = result.error <= accept * self.rules.tolerance || result.wanted == steps;
             if done || pass == MAX_PASSES {
-                let error = SAFETY * result.error + ROUNDING * self.power;
+                let safety = if self.epsilon > 0.0 { SAFETY_SMOOTHED } else { SAFETY };
+                let error = safety * result.error + ROUNDING * self.power;
                 return Estimate { ln_density: result.ln_density, error };
             }
             steps = result.wanted;
@@ -231,17 +234,20 @@ impl PairDensity {
     /// A copy with one component's shapes replaced.
     pub(super) fn with_component(&self, l: usize, component: super::Component) -> Self {
         let mut copy = self.clone();
-        copy.neighbours = std::sync::OnceLock::new();
-        copy.planes = std::sync::OnceLock::new();
+        copy.neighbours = OnceLock::new();
         copy.components[l] = component;
         copy.power = copy.components.iter().map(super::Component::power).sum();
-        // the other components' tables serve as they are, where they have been made
-        copy.smoothed = std::sync::OnceLock::new();
-        if let Some(tables) = self.smoothed.get() {
-            let mut tables = tables.clone();
-            tables[l] = Arc::new(super::Smoothed::new(self.arch, &component, self.epsilon));
-            copy.smoothed = std::sync::OnceLock::from(tables);
-        }
+        // the other components' tables serve as they are
+        let columns = || Arc::new(super::Smoothed::new(self.arch, &component, self.epsilon));
+        copy.smoothed = self.smoothed.get().map_or_else(OnceLock::new, |all| {
+            let mut all = all.clone();
+            all[l] = columns();
+            OnceLock::from(all)
+        });
+        let planes = self
+            .planes()
+            .map(|planes| Arc::new(planes.with_component(self.arch, l, &component, self.epsilon)));
+        copy.planes = OnceLock::from(planes);
         copy.prepare_laguerre();
         copy
     }

@@ -16,7 +16,11 @@
 //! - `outer`, `pieces`, `kinks`: y = ln ρ, on a lattice, or between the points ln(x²ₗ/x¹ₗ) where φₗ is not smooth;
 //! - `surrogate`: a concave stand-in whose mode and curvature place the nodes;
 //! - `aliasing`: the error of each rule from its own terms; `engine` refines until it is small enough;
-//! - `gradient`: derivatives from the same lines; `resolution`: outputs that are only known to a relative ε.
+//! - `gradient`: derivatives from the same lines.
+//!
+//! At a finite resolution components come from tables: `resolution` convolves columns of them, `plane` lays these
+//! out in both variables, `smooth_line` integrates over s along the same lattice, `panels` over y between the kinks, and
+//! `smooth` puts them together. Items and shapes beyond the tables take the lines above with columns of `resolution`.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -166,8 +170,8 @@ impl PairDensity {
     /// Observes every component at the resolution ε: ln G¹ − ln G² carries an N(0, ε²) error, the smaller of
     /// the two held fixed. The density is then finite and continuous at ties.
     ///
-    /// 0 is the exact density. Tables are made when the first item asks for them, about 5 ms for three components at ε = 0.03, once for all
-    /// items and all clones made later.
+    /// 0 is the exact density. Tables are made when the first item asks for them, about 5 ms for three
+    /// components at ε = 0.03, once for all items and all clones made later.
     pub fn with_resolution(mut self, epsilon: f64) -> Result<Self> {
         if !(0.0..=1.0).contains(&epsilon) {
             return Err(Error::parameter("resolution", "between 0 and 1", epsilon));
@@ -205,7 +209,7 @@ impl PairDensity {
     /// The log density and its derivatives in δ, α¹ and α².
     ///
     /// Shapes of exactly 0 are differentiated at 1e-9, from inside the legal region. At a finite resolution
-    /// the derivatives are central differences (about 1e-5) and cost 6J densities.
+    /// the derivatives are central differences (about 1e-4) and cost 6J densities and, once, 6J tables.
     pub fn ln_density_and_gradient(
         &self,
         x1: &[f64],

@@ -13,6 +13,8 @@
 //! is smooth on the scale of τ itself, and columns are equidistant in ln |τ|. Interpolation is by eight points in
 //! both directions. Below [`SERIES`] T is linear in M.
 
+use std::sync::Arc;
+
 use pulp::Arch;
 
 use super::resolution::{Row, Smoothed};
@@ -29,14 +31,14 @@ const CORE_STEP: f64 = 1.0 / 16.0;
 const SIDE_STEP: f64 = 0.04;
 /// M up to which two terms of a power series will do.
 pub(crate) const SERIES: f64 = 2e-4;
-/// Range of ln s that a line may need, below and above, for the table's lower end.
-const WINDOW: f64 = 6.0;
+/// Range of ln s that a line may need, for the table's lower end: this, and this over the total shape.
+const WINDOW: [f64; 2] = [6.0, 40.0];
 /// Room above the largest M that matters, for the points of a line that do not.
 const ROOM: f64 = 1.5;
 /// Entries that a read may go beyond what it interpolates.
 pub(crate) const SLACK: usize = 8;
-/// ln s from here below to here above the logarithm of the total shape.
-const SCALES: [f64; 2] = [16.0, 4.0];
+/// ln s from here and a window below to here above the logarithm of the total shape.
+const SCALES: [f64; 2] = [12.0, 4.0];
 
 /// The tables of one class.
 #[derive(Debug)]
@@ -48,7 +50,9 @@ pub(crate) struct Planes {
     /// e^(step·i) from the index `first_scale` on.
     pub(crate) scales: Vec<f64>,
     pub(crate) first_scale: i64,
-    pub(crate) planes: Vec<Plane>,
+    /// Lattice index of the last entry.
+    last: i64,
+    pub(crate) tables: Vec<Arc<Plane>>,
 }
 
 /// The table of one component.
@@ -275,22 +279,41 @@ impl Planes {
             return None;
         }
         let largest = components.iter().map(Component::power).fold(15.0, f64::max);
-        let step = 0.11 * (15.0 / largest).powf(1.0 / TAPS as f64);
-        let first = ((SERIES.ln() - WINDOW) / step).floor() as i64;
+        // ln h_ε bends on the scale of M itself, more so where ε is wider than h
+        let wide = (1.0 / (epsilon * largest.sqrt())).min(1.0);
+        let step = 0.11 * (15.0 / largest).powf(1.0 / TAPS as f64) * wide.sqrt();
+        let window = WINDOW[0] + WINDOW[1] / power;
+        let first = ((SERIES.ln() - window) / step).floor() as i64;
         let index = |x: f64| (x / step).floor() as i64;
         let [first_scale, last_scale] =
-            [index(power.ln() - SCALES[0]), index(power.ln() + SCALES[1])];
+            [index(power.ln() - SCALES[0] - window), index(power.ln() + SCALES[1])];
         // M is at most half of s₁ + s₂, which is about a gamma of shape N
         let highest = 0.5 * (power + 8.0 * power.sqrt() + 25.0);
-        let masses = Masses::new(step, first, index(highest.ln() + ROOM));
-        let planes = components.iter().map(|c| Plane::new(arch, c, epsilon, &masses));
+        let last = index(highest.ln() + ROOM);
+        let masses = Masses::new(step, first, last);
+        let plane = |c: &Component| Arc::new(Plane::new(arch, c, epsilon, &masses));
         Some(Self {
             step,
             first,
+            last,
             scales: (first_scale..=last_scale).map(|i| (step * i as f64).exp()).collect(),
             first_scale,
-            planes: planes.collect(),
+            tables: components.iter().map(plane).collect(),
         })
+    }
+
+    /// A copy with one component's table made anew, for nearly the same shapes.
+    pub(crate) fn with_component(
+        &self,
+        arch: Arch,
+        l: usize,
+        component: &Component,
+        epsilon: f64,
+    ) -> Self {
+        let masses = Masses::new(self.step, self.first, self.last);
+        let mut tables = self.tables.clone();
+        tables[l] = Arc::new(Plane::new(arch, component, epsilon, &masses));
+        Self { scales: self.scales.clone(), tables, ..*self }
     }
 }
 

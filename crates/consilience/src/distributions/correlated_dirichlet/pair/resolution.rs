@@ -87,7 +87,8 @@ impl Smoothed {
         let root = power.sqrt();
         let typical = typical(c);
         let highest = typical * (10.0 / root + 1.0).exp();
-        let step = 0.5 * (4e-4 / (3.0 * typical + 10.0)).powf(1.0 / 6.0);
+        let wide = (0.6 / (epsilon * root)).min(1.0);
+        let step = 0.5 * wide * (4e-4 / (3.0 * typical + 10.0)).powf(1.0 / 6.0);
         let unit = (0.25 * typical).max(0.25);
         Self {
             epsilon,

@@ -1,10 +1,10 @@
 //! The density at a finite resolution from tables in both variables: the way that most items take.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::aliasing::{level, level_slope};
 use super::kinks;
-use super::panels::{Panel, Sweep, Total};
+use super::panels::{POINTS, Panel, Sweep, Total};
 use super::plane::Planes;
 use super::shapes::Component;
 use super::smooth_line::{Buffers, MAX_PHASES, SmoothLines};
@@ -31,7 +31,7 @@ const SAFETY: f64 = 3.0;
 
 impl PairDensity {
     /// The tables of this class, made when first asked for.
-    fn planes(&self) -> Option<&Planes> {
+    pub(super) fn planes(&self) -> Option<&Planes> {
         let make = || Planes::new(self.arch, &self.components, self.epsilon);
         self.planes.get_or_init(|| make().map(Arc::new)).as_deref()
     }
@@ -65,7 +65,7 @@ impl PairDensity {
             lines.fit(shape, step);
             let mut sweep = Sweep {
                 lines: &mut lines,
-                rule: self.legendre(),
+                rule: legendre(),
                 panels: &mut smooth.panels,
                 mode: *mode,
                 tolerance: self.rules.tolerance,
@@ -82,12 +82,12 @@ impl PairDensity {
             step = 0.6 * lines.step();
         }
     }
+}
 
-    fn legendre(&self) -> &Legendre<{ super::panels::POINTS }> {
-        static RULE: std::sync::OnceLock<Legendre<{ super::panels::POINTS }>> =
-            std::sync::OnceLock::new();
-        RULE.get_or_init(Legendre::new)
-    }
+/// The rule of every panel.
+fn legendre() -> &'static Legendre<POINTS> {
+    static RULE: OnceLock<Legendre<POINTS>> = OnceLock::new();
+    RULE.get_or_init(Legendre::new)
 }
 
 /// Whether a component's spike shows on the scale of the resolution.

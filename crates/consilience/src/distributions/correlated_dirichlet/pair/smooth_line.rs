@@ -1,6 +1,7 @@
 //! One line of the outer integral at a finite resolution, from tables in both variables.
 
 use std::f64::consts::TAU;
+use std::sync::Arc;
 
 use pulp::Arch;
 
@@ -95,11 +96,11 @@ impl SmoothLines<'_> {
 
     /// The largest or the smallest y that all tables reach.
     pub(crate) fn limit(&self, direction: f64) -> f64 {
-        let one = |(place, plane): (&Place, &Plane)| {
+        let one = |(place, plane): (&Place, &Arc<Plane>)| {
             if plane.rigid { f64::INFINITY } else { direction * place.kink + plane.reach() }
         };
         direction
-            * self.places.iter().zip(&self.planes.planes).map(one).fold(f64::INFINITY, f64::min)
+            * self.places.iter().zip(&self.planes.tables).map(one).fold(f64::INFINITY, f64::min)
     }
 
     /// The step in ln s.
@@ -177,7 +178,7 @@ impl SmoothLines<'_> {
         start: i64,
         linear: &mut Linear,
     ) -> Option<()> {
-        let (c, plane) = (&self.components[l], &self.planes.planes[l]);
+        let (c, plane) = (&self.components[l], &*self.planes.tables[l]);
         let at = At::new(&self.places[l], y, rho);
         linear.constant += (c.power() - 2.0) * at.ln_smaller - at.tau.abs();
         if plane.rigid {
