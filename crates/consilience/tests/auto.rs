@@ -87,6 +87,8 @@ fn class_frequencies_of_the_training_items_do_not_matter() {
     let best = loss(&IndependentFusion::new(schema(3), margins(3)).unwrap(), &test);
     let (all, few) = (loss(&auto(&train).fusion, &test), loss(&auto(&thinned).fusion, &test));
     assert!(all - best < 0.015 && few - best < 0.03, "{best} {all} {few}");
+    let stacking = loss(&StackingConfig::default().fit(&thinned).unwrap().fusion, &test);
+    assert!(stacking - best < 0.03, "{best} {stacking}");
 }
 
 /// P under another prior ∝ P · p′/p for stacking, exactly; `auto` mixes two such.
