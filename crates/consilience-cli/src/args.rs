@@ -156,7 +156,7 @@ Methods:\n  \
                        stacking; says what fusing is worth\n  \
     stacking           logistic regression on the logarithms of all outputs\n  \
     independent        a Dirichlet for every classifier and class (the independent fusion model)\n  \
-    correlated         the same, and what two classifiers share (the correlated fusion model)\n  \
+    correlated         the same, and what classifiers share (the correlated fusion model)\n  \
     discounted         the independent model, every classifier weighted by its independent share\n  \
     opinion-pool       product of all opinions (independent opinion pool)\n  \
     linear-pool        weighted average of probabilities\n  \
@@ -215,15 +215,13 @@ pub(crate) struct FitOptions {
     /// Prior of what two classifiers share (`correlated`).
     #[arg(long, value_enum, default_value_t = DeltaPriorName::Pooled, conflicts_with = "update")]
     pub(crate) delta_prior: DeltaPriorName,
-    /// Relative resolution of the outputs, from 0 (exact) to 1 (`correlated`).
-    #[arg(
-        long,
-        default_value_t = 0.03,
-        value_name = "EPS",
-        allow_negative_numbers = true,
-        conflicts_with = "update"
-    )]
-    pub(crate) resolution: f64,
+    /// How more than two classifiers are joined (`correlated`).
+    #[arg(long, value_enum, default_value_t = StructureName::Tree, conflicts_with = "update")]
+    pub(crate) structure: StructureName,
+    /// Relative resolution of the outputs, from 0 (exact) to 1 (`correlated`) [default: 0.03, and
+    /// 0.1 from four classifiers on].
+    #[arg(long, value_name = "EPS", allow_negative_numbers = true, conflicts_with = "update")]
+    pub(crate) resolution: Option<f64>,
     /// What is learnt, and whether with its uncertainty
     /// [default: posterior; two-step for `correlated`].
     #[arg(long, value_enum, conflicts_with = "update", hide_default_value = true)]
@@ -266,6 +264,14 @@ pub(crate) enum DeltaPriorName {
     Uniform,
     /// Gamma(0.001, 0.001) on every element, as in the paper.
     Paper,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StructureName {
+    /// By the exact densities of pairs, along the tree that explains most.
+    Tree,
+    /// By all such trees, averaged.
+    TreeMixture,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

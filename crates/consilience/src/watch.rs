@@ -26,3 +26,12 @@ pub trait Watch: Sync {
 pub struct Unwatched;
 
 impl Watch for Unwatched {}
+
+/// Hears only whether to stop: for parts of a task whose progress is shown as a whole.
+pub(crate) struct Silenced<'a>(pub(crate) &'a dyn Watch);
+
+impl Watch for Silenced<'_> {
+    fn is_interrupted(&self) -> bool {
+        self.0.is_interrupted()
+    }
+}

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use consilience::distributions::CorrelatedDirichlet;
 use consilience::fusion::correlated::CorrelatedFusion;
+use consilience::fusion::correlated::learning::{CorrelatedConfig, CorrelatedInference};
 use consilience::fusion::correlated::tree::{TreeFusion, TreeKind, TreePair};
 use consilience::fusion::independent::{Alpha, IndependentFusion};
 use consilience::fusion::{Fusion, fuse, ln_densities};
+use consilience::model::Method;
 use consilience::simulation::Truth;
-use consilience::{ClassPrior, Outputs, Schema};
+use consilience::{ClassPrior, FitConfig, MethodChoice, Model, Outputs, Schema, Unwatched};
 
 const J: usize = 3;
 
@@ -255,4 +257,31 @@ fn a_mixture_draws_from_all_trees() {
     let found = near(pairs, TreeKind::TreeMixture, 8);
     let share = (found - by_chance) / (joined - by_chance);
     assert!((share - expected).abs() < 0.05, "{share} {expected}");
+}
+
+/// One correlated pair and an independent third: the fit finds out which, and the model built on
+/// it predicts better than taking all for independent.
+#[test]
+fn what_pairs_share_is_learnt() {
+    let truth = truth(3);
+    let train = truth.simulate(80, 11).unwrap();
+    let config = FitConfig {
+        method: MethodChoice::Correlated,
+        correlated: CorrelatedConfig {
+            inference: CorrelatedInference::Map,
+            ..CorrelatedConfig::default()
+        },
+        ..FitConfig::default()
+    };
+    let model = config.fit(&train, &Unwatched).unwrap();
+    let Method::Tree(tree) = model.method() else { panic!("{:?}", model.method_name()) };
+    let strongest = tree.fusion().tree().next().unwrap();
+    assert_eq!(strongest.between, (0, 1));
+    for insight in tree.pairs(model.class_prior()).unwrap() {
+        let expected = if insight.between == (0, 1) { 0.3..0.7 } else { 0.0..0.25 };
+        assert!(expected.contains(&insight.mean), "{insight:?}");
+    }
+    assert!(Model::from_json(&model.to_json()).unwrap() == model, "read as written");
+    let shares = model.evidence_covariance().unwrap().shares(|_| true);
+    assert!(shares[2] > 0.9 && shares[0] + shares[1] < 1.7, "{shares:?}");
 }

@@ -7,6 +7,7 @@ use consilience::fusion::auto::AutoConfig;
 use consilience::fusion::correlated::learning::{
     CorrelatedConfig, CorrelatedInference, DeltaPrior, DeltaSampler,
 };
+use consilience::fusion::correlated::tree::TreeKind;
 use consilience::fusion::independent::{AlphaPrior, IndependentConfig, Inference};
 use consilience::fusion::stacking::StackingConfig;
 use consilience::model::PairPosterior;
@@ -17,7 +18,7 @@ use serde_json::json;
 
 use crate::args::{
     AlphaPriorName, CommonOptions, DeltaPriorName, FitOptions, InferenceName, ReportFormat,
-    SamplerName,
+    SamplerName, StructureName,
 };
 use crate::data::{raised_sentence, read_all, read_model};
 use crate::error::Failure;
@@ -102,6 +103,11 @@ impl FitOptions {
             class_prior: self.class_prior.clone(),
             weights: self.weights.clone(),
             correlated: self.correlated(&independent),
+            structure: match self.structure {
+                StructureName::Tree => TreeKind::Tree,
+                StructureName::TreeMixture => TreeKind::TreeMixture,
+            },
+            resolution: self.resolution,
             independent,
             stacking: StackingConfig { ridge: self.ridge, seed, ..StackingConfig::default() },
             auto: AutoConfig { seed },
@@ -152,12 +158,12 @@ impl FitOptions {
                 SamplerName::Likelihood => DeltaSampler::Likelihood,
                 SamplerName::Gibbs => DeltaSampler::Gibbs,
             },
-            resolution: self.resolution,
             chains: self.chains,
             draws: self.draws,
             warmup: self.warmup,
             keep_draws: self.keep_draws,
             seed: independent.seed,
+            ..CorrelatedConfig::default()
         }
     }
 }
@@ -213,8 +219,9 @@ pub(super) fn summary(model: &Model, target: &str) -> Result<String, Failure> {
     if let Some(report) = model.posterior() {
         text += &chains_text("posterior", report.chains, report.draws, &report.worst);
     }
-    for PairPosterior { delta, .. } in model.pair_posteriors() {
-        text += &chains_text("shared part", delta.chains, delta.draws, &delta.worst);
+    if let Some(worst) = worst_of_pairs(model) {
+        let report = &model.pair_posteriors()[0].delta;
+        text += &chains_text("shared part", report.chains, report.draws, &worst);
     }
     if let Some(worth) = model.effective_number()? {
         text += &format!(
@@ -223,6 +230,11 @@ pub(super) fn summary(model: &Model, target: &str) -> Result<String, Failure> {
         );
     }
     Ok(text + &format!("model        {target}\n"))
+}
+
+/// The worst diagnostics over all pairs of classifiers.
+pub(super) fn worst_of_pairs(model: &Model) -> Option<Diagnostics> {
+    model.pair_posteriors().iter().map(|pair| pair.delta.worst).reduce(Diagnostics::worst)
 }
 
 fn chains_text(what: &str, chains: usize, draws: usize, worst: &Diagnostics) -> String {

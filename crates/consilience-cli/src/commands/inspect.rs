@@ -4,14 +4,16 @@ use consilience::distributions::Dirichlet;
 use consilience::fusion::Fusion;
 use consilience::fusion::auto::AutoParameters;
 use consilience::fusion::correlated::PairInsight;
+use consilience::fusion::correlated::learning::DeltaReport;
 use consilience::fusion::correlated::tree::{TreeFusion, TreeKind, TreePair};
 use consilience::fusion::independent::Alpha;
 use consilience::fusion::pools::Pool;
 use consilience::fusion::stacking::LogisticParameters;
-use consilience::model::{CorrelatedParameters, Method};
+use consilience::model::{CorrelatedParameters, Method, PairPosterior};
 use consilience::{Model, Result};
 use serde_json::{Value, json};
 
+use super::fit::worst_of_pairs;
 use crate::args::{CommonOptions, InspectOptions, ReportFormat};
 use crate::data::read_model;
 use crate::error::Failure;
@@ -88,8 +90,7 @@ fn as_text(model: &Model) -> Result<String> {
             model.draws().len()
         );
     }
-    for pair in model.pair_posteriors() {
-        let worst = pair.delta.worst;
+    if let Some(worst) = worst_of_pairs(model) {
         text += &format!(
             "shared part  R-hat at most {:.3}, ESS at least {:.0} (bulk), {:.0} (tail)\n",
             worst.r_hat, worst.ess_bulk, worst.ess_tail,
@@ -200,49 +201,69 @@ fn margins_text(model: &Model, alpha: &Alpha) -> Result<String> {
 
 /// The shapes that classifiers share, with 90 % intervals where their posterior was sampled.
 fn shared_text(model: &Model, parameters: &CorrelatedParameters) -> String {
-    let (names, classes) = (parameters.schema().classifiers(), parameters.schema().classes());
-    let mut header = vec!["shared by".to_owned(), "true class".to_owned()];
-    header.extend(classes.iter().map(|class| format!("δ {class}")));
+    let names = parameters.schema().classifiers();
     let mut rows = Vec::new();
     for (j, class) in parameters.classes().iter().enumerate() {
-        let posterior = model.pair_posteriors().first().map(|pair| &pair.delta.delta_interval[j]);
-        let mut push = |who: String, delta: &[f64]| {
-            let mut row = vec![who, classes[j].clone()];
-            let cell = |(l, d): (usize, &f64)| match posterior.map(|intervals| intervals[l]) {
-                Some([low, high]) => {
-                    format!("{} ({}–{})", significant(*d), significant(low), significant(high))
-                }
-                None => significant(*d),
-            };
-            row.extend(delta.iter().enumerate().map(cell));
-            rows.push(row);
-        };
-        push("all".into(), class.common());
+        let learnt = model.pair_posteriors().first().map(|pair| &pair.delta);
+        rows.push(shared_row(model, "all".into(), j, class.common(), learnt));
         for pair in class.pairs() {
-            push(format!("{} and {}", names[pair.first], names[pair.second]), &pair.delta);
+            let who = format!("{} and {}", names[pair.first], names[pair.second]);
+            rows.push(shared_row(model, who, j, &pair.delta, None));
         }
     }
-    let note =
-        if model.pair_posteriors().is_empty() { "" } else { "in brackets: 90 % intervals\n" };
-    format!("\n{}{note}", output::table(&header, &rows))
+    shared_table(model, &rows)
 }
 
-/// The tree that joins the classifiers.
+fn shared_row(
+    model: &Model,
+    who: String,
+    class: usize,
+    delta: &[f64],
+    posterior: Option<&DeltaReport>,
+) -> Vec<String> {
+    let mut row = vec![who, model.schema().classes()[class].clone()];
+    let cell = |(l, d): (usize, &f64)| match posterior.map(|p| p.delta_interval[class][l]) {
+        Some([low, high]) => {
+            format!("{} ({}–{})", significant(*d), significant(low), significant(high))
+        }
+        None => significant(*d),
+    };
+    row.extend(delta.iter().enumerate().map(cell));
+    row
+}
+
+fn shared_table(model: &Model, rows: &[Vec<String>]) -> String {
+    let mut header = vec!["shared by".to_owned(), "true class".to_owned()];
+    header.extend(model.schema().classes().iter().map(|class| format!("δ {class}")));
+    let learnt = !model.pair_posteriors().is_empty();
+    let note = if learnt { "in brackets: 90 % intervals\n" } else { "" };
+    format!("\n{}{note}", output::table(&header, rows))
+}
+
+/// The tree that joins the classifiers, and what is shared along it.
 fn tree_text(model: &Model, fusion: &TreeFusion) -> String {
     let names = model.schema().classifiers();
-    let row = |pair: &TreePair| {
-        let (a, b) = pair.between;
-        vec![format!("{} and {}", names[a], names[b]), format!("{:.3}", pair.gain)]
-    };
-    let rows: Vec<Vec<String>> = fusion.tree().map(row).collect();
+    let who = |pair: &TreePair| format!("{} and {}", names[pair.between.0], names[pair.between.1]);
+    let gains: Vec<Vec<String>> =
+        fusion.tree().map(|pair| vec![who(pair), format!("{:.3}", pair.gain)]).collect();
     let what = match fusion.kind() {
         TreeKind::Tree => "joined by the tree",
         TreeKind::TreeMixture => "joined by all trees, best",
     };
+    let mut rows = Vec::new();
+    for pair in fusion.tree() {
+        let (a, b) = pair.between;
+        let own = |p: &&PairPosterior| p.between[0] == names[a] && p.between[1] == names[b];
+        let posterior = model.pair_posteriors().iter().find(own).map(|p| &p.delta);
+        for (j, delta) in pair.delta.iter().enumerate() {
+            rows.push(shared_row(model, who(pair), j, delta, posterior));
+        }
+    }
     format!(
         "\n{}gain: mean of ln (density of both / product of margins) on training items, in nats, \
-         summed over classes\n",
-        output::table(&[what, "gain"], &rows)
+         summed over classes\n{}",
+        output::table(&[what, "gain"], &gains),
+        shared_table(model, &rows)
     )
 }
 

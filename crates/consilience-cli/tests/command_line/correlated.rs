@@ -128,3 +128,29 @@ fn figure_2_is_drawn() {
     // the reference value of r = .5 to the digits shown
     assert!(bench.text("paper/figure-2.csv").contains("\n101,0.50,0.674075\n"));
 }
+
+/// Three classifiers, two of them copies: a tree of pairs, learnt, told and drawn from.
+#[test]
+fn three_classifiers_make_a_tree() {
+    let bench = simulated();
+    let text = bench.text("train.csv");
+    let copied: Vec<String> = text
+        .lines()
+        .map(|line| {
+            let cells: Vec<&str> = line.split(',').collect();
+            let third = cells[1..4].iter().map(|cell| cell.replace("c1_", "c3_"));
+            format!("{line},{}", third.collect::<Vec<_>>().join(","))
+        })
+        .collect();
+    bench.write("three.csv", copied.join("\n") + "\n");
+    bench.good("fit three.csv --method correlated --inference map -o tree.json");
+    let model = json(&bench.good("inspect tree.json --format json"));
+    assert_eq!(model["parameters"]["structure"], "tree");
+    assert_eq!(model["parameters"]["edges"][0], serde_json::json!(["c1", "c3"]));
+    let worth = model["effective_classifiers"].as_f64().unwrap();
+    assert!(worth < 1.8, "{worth}");
+    assert!(bench.good("inspect tree.json").out.contains("joined by the tree"));
+    bench.good("fuse tree.json three.csv -o fused.csv");
+    bench.good("simulate --model tree.json --items-per-class 5 -o drawn.csv");
+    assert_eq!(bench.text("drawn.csv").lines().count(), 16);
+}

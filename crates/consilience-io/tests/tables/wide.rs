@@ -46,7 +46,7 @@ fn a_fused_table_can_be_read_again() {
         });
         let row = cells.collect::<Vec<_>>().join(",");
         let table =
-            files.with("t.csv", &format!("{header}\n{row}\n{}\n", row.replacen('x', "y", 1)));
+            files.with("t.csv", format!("{header}\n{row}\n{}\n", row.replacen('x', "y", 1)));
         let outputs = read_outputs(&table, &options()).unwrap();
         assert_eq!(outputs.schema().classifiers(), classifiers, "{header}");
     }

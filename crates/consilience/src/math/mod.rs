@@ -6,6 +6,7 @@ pub mod fixed_sum;
 pub(crate) mod gaussian;
 pub(crate) mod laguerre;
 pub(crate) mod lbfgs;
+pub(crate) mod legendre;
 pub mod log_space;
 pub mod optimise;
 pub mod simplex;

@@ -3,13 +3,16 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::{CorrelatedParameters, Draw, Method, Model, PairPosterior, Settings, Training};
+use super::{
+    CorrelatedParameters, Draw, Method, Model, PairPosterior, Settings, Training, TreeParameters,
+};
 use crate::class_prior::{ClassPrior, PriorChoice};
 use crate::error::{Error, Result};
 use crate::fusion::auto::AutoConfig;
-use crate::fusion::correlated::learning::{CorrelatedConfig, PairDraw};
+use crate::fusion::correlated::learning::{CorrelatedConfig, PairDraw, PairsDraw};
+use crate::fusion::correlated::tree::TreeKind;
 use crate::fusion::discounted::DiscountedFusion;
-use crate::fusion::independent::{Alpha, IndependentConfig, SufficientStatistics};
+use crate::fusion::independent::{Alpha, IndependentConfig, PosteriorReport, SufficientStatistics};
 use crate::fusion::pools::{Pool, PoolKind, Weights, fit_weights};
 use crate::fusion::shares::EvidenceCovariance;
 use crate::fusion::stacking::StackingConfig;
@@ -81,6 +84,11 @@ pub struct FitConfig {
     pub independent: IndependentConfig,
     /// The correlated model's fit, its own Dirichlets among it.
     pub correlated: CorrelatedConfig,
+    /// How more than two correlated classifiers are joined.
+    pub structure: TreeKind,
+    /// The resolution of correlated classifiers' outputs, instead of the one in `correlated`; by
+    /// default 0.03, and 0.1 from four classifiers on, where errors of many pairs add up.
+    pub resolution: Option<f64>,
     /// The fit of stacking.
     pub stacking: StackingConfig,
     /// The fit of `auto`.
@@ -98,6 +106,8 @@ impl Default for FitConfig {
             weights: Weights::default(),
             independent: IndependentConfig::default(),
             correlated: CorrelatedConfig::default(),
+            structure: TreeKind::default(),
+            resolution: None,
             stacking: StackingConfig::default(),
             auto: AutoConfig::default(),
             floor: DEFAULT_FLOOR,
@@ -146,7 +156,9 @@ impl FitConfig {
             class_prior: settings.class_prior.clone(),
             weights: settings.weights.clone().unwrap_or_default(),
             independent: settings.independent.clone().unwrap_or_default(),
+            resolution: settings.correlated.as_ref().map(|correlated| correlated.resolution),
             correlated: settings.correlated.clone().unwrap_or_default(),
+            structure: settings.structure.unwrap_or_default(),
             stacking: settings.stacking.clone().unwrap_or_default(),
             auto: settings.auto.clone().unwrap_or_default(),
             floor: settings.floor,
@@ -183,7 +195,8 @@ impl FitConfig {
             class_prior: self.class_prior.clone(),
             weights: weighted.then(|| self.weights.clone()),
             independent: dirichlets.then(|| self.independent.clone()),
-            correlated: (self.method == MethodChoice::Correlated).then(|| self.correlated.clone()),
+            correlated: None,
+            structure: None,
             stacking: (self.method == MethodChoice::Stacking).then(|| self.stacking.clone()),
             auto: (self.method == MethodChoice::Auto).then(|| self.auto.clone()),
         }
@@ -240,28 +253,31 @@ impl FitConfig {
         mut training: Training,
         watch: &dyn Watch,
     ) -> Result<Model> {
-        let schema = Arc::clone(outputs.schema());
-        let fitted = self.correlated.fit_pair(outputs, watch)?;
+        let schema = outputs.schema();
+        let few = schema.n_classifiers() < 4;
+        let resolution = self.resolution.unwrap_or(if few { 0.03 } else { 0.1 });
+        let config = CorrelatedConfig { resolution, ..self.correlated.clone() };
+        let class_prior = self.resolve_prior(&training, schema.classes())?;
+        let two = schema.n_classifiers() == 2;
+        let fitted = if two {
+            Learnt::pair(&config, outputs, watch)?
+        } else {
+            Learnt::tree(&config, self.structure, outputs, watch)?
+        };
         training.warnings = fitted.warnings;
         training.evidence_covariance = Some(EvidenceCovariance::of(outputs, &fitted.alpha)?);
-        let class_prior = self.resolve_prior(&training, schema.classes())?;
-        let resolution = self.correlated.resolution;
-        let parameters = CorrelatedParameters::of_pair(
-            Arc::clone(&schema),
-            &fitted.alpha,
-            &fitted.delta,
-            resolution,
-        )?;
-        let between = [0, 1].map(|k| schema.classifiers()[k].clone());
-        let pair = fitted.delta_posterior.map(|delta| PairPosterior { between, delta });
-        let draw = |PairDraw { alpha, delta }| Draw { alpha, delta: vec![delta] };
+        let settings = Settings {
+            correlated: Some(config),
+            structure: (!two).then_some(self.structure),
+            ..self.settings()
+        };
         Ok(Model {
-            settings: Some(self.settings()),
+            settings: Some(settings),
             training: Some(training),
-            posterior: fitted.alpha_posterior,
-            pair_posteriors: pair.into_iter().collect(),
-            draws: fitted.draws.into_iter().map(draw).collect(),
-            ..Model::new(Method::Correlated(parameters), class_prior)?
+            posterior: fitted.posterior,
+            pair_posteriors: fitted.pair_posteriors,
+            draws: fitted.draws,
+            ..Model::new(fitted.method, class_prior)?
         })
     }
 
@@ -356,5 +372,72 @@ impl Model {
             }
             _ => config.fit_dirichlets(&self.schema, training, watch),
         }
+    }
+}
+
+/// What was learnt of correlated classifiers.
+struct Learnt {
+    method: Method,
+    alpha: Alpha,
+    posterior: Option<PosteriorReport>,
+    pair_posteriors: Vec<PairPosterior>,
+    draws: Vec<Draw>,
+    warnings: Vec<Warning>,
+}
+
+impl Learnt {
+    fn pair(config: &CorrelatedConfig, outputs: &Outputs, watch: &dyn Watch) -> Result<Self> {
+        let schema = outputs.schema();
+        let fitted = config.fit_pair(outputs, watch)?;
+        let between = [0, 1].map(|k| schema.classifiers()[k].clone());
+        let pair = fitted.delta_posterior.map(|delta| PairPosterior { between, delta });
+        let draw = |PairDraw { alpha, delta }| Draw { alpha, delta: vec![delta] };
+        let parameters = CorrelatedParameters::of_pair(
+            Arc::clone(schema),
+            &fitted.alpha,
+            &fitted.delta,
+            config.resolution,
+        )?;
+        Ok(Self {
+            method: Method::Correlated(parameters),
+            alpha: fitted.alpha,
+            posterior: fitted.alpha_posterior,
+            pair_posteriors: pair.into_iter().collect(),
+            draws: fitted.draws.into_iter().map(draw).collect(),
+            warnings: fitted.warnings,
+        })
+    }
+
+    fn tree(
+        config: &CorrelatedConfig,
+        kind: TreeKind,
+        outputs: &Outputs,
+        watch: &dyn Watch,
+    ) -> Result<Self> {
+        let schema = outputs.schema();
+        let fitted = config.fit_pairs(outputs, watch)?;
+        let names = |(a, b): (usize, usize)| [a, b].map(|k| schema.classifiers()[k].clone());
+        let reports = fitted.pairs.iter().zip(fitted.delta_posteriors);
+        let pair_posteriors = reports
+            .filter_map(|(pair, delta)| Some((pair, delta?)))
+            .map(|(pair, delta)| PairPosterior { between: names(pair.between), delta })
+            .collect();
+        let draw = |PairsDraw { alpha, delta }| Draw { alpha, delta };
+        let alpha = fitted.alpha;
+        let tree = TreeParameters::new(
+            Arc::clone(schema),
+            alpha.clone(),
+            fitted.pairs,
+            kind,
+            config.resolution,
+        )?;
+        Ok(Self {
+            method: Method::Tree(tree),
+            alpha,
+            posterior: fitted.alpha_posterior,
+            pair_posteriors,
+            draws: fitted.draws.into_iter().map(draw).collect(),
+            warnings: fitted.warnings,
+        })
     }
 }

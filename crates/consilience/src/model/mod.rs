@@ -14,6 +14,7 @@ use crate::distributions::CorrelatedDirichlet;
 use crate::error::{Error, Result};
 use crate::fusion::auto::{AutoConfig, AutoFusion};
 use crate::fusion::correlated::learning::{CorrelatedConfig, DeltaReport};
+use crate::fusion::correlated::tree::TreeKind;
 use crate::fusion::correlated::{PairInsight, effective_number};
 use crate::fusion::discounted::DiscountedFusion;
 use crate::fusion::independent::{
@@ -107,6 +108,9 @@ pub struct Settings {
     /// The correlated model's fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlated: Option<CorrelatedConfig>,
+    /// How more than two correlated classifiers are joined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structure: Option<TreeKind>,
     /// The fit of stacking.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stacking: Option<StackingConfig>,

@@ -26,6 +26,7 @@ impl PartialEq for TreeParameters {
         parts(self) == parts(other)
             && self.schema() == other.schema()
             && self.fusion.pairs() == other.fusion.pairs()
+            && self.fusion.tree().eq(other.fusion.tree())
     }
 }
 
@@ -40,6 +41,12 @@ impl TreeParameters {
     ) -> Result<Self> {
         let fusion = TreeFusion::new(schema, &alpha, pairs, kind, resolution)?;
         Ok(Self { alpha, resolution, fusion })
+    }
+
+    /// Joins the classifiers by these edges instead of the maximum spanning tree of the gains.
+    pub fn with_edges(mut self, edges: &[(usize, usize)]) -> Result<Self> {
+        self.fusion = self.fusion.with_edges(edges)?;
+        Ok(self)
     }
 
     /// Names and shape.
@@ -82,7 +89,9 @@ impl TreeParameters {
     pub(super) fn drawn(&self, draw: &Draw) -> Result<TreeFusion> {
         let pairs = self.drawn_pairs(draw)?;
         let schema = Arc::clone(self.schema());
-        TreeFusion::new(schema, &draw.alpha, pairs, self.fusion.kind(), self.resolution)
+        let edges: Vec<(usize, usize)> = self.fusion.tree().map(|pair| pair.between).collect();
+        TreeFusion::new(schema, &draw.alpha, pairs, self.fusion.kind(), self.resolution)?
+            .with_edges(&edges)
     }
 
     /// Whether a draw has the shape of these parameters and is legal.

@@ -63,6 +63,19 @@ impl Draws {
         self.values.iter().skip(coordinate).step_by(self.dimension).copied().collect()
     }
 
+    /// Some of the draws, as many of each chain, in chain order; a draw may come again.
+    pub(crate) fn chosen(&self, indices: &[usize], acceptance: f64) -> Self {
+        let values = indices.iter().flat_map(|&i| self.draw(i)).copied().collect();
+        Self { dimension: self.dimension, n_chains: self.n_chains, values, acceptance }
+    }
+
+    /// What a function makes of every draw, as many numbers of each.
+    pub(crate) fn mapped(&self, f: impl Fn(&[f64]) -> Vec<f64>) -> Self {
+        let values: Vec<f64> = (0..self.len()).flat_map(|i| f(self.draw(i))).collect();
+        let dimension = values.len() / self.len().max(1);
+        Self { dimension, n_chains: self.n_chains, values, acceptance: self.acceptance }
+    }
+
     /// Applies a function to every number, for example `exp` after sampling logarithms.
     pub fn transform(&mut self, f: impl Fn(f64) -> f64) {
         self.values.iter_mut().for_each(|value| *value = f(*value));

@@ -23,6 +23,15 @@ pub(crate) struct Decay {
 }
 
 /// x atan x − ½ ln(1+x²): x²/2 near 0, linear far out.
+pub(crate) fn level(x: f64) -> f64 {
+    g(x)
+}
+
+/// Its derivative.
+pub(crate) fn level_slope(x: f64) -> f64 {
+    x.atan()
+}
+
 fn g(x: f64) -> f64 {
     if x < 0.01 { 0.5 * x * x } else { x * x.atan() - 0.5 * (x * x).ln_1p() }
 }

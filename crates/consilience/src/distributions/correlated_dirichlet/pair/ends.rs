@@ -8,7 +8,7 @@ use super::surrogate::Share;
 ///
 /// A density v^A q^B of the logit z has the Fourier transform Γ(A+iω)Γ(B−iω); by Stirling's formula
 /// −ln|Γ(A+iω)/Γ(A)| = ω atan(ω/A) − ½(A−½) ln(1+ω²/A²).
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Ends([f64; 2]);
 
 impl Ends {
@@ -17,6 +17,16 @@ impl Ends {
         let precision = 1.0 / (share.sd * share.sd);
         // the surrogate's private shapes are half a unit too small here
         Self([precision / (1.0 - v).max(1e-9), precision / v.max(1e-9) + 0.5])
+    }
+
+    /// Curvature of A ln v + B ln q in z at its maximum.
+    pub(crate) fn precision(self) -> f64 {
+        1.0 / (1.0 / self.0[0] + 1.0 / self.0[1])
+    }
+
+    /// The same with both shapes larger by a factor.
+    pub(crate) fn scaled(self, factor: f64) -> Self {
+        Self(self.0.map(|shape| shape * factor))
     }
 
     /// −ln of the transform at ω, and its derivative.

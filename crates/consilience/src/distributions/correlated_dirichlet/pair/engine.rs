@@ -6,11 +6,12 @@ use super::aliasing::Decay;
 use super::gradient::Tally;
 use super::inner::Inner;
 use super::kernel::Record;
-use super::kinks::{self, Plan};
+use super::kinks::{self, AtKink, Plan};
 use super::line::{Grid, Lines, Position, Rest, Tabled};
 use super::outer::{Convergence, LogSum, Walk};
 use super::pieces::{End, Piece};
 use super::place::Place;
+use super::smooth::SmoothScratch;
 use super::surrogate::{self, Mode, Share};
 use super::{EQUIDISTANT_FROM, Estimate, PairDensity, singular};
 
@@ -19,10 +20,10 @@ use super::{EQUIDISTANT_FROM, Estimate, PairDensity, singular};
 pub struct Scratch {
     inner: Vec<Inner>,
     shares: Vec<Share>,
-    places: Vec<Place>,
+    pub(super) places: Vec<Place>,
     active: Vec<usize>,
     grid: Grid,
-    breaks: Vec<f64>,
+    pub(super) breaks: Vec<f64>,
     pieces: Vec<Piece>,
     convergence: Vec<Convergence>,
     record: Record,
@@ -30,6 +31,7 @@ pub struct Scratch {
     /// Differences at a finite resolution.
     pub(super) slopes: Vec<[f64; 3]>,
     tabled: Tabled,
+    pub(super) smooth: SmoothScratch,
 }
 
 /// Factors on the normal steps of the three directions.
@@ -75,6 +77,9 @@ impl PairDensity {
             return Estimate { ln_density, error: 0.0 };
         }
         let mode = surrogate::find(&self.components, x1, x2, &mut scratch.shares);
+        if !slopes && let Some(estimate) = self.smooth(&mode, scratch) {
+            return estimate;
+        }
         let mut steps = Steps { y: 1.0, s: 1.0, inner: 1.0 };
         for pass in 1.. {
             let result = self.one_pass(&mode, scratch, steps, slopes);
@@ -92,7 +97,7 @@ impl PairDensity {
     fn one_pass(&self, mode: &Mode, scratch: &mut Scratch, steps: Steps, slopes: bool) -> Pass {
         scratch.tally.reset(self.components.len());
         scratch.convergence.clear();
-        let (rest, rigid) = self.prepare_components(scratch, steps);
+        let (rest, rigid) = self.prepare_components(mode, scratch, steps);
         let shape_s = mode.precision_s.min(self.power);
         let gauss = shape_s < EQUIDISTANT_FROM && !self.laguerre.is_empty();
         if !gauss {
@@ -115,15 +120,17 @@ impl PairDensity {
             rule: (0, 1.0),
             grid: &mut scratch.grid,
             record: slopes.then_some(&mut scratch.record),
-            smoothed: &self.smoothed,
+            smoothed: if self.epsilon > 0.0 { self.smoothed() } else { &[] },
             epsilon: self.epsilon,
             tabled: &mut scratch.tabled,
         };
         if let Some(rigid) = rigid {
             let at = Position { anchor: scratch.places[rigid].kink, offset: 0.0 };
-            let ln_density = lines.settle(&mut scratch.inner, at).ln_value;
-            let error = self.rules.tolerance / 3.0 + inner_error(&scratch.inner, &scratch.active);
-            return Pass { ln_density, error, wanted: steps };
+            let line = lines.settle(&mut scratch.inner, at);
+            let mut wanted = steps;
+            wanted.inner *= self.inner_factor(line.inner);
+            let error = self.rules.tolerance / 3.0 + line.inner;
+            return Pass { ln_density: line.ln_value, error, wanted };
         }
         let mut walk = Walk {
             lines: &mut lines,
@@ -137,19 +144,35 @@ impl PairDensity {
         for piece in &scratch.pieces {
             walk.piece(piece);
         }
-        let (ln_sum, step) = (walk.sum.ln(), walk.step);
-        let base = plan.error + inner_error(&scratch.inner, &scratch.active);
+        let (ln_sum, step, loss) = (walk.sum.ln(), walk.step, walk.sum.loss());
         let grid = (!gauss).then_some(&scratch.grid);
-        let (error, wanted) = self.judge(&scratch.convergence, grid, ln_sum, base, steps);
+        let base = plan.error + loss;
+        let (error, mut wanted) = self.judge(&scratch.convergence, grid, ln_sum, base, steps);
+        wanted.inner *= self.inner_factor(loss);
         Pass { ln_density: ln_sum + step.ln(), error, wanted }
+    }
+
+    /// The factor on the inner steps that makes their error small enough.
+    fn inner_factor(&self, error: f64) -> f64 {
+        if error <= 0.3 * self.rules.tolerance {
+            return 1.0;
+        }
+        let level = |error: f64| -(0.5 * error / self.components.len() as f64).min(0.5).ln();
+        (level(error) / level(0.05 * self.rules.tolerance)).sqrt().max(0.25)
     }
 
     /// Sorts the components: those with an inner integral, and those that are known; the index of one that
     /// fixes ρ.
-    fn prepare_components(&self, scratch: &mut Scratch, steps: Steps) -> (Rest, Option<usize>) {
+    fn prepare_components(
+        &self,
+        mode: &Mode,
+        scratch: &mut Scratch,
+        steps: Steps,
+    ) -> (Rest, Option<usize>) {
         let Scratch { inner, shares, places, active, .. } = scratch;
         inner.resize(self.components.len(), Inner::default());
         let target = -(0.5 * self.rules.target_inner / self.components.len() as f64).ln();
+        let total = kinks::smaller_total(&self.components);
         let (mut rest, mut rigid) = (Rest::default(), None);
         active.clear();
         for (l, c) in self.components.iter().enumerate() {
@@ -159,7 +182,8 @@ impl PairDensity {
                 rest.add_rigid(c, &places[l]);
                 rigid = Some(l);
             } else {
-                inner[l].reset(shares[l], target, steps.inner);
+                let kink = AtKink::new(c, &places[l], mode, total);
+                inner[l].reset(shares[l], kink, target, steps.inner);
                 active.push(l);
             }
         }
@@ -208,17 +232,19 @@ impl PairDensity {
     pub(super) fn with_component(&self, l: usize, component: super::Component) -> Self {
         let mut copy = self.clone();
         copy.neighbours = std::sync::OnceLock::new();
+        copy.planes = std::sync::OnceLock::new();
         copy.components[l] = component;
         copy.power = copy.components.iter().map(super::Component::power).sum();
-        let smoothed = super::Smoothed::new(self.arch, &component, self.epsilon);
-        copy.smoothed[l] = Arc::new(smoothed);
+        // the other components' tables serve as they are, where they have been made
+        copy.smoothed = std::sync::OnceLock::new();
+        if let Some(tables) = self.smoothed.get() {
+            let mut tables = tables.clone();
+            tables[l] = Arc::new(super::Smoothed::new(self.arch, &component, self.epsilon));
+            copy.smoothed = std::sync::OnceLock::from(tables);
+        }
         copy.prepare_laguerre();
         copy
     }
-}
-
-fn inner_error(inner: &[Inner], active: &[usize]) -> f64 {
-    active.iter().map(|&l| inner[l].error).sum()
 }
 
 /// Pieces of the y axis, the one with the mode first.

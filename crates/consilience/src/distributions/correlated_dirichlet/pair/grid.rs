@@ -28,12 +28,13 @@ use crate::{Result, parallel};
 
 /// Columns of a grid in τ for each resolution.
 const COLUMNS: f64 = 3.0;
-/// Step of the derivative in δ, relative to the smaller of δ and what it leaves.
-const SHIFT: f64 = 1e-3;
+/// Step of the derivative in δ, relative to the smaller of δ and what it leaves: one-sided, and
+/// tables are good to 1e-8, so that derivatives in logit δ are good to about 1e-4.
+const SHIFT: f64 = 2e-4;
 /// Terms below e^−CUT of the largest are left out.
 const CUT: f64 = 14.0;
 /// Error of one item that the lattice may have from kinks.
-const KINK_ERROR: f64 = 1e-3;
+const KINK_ERROR: f64 = 4e-3;
 /// Lines of an item at the most, in each direction.
 const MAX_LINES: i64 = 4000;
 
@@ -104,18 +105,14 @@ impl GridDensity {
         let shifts: Vec<f64> = (0..delta.len())
             .map(|l| SHIFT * delta[l].min(alpha[0][l].min(alpha[1][l]) - delta[l]))
             .collect();
-        let shifted = |sign: f64| {
-            let moved: Vec<f64> = delta.iter().zip(&shifts).map(|(d, h)| d + sign * h).collect();
-            shapes::components(alpha[0], alpha[1], &moved)
-        };
-        let (down, up) = (shifted(-1.0)?, shifted(1.0)?);
+        let moved: Vec<f64> = delta.iter().zip(&shifts).map(|(d, h)| d + h).collect();
+        let moved = shapes::components(alpha[0], alpha[1], &moved)?;
         let arch = four_lanes();
         let tables = parallel::map(components.len(), |l| {
             let base = Smoothed::new(arch, &components[l], epsilon);
             let mut table = Table::new(arch, &components[l], &base, epsilon);
             if with_slopes && shifts[l] > 0.0 {
-                let [low, high] = [&down[l], &up[l]].map(|c| base.like(arch, c));
-                table.differentiate(arch, &low, &high, 2.0 * shifts[l]);
+                table.differentiate(arch, &base.like(arch, &moved[l]), shifts[l]);
             }
             table
         });
@@ -214,9 +211,9 @@ impl Table {
         values
     }
 
-    fn differentiate(&mut self, arch: Arch, low: &Smoothed, high: &Smoothed, width: f64) {
-        let (low, high) = (self.columns(arch, low), self.columns(arch, high));
-        self.slopes = high.iter().zip(&low).map(|(high, low)| (high - low) / width).collect();
+    fn differentiate(&mut self, arch: Arch, moved: &Smoothed, shift: f64) {
+        let moved = self.columns(arch, moved);
+        self.slopes = moved.iter().zip(&self.values).map(|(m, v)| (m - v) / shift).collect();
     }
 
     /// Cubic interpolation in τ: weights of four columns, and the first of them.

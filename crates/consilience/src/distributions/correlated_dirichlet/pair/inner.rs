@@ -17,6 +17,7 @@ use pulp::Arch;
 
 use super::ends::Ends;
 use super::kernel::{Exponents, FillNodes, GROUP, run};
+use super::kinks::AtKink;
 use super::place::Side;
 use super::rules::Rules;
 use super::shapes::left_out;
@@ -26,6 +27,8 @@ use crate::math::closing;
 /// Lattice points kept for one component; index `ORIGIN` is the surrogate's mode.
 const LENGTH: usize = 768;
 const ORIGIN: usize = LENGTH / 2;
+/// ln of how much worse than at the mode lines at a kink may be: few of them are that close.
+const KINK_ALLOWANCE: f64 = 2.5;
 /// Number of exponentials in a closed tail.
 const CLOSING: usize = 4;
 
@@ -57,8 +60,13 @@ pub(crate) struct Inner {
     ln_step: f64,
     /// All weights are equal and part of the constant.
     plain: bool,
-    /// Relative error of the lattice by its ends' law.
-    pub(crate) error: f64,
+    /// The law of the ends that the step was chosen for, its precision of z, and what it says: −ln of half the
+    /// lattice's relative error.
+    ends: Ends,
+    precision: f64,
+    level: f64,
+    /// The same for the current line, whose integrand may be narrower than the surrogate's.
+    pub(crate) line_level: f64,
     /// The lattice ran out of room.
     pub(crate) clipped: bool,
 }
@@ -73,7 +81,9 @@ struct Closed {
 
 impl Inner {
     /// Prepares the lattice for a new pair of outputs.
-    pub(crate) fn reset(&mut self, share: Share, target: f64, refine: f64) {
+    ///
+    /// The step suits the surrogate's mode and, as far as lines there matter, the component's kink.
+    pub(crate) fn reset(&mut self, share: Share, kink: AtKink, target: f64, refine: f64) {
         if self.v.is_empty() {
             for array in [
                 &mut self.v,
@@ -91,9 +101,18 @@ impl Inner {
             }
         }
         let ends = Ends::new(share);
-        let omega = ends.frequency(target) / refine;
+        let mut omega = ends.frequency(target);
+        let narrower = kink.precision / ends.precision();
+        let wanted = target - kink.tail - KINK_ALLOWANCE;
+        if narrower > 1.05 && wanted > 1.0 {
+            omega = omega.max(ends.scaled(narrower).frequency(wanted));
+        }
+        omega /= refine;
         self.step = TAU / omega;
-        self.error = 2.0 * (-ends.level(omega).0).exp();
+        self.ends = ends;
+        self.level = ends.level(omega).0;
+        self.precision = ends.precision();
+        self.line_level = self.level;
         self.ln_step = self.step.ln();
         self.peak = ORIGIN;
         self.centre = share.logit;
@@ -177,6 +196,7 @@ impl Inner {
         self.settle_left(arch, rules, s, onset[0]);
         self.settle_right(arch, rules, s, onset[1]);
         self.find_peak();
+        self.judge_peak();
         constant + self.set_weights() + self.ln_step + self.largest
     }
 
@@ -184,6 +204,7 @@ impl Inner {
     fn prepare_boundary(&mut self, s: f64) -> f64 {
         let side = self.side;
         self.window = ORIGIN..ORIGIN + GROUP;
+        self.line_level = f64::INFINITY;
         self.filled = ORIGIN..ORIGIN;
         self.largest = 0.0;
         self.pivot = 1.0;
@@ -228,7 +249,7 @@ impl Inner {
         {
             self.window.start += GROUP;
         }
-        let open = self.window.start > outermost;
+        let open = self.window.start > outermost || onset < (CLOSING - 1) as f64;
         self.close(0, if open { None } else { Some(onset as usize) }, self.side.shared);
     }
 
@@ -261,7 +282,7 @@ impl Inner {
         {
             self.window.end -= GROUP;
         }
-        let open = self.window.end - 1 < outermost;
+        let open = self.window.end - 1 < outermost || onset + CLOSING as f64 > LENGTH as f64;
         self.close(1, if open { None } else { Some(onset as usize) }, self.side.near);
     }
 
@@ -314,6 +335,23 @@ impl Inner {
         }
         self.peak = i;
         self.pivot = self.v[i];
+    }
+
+    /// How well the lattice resolves this line, from the curvature at its largest term.
+    ///
+    /// The step was chosen for the surrogate's mode. Where private shapes are unequal and a kink is near, the
+    /// other side's larger shape rules the integrand and makes it narrower: as if the ends' shapes were larger.
+    fn judge_peak(&mut self) {
+        self.line_level = self.level;
+        let i = self.peak;
+        if i > self.window.start && i + 1 < self.window.end {
+            let e = &self.exponents[i - 1..=i + 1];
+            let precision = (2.0 * e[1] - e[0] - e[2]) / (self.step * self.step);
+            let narrower = precision / self.precision;
+            if narrower > 1.05 {
+                self.line_level = self.ends.scaled(narrower).level(TAU / self.step).0;
+            }
+        }
     }
 
     /// What the sums over s need of this component; `ready` after `prepare`.

@@ -46,16 +46,47 @@ pub(crate) fn tail(y: f64, mode: &Mode, total: f64) -> f64 {
     (0.35 * (d / mode.sd_y).powi(2)).min(0.7 * total * (d - 2.0 * mode.sd_y).max(0.0))
 }
 
-/// ln ∫₀¹ v^(δ−1) q^(r−1) e^(Mv) dv by Laplace's method in the logit of v.
-fn ln_kummer(shared: f64, r: f64, tilt: f64) -> f64 {
-    let r = r.max(0.3);
-    let shared = shared.max(0.1);
+/// Mode in v and curvature in its logit of δ ln v + r ln q + Mv.
+fn kummer_peak(shared: f64, r: f64, tilt: f64) -> (f64, f64) {
     let linear = shared + r - tilt;
     let root = (linear * linear + 4.0 * tilt * shared).sqrt();
     let v = (2.0 * shared / (linear + root)).clamp(1e-12, 1.0 - 1e-12);
     let q = 1.0 - v;
-    let curvature = (shared + r) * v * q - tilt * v * q * (1.0 - 2.0 * v);
+    (v, (shared + r) * v * q - tilt * v * q * (1.0 - 2.0 * v))
+}
+
+/// ln ∫₀¹ v^(δ−1) q^(r−1) e^(Mv) dv by Laplace's method in the logit of v.
+fn ln_kummer(shared: f64, r: f64, tilt: f64) -> f64 {
+    let r = r.max(0.3);
+    let shared = shared.max(0.1);
+    let (v, curvature) = kummer_peak(shared, r, tilt);
+    let q = 1.0 - v;
     shared * v.ln() + r * q.ln() + tilt * v + 0.5 * (TAU / curvature.max(1e-9)).ln()
+}
+
+/// What an inner integrand looks like at its component's kink.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AtKink {
+    /// Curvature at its mode, in the logit of the share.
+    pub(crate) precision: f64,
+    /// −ln of the outer integrand there against its maximum.
+    pub(crate) tail: f64,
+}
+
+impl AtKink {
+    /// At the kink the two private shapes act as one, a¹ + a² − 1.
+    pub(crate) fn new(c: &Component, place: &Place, mode: &Mode, total: f64) -> Self {
+        let s = (mode.ln_s + mode.slope * (place.kink - mode.y)).exp();
+        let (shared, r) = (c.shared.max(0.1), c.kink_power().max(0.3));
+        let precision = kummer_peak(shared, r, s * place.x[1]).1;
+        Self { precision, tail: tail(place.kink, mode, total) }
+    }
+}
+
+/// The smaller of the two total concentrations: it rules how fast the outer integrand falls.
+pub(crate) fn smaller_total(components: &[Component]) -> f64 {
+    let totals = [0, 1].map(|k| components.iter().map(|c| c.shared + c.private[k]).sum::<f64>());
+    totals[0].min(totals[1])
 }
 
 /// For a finite resolution: M = min(G¹, G²) has a corner at every kink, with analytic sides.
@@ -70,8 +101,7 @@ pub(crate) fn corners(
     breaks: &mut Vec<f64>,
 ) -> Plan {
     breaks.clear();
-    let totals = [0, 1].map(|k| components.iter().map(|c| c.shared + c.private[k]).sum::<f64>());
-    let total = totals[0].min(totals[1]);
+    let total = smaller_total(components);
     for place in places {
         if tail(place.kink, mode, total) < 3.0 - rules.tolerance.ln() {
             breaks.push(place.kink);
@@ -95,8 +125,7 @@ pub(crate) fn plan(
     breaks: &mut Vec<f64>,
 ) -> Plan {
     breaks.clear();
-    let totals = [0, 1].map(|k| components.iter().map(|c| c.shared + c.private[k]).sum::<f64>());
-    let total = totals[0].min(totals[1]);
+    let total = smaller_total(components);
     let goal = (0.3 * rules.tolerance).ln();
     let (mut factor, mut forced, mut resolvable, mut error) = (1.0f64, 0, 0, 0.0);
     for (l, c) in components.iter().enumerate() {

@@ -230,10 +230,13 @@ pub(crate) struct Line {
     pub(crate) centre: f64,
     /// |even − odd| / sum over s: the relative error at twice the step.
     pub(crate) coarse_s: f64,
+    /// Relative error of the inner integrals.
+    pub(crate) inner: f64,
 }
 
 impl Line {
-    const ZERO: Self = Self { ln_value: f64::NEG_INFINITY, ln_s: 0.0, centre: 0.0, coarse_s: 0.0 };
+    const ZERO: Self =
+        Self { ln_value: f64::NEG_INFINITY, ln_s: 0.0, centre: 0.0, coarse_s: 0.0, inner: 0.0 };
 }
 
 /// Points of a Gauss-Laguerre rule that converges by `ratio`² a point, at a total shape.
@@ -295,6 +298,9 @@ impl Lines<'_> {
             self.gauss(inner, rho, tilt, mass, s)
         };
         line.ln_value += constant;
+        let levels = self.tabled.active.iter().map(|&l| inner[l].line_level);
+        let lowest = levels.fold(f64::INFINITY, f64::min);
+        line.inner = 2.0 * self.tabled.active.len() as f64 * (-lowest).exp();
         line
     }
 
@@ -335,6 +341,7 @@ impl Lines<'_> {
                 ln_s: ln_s + self.grid.t[sum.best].ln(),
                 centre: ln_s,
                 coarse_s: ((sum.even - sum.odd) / total).abs(),
+                inner: 0.0,
             };
         }
     }
@@ -395,6 +402,7 @@ impl Lines<'_> {
             },
         );
         let constant = ln_gamma(self.power) - self.power * scale.ln() + middle;
-        Line { ln_value: sum.ln() + constant, ln_s: best.ln(), centre: centre.ln(), coarse_s: 0.0 }
+        let ln_value = sum.ln() + constant;
+        Line { ln_value, ln_s: best.ln(), centre: centre.ln(), coarse_s: 0.0, inner: 0.0 }
     }
 }

@@ -21,6 +21,8 @@ const FADE: [f64; CLOSING] =
 pub(crate) struct LogSum {
     reference: f64,
     total: f64,
+    /// Σ of the terms' own errors.
+    loss: f64,
     /// The current piece's total and its parts by k mod 4.
     piece: f64,
     classes: Classes,
@@ -32,6 +34,7 @@ impl LogSum {
         Self {
             reference: f64::NEG_INFINITY,
             total: 0.0,
+            loss: 0.0,
             piece: 0.0,
             classes: Classes::default(),
             largest: f64::NEG_INFINITY,
@@ -45,6 +48,7 @@ impl LogSum {
             let scale = (self.reference - ln_term).exp();
             rescaled = scale;
             self.total *= scale;
+            self.loss *= scale;
             self.piece *= scale;
             self.classes.0 = self.classes.0.map(|sum| sum * scale);
             self.reference = ln_term;
@@ -64,6 +68,11 @@ impl LogSum {
         self.piece = 0.0;
         self.classes = Classes::default();
         (decay, ln_piece)
+    }
+
+    /// Relative error of the sum that comes from its terms' own.
+    pub(crate) fn loss(&self) -> f64 {
+        self.loss / self.total
     }
 
     /// ln of the sum.
@@ -161,6 +170,7 @@ impl Walk<'_, '_> {
         }
         let ln_term = line.ln_value + point.ln_jacobian;
         let (term, rescaled) = self.sum.add(ln_term, k, weight, fade);
+        self.sum.loss += weight.abs() * term * line.inner;
         if let Some(tally) = &mut self.tally {
             if rescaled != 1.0 {
                 tally.scale(rescaled);

@@ -68,14 +68,28 @@ pub(crate) struct Row {
 impl Smoothed {
     /// Makes the tables.
     pub(crate) fn new(arch: Arch, c: &Component, epsilon: f64) -> Self {
+        let mut smoothed = Self::empty(c, epsilon);
+        smoothed.tabulate(arch, c, &smoothed.masses());
+        smoothed
+    }
+
+    /// Tables over a list of M, for [`Smoothed::column`] alone.
+    pub(crate) fn at(arch: Arch, c: &Component, epsilon: f64, masses: &[f64]) -> Self {
+        let mut smoothed = Self::empty(c, epsilon);
+        smoothed.count = masses.len();
+        smoothed.tabulate(arch, c, masses);
+        smoothed
+    }
+
+    fn empty(c: &Component, epsilon: f64) -> Self {
         let [a1, a2] = c.private;
         let power = c.shared + a1 + a2;
         let root = power.sqrt();
-        let typical = c.shared + a1.min(a2) + 0.5;
+        let typical = typical(c);
         let highest = typical * (10.0 / root + 1.0).exp();
-        let step = (4e-4 / (3.0 * typical + 10.0)).powf(1.0 / 6.0);
+        let step = 0.5 * (4e-4 / (3.0 * typical + 10.0)).powf(1.0 / 6.0);
         let unit = (0.25 * typical).max(0.25);
-        let mut smoothed = Self {
+        Self {
             epsilon,
             power,
             shared: c.shared,
@@ -88,11 +102,12 @@ impl Smoothed {
             nodes: Vec::new(),
             table: Vec::new(),
             reference: Vec::new(),
-        };
-        if !smoothed.rigid {
-            smoothed.tabulate(arch, c, typical);
         }
-        smoothed
+    }
+
+    /// The largest M that the tables reach.
+    pub(crate) fn highest(&self) -> f64 {
+        self.mass(self.count - POINTS)
     }
 
     /// The tables of other shapes over the same masses and distances.
@@ -106,9 +121,7 @@ impl Smoothed {
             reference: Vec::new(),
             ..*self
         };
-        if !smoothed.rigid {
-            smoothed.tabulate(arch, c, c.shared + c.private[0].min(c.private[1]) + 0.5);
-        }
+        smoothed.tabulate(arch, c, &smoothed.masses());
         smoothed
     }
 
@@ -117,20 +130,21 @@ impl Smoothed {
         (self.unit, self.step, self.count)
     }
 
-    /// `ln h_ε − (n−1) ln M + 2M` at one τ within reach, on every point of the lattice.
-    pub(crate) fn column<'a>(&self, arch: Arch, tau: f64, row: &'a mut Row) -> &'a [f64] {
-        self.convolve(arch, tau, 0, self.count, row);
-        &row.values
+    fn masses(&self) -> Vec<f64> {
+        (0..self.count).map(|m| self.mass(m)).collect()
     }
 
     fn mass(&self, m: usize) -> f64 {
         self.unit * (self.step * m as f64).exp_m1()
     }
 
-    fn tabulate(&mut self, arch: Arch, c: &Component, typical: f64) {
+    fn tabulate(&mut self, arch: Arch, c: &Component, masses: &[f64]) {
+        if self.rigid {
+            return;
+        }
+        let typical = typical(c);
         let lattice = Lattice::new(arch, c, typical);
-        let masses: Vec<f64> = (0..self.count).map(|m| self.mass(m)).collect();
-        let powers = lattice.powers(arch, &masses, typical);
+        let powers = lattice.powers(arch, masses, typical);
         let mut rows: Vec<(f64, f64, Vec<f64>)> = Vec::new();
         for upper in [false, true] {
             let k = usize::from(upper);
@@ -139,7 +153,7 @@ impl Smoothed {
                 continue;
             }
             for (node, weight) in self.side_nodes(c) {
-                let logs = lattice.row(arch, c.shared, near, far, node, &masses, typical, &powers);
+                let logs = lattice.row(arch, c.shared, near, far, node, masses, typical, &powers);
                 rows.push((if upper { node } else { -node }, weight, logs));
             }
         }
@@ -160,6 +174,7 @@ impl Smoothed {
                 values: &mut logs,
             };
             run(arch, task);
+            flush(&mut logs);
             self.table.extend(logs);
         }
     }
@@ -222,10 +237,39 @@ impl Smoothed {
                 t: at.t,
                 constant,
                 slope: mass * excess,
-                highest: self.mass(self.count - POINTS) / mass,
+                highest: self.highest() / mass,
                 out,
             },
         );
+    }
+
+    /// ln h_ε − (n−1) ln M + 2M at τ for all M of the tables.
+    pub(crate) fn column<'a>(&self, arch: Arch, tau: f64, row: &'a mut Row) -> &'a [f64] {
+        let [lowest, highest] = [self.nodes[0], self.nodes[self.nodes.len() - 1]];
+        if (lowest > 0.0 && tau < 0.0) || (highest < 0.0 && tau > 0.0) {
+            self.beyond(arch, tau, row);
+        } else {
+            self.convolve(arch, tau, 0, self.count, row);
+        }
+        &row.values
+    }
+
+    /// The same where a private shape is 0 and h ends at its kink: e^(−z²/2) is taken out of the sum,
+    /// which would vanish, z = τ/ε.
+    fn beyond(&self, arch: Arch, tau: f64, row: &mut Row) {
+        let z = tau / self.epsilon;
+        row.weights.clear();
+        row.weights.extend(self.nodes.iter().map(|node| {
+            let other = node / self.epsilon;
+            (other * (z - 0.5 * other)).exp()
+        }));
+        row.values.clear();
+        row.values.resize(self.count, 0.0);
+        let (weights, rows) = (&row.weights[..], &self.table[..]);
+        run(arch, SumRows { weights, rows, stride: self.count, out: &mut row.values });
+        for (sum, reference) in row.values.iter_mut().zip(&self.reference) {
+            *sum += reference - 0.5 * z * z;
+        }
     }
 
     /// ln h_ε − (n−1) ln M + 2M on lattice points `low..high`.
@@ -233,6 +277,13 @@ impl Smoothed {
         let width = self.half_width * self.epsilon;
         let from = self.nodes.partition_point(|&node| node < tau - width);
         let to = self.nodes.partition_point(|&node| node < tau + width);
+        row.values.clear();
+        row.values.resize(high - low, 0.0);
+        if from == to {
+            // beyond the end of a density that vanishes on one side of its kink
+            row.values.fill(NOTHING);
+            return;
+        }
         row.weights.clear();
         row.weights.resize(to - from, 0.0);
         run(
@@ -244,8 +295,6 @@ impl Smoothed {
                 out: &mut row.weights,
             },
         );
-        row.values.clear();
-        row.values.resize(high - low, 0.0);
         run(
             arch,
             SumRows {
@@ -260,6 +309,14 @@ impl Smoothed {
         }
     }
 }
+
+/// About the smaller gamma's mean.
+fn typical(c: &Component) -> f64 {
+    c.shared + c.private[0].min(c.private[1]) + 0.5
+}
+
+/// Logarithm that stands for 0.
+const NOTHING: f64 = -690.0;
 
 /// Where a component is wanted: τ, ln min(ρx¹, x²), and s = centre · t.
 pub(crate) struct At<'a> {
@@ -323,6 +380,7 @@ impl Lattice {
         }
         let zeros = vec![0.0; powers.len()];
         run(arch, Exponentiate { factor: 1.0, reference: &zeros, values: &mut powers });
+        flush(&mut powers);
         powers
     }
 
@@ -415,6 +473,11 @@ impl Lattice {
         terms[last + INNER_CLOSING..].fill(0.0);
         (terms, largest)
     }
+}
+
+/// Vanishing values, of either sign, become 0: arithmetic with numbers below 1e-308 is a hundred times slower.
+fn flush(values: &mut [f64]) {
+    values.iter_mut().for_each(|value| *value = if value.abs() < 1e-250 { 0.0 } else { *value });
 }
 
 /// ln Γ as the quadrature uses it: see `shapes`.

@@ -1,21 +1,33 @@
 //! Chains on the polynomials, checked against the likelihood and repeated until both agree.
 
 use nalgebra::{Cholesky, DMatrix, Dyn};
+use rand::rngs::ChaCha8Rng;
+use rand::{Rng, RngExt, SeedableRng};
 
 use super::climb::{Top, factorise};
 use super::posterior::Posterior;
 use super::prior;
-use super::surrogate::{Known, Region, Surrogate, n_points};
+use super::surrogate::{Known, Region, Surrogate, lifted, n_points};
 use crate::error::Result;
+use crate::parallel;
+use crate::sampling::diagnostics::Diagnostics;
 use crate::sampling::{ChainSettings, Draws, Mode, Target, sample};
 use crate::watch::Watch;
 
-/// Spread of exact − surrogate log likelihood, per class, that is small enough.
-pub(super) const SMALL_SPREAD: f64 = 0.1;
+/// Spread of exact − surrogate log likelihood, per class, at which refitting ends.
+const SMALL_SPREAD: f64 = 0.02;
+/// Spread over all classes from which on the draws are corrected.
+const CORRECT_FROM: f64 = 0.06;
+/// Draws of which a corrected chain is made.
+const CORRECTED: usize = 600;
 /// Draws at which a class is checked.
 const CHECKS: usize = 8;
+/// How many draws are made for one kept, where chains do not mix well.
+const THINNING: usize = 20;
+/// Longer chains than this are not made for it.
+const MOST_DRAWS: usize = 100_000;
 /// Rounds of fitting and checking at the most.
-const MAX_ROUNDS: usize = 6;
+const MAX_ROUNDS: usize = 8;
 /// Acceptance from which on the draws tell where the posterior is.
 const TRUSTED_ACCEPTANCE: f64 = 0.5;
 /// Precision added in every direction: where the posterior is flat, chains move by 2 at a time.
@@ -26,8 +38,10 @@ const COMPARED: usize = 80;
 /// Draws with the polynomials' errors.
 pub(super) struct Sampled {
     pub(super) draws: Draws,
-    /// Standard deviation of exact − surrogate log likelihood over the posterior, by class.
-    pub(super) spread: Vec<f64>,
+    /// Standard deviation of exact − surrogate log posterior over the draws.
+    pub(super) spread: f64,
+    /// Acceptance of the correction, where there was one.
+    pub(super) corrected: Option<f64>,
 }
 
 /// Everything that belongs to one class's polynomial.
@@ -68,19 +82,106 @@ pub(super) fn sample_posterior(
         }
         let good = states.iter().all(|state| state.spread < SMALL_SPREAD);
         if good || round + 1 == MAX_ROUNDS {
-            let spread = states.iter().map(|state| state.spread).collect();
-            return Ok(Sampled { draws, spread });
+            let spread = states.iter().map(|state| state.spread.powi(2)).sum::<f64>().sqrt();
+            let target = SurrogatePosterior { posterior, states: &states, mode: &mode };
+            let draws = longer(&target, draws, settings, seed);
+            if spread < CORRECT_FROM {
+                return Ok(Sampled { draws, spread, corrected: None });
+            }
+            return corrected(&target, &draws, seed, watch);
         }
-        if draws.acceptance() > TRUSTED_ACCEPTANCE {
+        let trusted = draws.acceptance() > TRUSTED_ACCEPTANCE;
+        if trusted {
             mode = widened(&draws, mode.converged);
         }
         for (j, state) in states.iter_mut().enumerate() {
             if !(state.spread < SMALL_SPREAD) {
-                refit(posterior, j, state, &mode)?;
+                if trusted {
+                    state.region = region_of(posterior, j, &draws);
+                }
+                refit(posterior, j, state, mu(posterior, &mode.point))?;
             }
         }
     }
     unreachable!("the last round returns")
+}
+
+/// The draws, or those of longer chains, thinned, where they do not mix: the polynomials cost little.
+fn longer(
+    target: &SurrogatePosterior<'_>,
+    draws: Draws,
+    settings: &ChainSettings,
+    seed: u64,
+) -> Draws {
+    let all: Vec<Vec<f64>> = (0..target.dimension()).map(|l| draws.coordinate(l)).collect();
+    let worst = Diagnostics::worst_of(&all, settings.n_chains);
+    let good = worst.is_none_or(|worst| !worst.are_poor(settings.n_chains));
+    if good || settings.n_draws * THINNING > MOST_DRAWS {
+        return draws;
+    }
+    let mode = widened(&draws, target.mode.converged);
+    let longer = ChainSettings {
+        n_warmup: settings.n_warmup * THINNING,
+        n_draws: settings.n_draws * THINNING,
+        ..*settings
+    };
+    let all = sample(target, &mode, &longer, seed, 0);
+    let kept: Vec<usize> = (0..all.len()).skip(THINNING - 1).step_by(THINNING).collect();
+    all.chosen(&kept, all.acceptance())
+}
+
+/// A chain with the exact log likelihood whose proposals are the surrogate's draws.
+///
+/// Metropolis' rule for independent proposals; thinned draws are nearly that.
+fn corrected(
+    target: &SurrogatePosterior<'_>,
+    draws: &Draws,
+    seed: u64,
+    watch: &dyn Watch,
+) -> Result<Sampled> {
+    let per_chain = (CORRECTED / draws.n_chains()).clamp(4, draws.len() / draws.n_chains());
+    let n = per_chain * draws.n_chains();
+    watch.begin("correcting the draws", n as u64);
+    let index = |i: usize| i * draws.len() / n;
+    let weights = parallel::map(n, |i| {
+        watch.check()?;
+        let weight = target.ln_weight(draws.draw(index(i)));
+        watch.advance(1);
+        weight
+    });
+    let weights = weights.into_iter().collect::<Result<Vec<f64>>>()?;
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(draws.n_chains() as u64);
+    let (chosen, accepted) = metropolis(&weights, draws.n_chains(), &mut rng);
+    let chosen: Vec<usize> = chosen.into_iter().map(index).collect();
+    let mean = weights.iter().sum::<f64>() / n as f64;
+    let square = weights.iter().map(|weight| (weight - mean).powi(2)).sum::<f64>();
+    let rate = accepted as f64 / (n - draws.n_chains()) as f64;
+    Ok(Sampled {
+        draws: draws.chosen(&chosen, draws.acceptance()),
+        spread: (square / (n - 1) as f64).sqrt(),
+        corrected: Some(rate),
+    })
+}
+
+/// Metropolis' rule among independent proposals with known log weights: who is chosen, chain by
+/// chain, and how many proposals were accepted.
+fn metropolis<R: Rng>(weights: &[f64], n_chains: usize, rng: &mut R) -> (Vec<usize>, usize) {
+    let per_chain = weights.len() / n_chains;
+    let (mut chosen, mut accepted) = (Vec::with_capacity(weights.len()), 0);
+    for first in (0..weights.len()).step_by(per_chain) {
+        let mut current = first;
+        chosen.push(current);
+        for next in first + 1..first + per_chain {
+            let rise = weights[next] - weights[current];
+            if rng.random::<f64>().ln() < rise || weights[current] == f64::NEG_INFINITY {
+                accepted += 1;
+                current = next;
+            }
+            chosen.push(current);
+        }
+    }
+    (chosen, accepted)
 }
 
 /// ln prior of one class's η given μ at the mode.
@@ -114,7 +215,8 @@ fn first_state(
 ) -> Result<ClassState> {
     let width = posterior.width();
     let centre = posterior.eta(class, &top.point);
-    let region = Region::new(centre, &block(covariance, class, width));
+    let lifted: Vec<f64> = centre.iter().map(|x| lifted(*x)).collect();
+    let region = Region::new(&lifted, &block(covariance, class, width));
     let used = n_points(width);
     let mut known = Vec::new();
     let points = std::iter::once(centre.to_vec()).chain(region.design(0, used));
@@ -152,15 +254,20 @@ fn check(
     Ok(())
 }
 
-/// Moves the region to where the draws are, adds points there and fits again.
-fn refit(posterior: &Posterior, class: usize, state: &mut ClassState, mode: &Mode) -> Result<()> {
+/// Where one class's draws are.
+fn region_of(posterior: &Posterior, class: usize, draws: &Draws) -> Region {
     let width = posterior.width();
-    let covariance = mode.curvature.inverse();
-    let centre = posterior.eta(class, &mode.point);
-    state.region = Region::new(centre, &block(&covariance, class, width));
-    let more = n_points(width) / 2;
+    let lifted =
+        draws.mapped(|point| posterior.eta(class, point).iter().map(|x| lifted(*x)).collect());
+    let (centre, covariance) = moments(&lifted);
+    Region::new(&centre[..width], &covariance)
+}
+
+/// Adds points to a class's region and fits again.
+fn refit(posterior: &Posterior, class: usize, state: &mut ClassState, mu: f64) -> Result<()> {
+    let more = n_points(posterior.width()) / 2;
     for eta in state.region.design(state.used, state.used + more) {
-        state.known.push(evaluate(posterior, class, &eta, mu(posterior, &mode.point))?);
+        state.known.push(evaluate(posterior, class, &eta, mu)?);
     }
     state.used += more;
     state.surrogate = Surrogate::fit(&state.known, &state.region);
@@ -175,15 +282,21 @@ fn narrowed(factor: &DMatrix<f64>) -> Cholesky<f64, Dyn> {
 
 /// The draws' mean and precision, for the next chains.
 fn widened(draws: &Draws, converged: bool) -> Mode {
-    let (n, d) = (draws.len(), draws.draw(0).len());
-    let coordinates: Vec<Vec<f64>> = (0..d).map(|l| draws.coordinate(l)).collect();
-    let point: Vec<f64> = coordinates.iter().map(|x| x.iter().sum::<f64>() / n as f64).collect();
-    let covariance = DMatrix::from_fn(d, d, |l, m| {
-        let pairs = coordinates[l].iter().zip(&coordinates[m]);
-        pairs.map(|(a, b)| (a - point[l]) * (b - point[m])).sum::<f64>() / (n - 1) as f64
-    });
+    let (point, covariance) = moments(draws);
     let curvature = factorise(&factorise(&covariance).inverse());
     Mode { point, curvature, converged }
+}
+
+/// Mean and covariance of draws.
+pub(super) fn moments(draws: &Draws) -> (Vec<f64>, DMatrix<f64>) {
+    let (n, d) = (draws.len(), draws.draw(0).len());
+    let coordinates: Vec<Vec<f64>> = (0..d).map(|l| draws.coordinate(l)).collect();
+    let mean: Vec<f64> = coordinates.iter().map(|x| x.iter().sum::<f64>() / n as f64).collect();
+    let covariance = DMatrix::from_fn(d, d, |l, m| {
+        let pairs = coordinates[l].iter().zip(&coordinates[m]);
+        pairs.map(|(a, b)| (a - mean[l]) * (b - mean[m])).sum::<f64>() / (n - 1) as f64
+    });
+    (mean, covariance)
 }
 
 /// How far grid and adaptive quadrature disagree on the difference between two points, from some
@@ -211,6 +324,19 @@ struct SurrogatePosterior<'a> {
     mode: &'a Mode,
 }
 
+impl SurrogatePosterior<'_> {
+    /// Exact − surrogate log likelihood.
+    fn ln_weight(&self, point: &[f64]) -> Result<f64> {
+        let mut slopes = vec![0.0; self.posterior.width()];
+        let mut sum = 0.0;
+        for (j, state) in self.states.iter().enumerate() {
+            let eta = self.posterior.eta(j, point);
+            sum += self.posterior.classes[j].value(eta)? - state.surrogate.value(eta, &mut slopes);
+        }
+        Ok(sum)
+    }
+}
+
 impl Target for SurrogatePosterior<'_> {
     fn dimension(&self) -> usize {
         self.posterior.dimension()
@@ -231,5 +357,27 @@ impl Target for SurrogatePosterior<'_> {
     fn curvature(&self, _: &[f64]) -> DMatrix<f64> {
         let l = self.mode.curvature.l();
         &l * l.transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_distr::{Distribution, StandardNormal};
+
+    /// Proposals with a standard deviation of 1.5 for a standard normal target: the variance is 1
+    /// within five standard errors (about 0.025 each for this acceptance).
+    #[test]
+    fn the_correction_turns_proposals_into_the_target() {
+        let mut rng = ChaCha8Rng::seed_from_u64(4);
+        let normal = |rng: &mut ChaCha8Rng| -> f64 { StandardNormal.sample(rng) };
+        let proposals: Vec<f64> = (0..8000).map(|_| 1.5 * normal(&mut rng)).collect();
+        let weights: Vec<f64> =
+            proposals.iter().map(|x| -0.5 * x * x + 0.5 * (x / 1.5).powi(2)).collect();
+        let (chosen, accepted) = metropolis(&weights, 4, &mut rng);
+        let square = chosen.iter().map(|i| proposals[*i].powi(2)).sum::<f64>() / 8000.0;
+        assert!((square - 1.0).abs() < 0.12, "{square}");
+        assert_eq!(chosen.len(), 8000);
+        assert!((4000..8000).contains(&accepted), "{accepted}");
     }
 }

@@ -44,6 +44,9 @@ pub enum DeltaSampler {
     Gibbs,
 }
 
+/// Draws of α that carry its uncertainty to δ.
+const MARGIN_DRAWS: usize = 1000;
+
 /// Settings of [`CorrelatedConfig::fit_pair`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -109,7 +112,10 @@ impl CorrelatedConfig {
     /// The settings of the margins' fit, with the seed and the kept draws of this one.
     pub(super) fn margins(&self) -> IndependentConfig {
         let keep_draws = match self.independent.inference {
-            Inference::Posterior => self.keep_draws,
+            Inference::Posterior => {
+                let available = self.independent.chains.saturating_mul(self.independent.draws);
+                self.keep_draws.max(MARGIN_DRAWS.min(available))
+            }
             Inference::Map => 0,
         };
         IndependentConfig { seed: self.seed, keep_draws, ..self.independent.clone() }

@@ -1,17 +1,23 @@
 //! Learning the correlated model of two classifiers from labelled outputs.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
-use super::chains::{SMALL_SPREAD, Sampled, likelihood_error, sample_posterior};
-use super::climb::{Top, find_top};
+use super::carried::MarginDraws;
+use super::chains::{likelihood_error, sample_posterior};
+use super::climb::find_top;
 use super::config::{CorrelatedConfig, CorrelatedInference, DeltaSampler};
 use super::items::PairItems;
 use super::likelihood::ClassLikelihood;
 use super::posterior::Posterior;
+pub use super::report::DeltaReport;
+use super::report::{Summary, chain_warnings, mode_warnings, pair_warnings};
 use crate::error::{Error, Result};
-use crate::fusion::independent::{Alpha, FittedIndependent, PosteriorReport, SufficientStatistics};
+use crate::fusion::independent::{
+    Alpha, FittedIndependent, IndependentFusion, PosteriorReport, SufficientStatistics,
+};
 use crate::outputs::Outputs;
-use crate::sampling::diagnostics::Diagnostics;
 use crate::schema::Schema;
 use crate::warning::Warning;
 use crate::watch::Watch;
@@ -43,33 +49,6 @@ pub struct PairDraw {
     pub delta: Vec<Vec<f64>>,
 }
 
-/// The posterior of δ in numbers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DeltaReport {
-    /// The worst diagnostics over all elements of δ.
-    pub worst: Diagnostics,
-    /// Mean share of accepted proposals.
-    pub acceptance: f64,
-    /// Chains.
-    pub chains: usize,
-    /// Draws of each chain.
-    pub draws: usize,
-    /// Posterior standard deviations, shaped like `delta`.
-    pub delta_sd: Vec<Vec<f64>>,
-    /// Ends of the central 90 % intervals, shaped like `delta`.
-    pub delta_interval: Vec<Vec<[f64; 2]>>,
-    /// The largest over classes of the standard deviation of exact − surrogate log likelihood.
-    pub surrogate_error: f64,
-    /// Estimated error of a class's log likelihood itself, as a difference between two points.
-    pub likelihood_error: f64,
-    /// How much lower another mode of the posterior is, where one was found.
-    pub other_mode: Option<f64>,
-}
-
-/// Fewer pairs than this in a class say little of δ.
-const FEW_PAIRS: usize = 10;
-
 impl CorrelatedConfig {
     /// Learns α and δ of two classifiers.
     ///
@@ -93,13 +72,60 @@ impl CorrelatedConfig {
         self.check_supported(outputs.schema())?;
         let statistics = SufficientStatistics::of(outputs)?;
         let margins = self.margins().fit(outputs.schema(), &statistics, watch)?;
+        self.learn(outputs, margins, &statistics, watch)
+    }
+
+    /// Learns δ where the margins are known: `alpha[k][j]` of classifier k when the true class is j.
+    ///
+    /// The settings of the margins' fit play no part.
+    ///
+    /// # Example
+    /// ```
+    /// use consilience::fusion::correlated::learning::{CorrelatedConfig, CorrelatedInference};
+    /// use consilience::{Unwatched, simulation::Preset};
+    ///
+    /// let outputs = Preset::Sim2.truth(0.5)?.simulate(60, 1)?;
+    /// let alpha = vec![Preset::Sim2.alpha().map(Vec::from).to_vec(); 2];
+    /// let config =
+    ///     CorrelatedConfig { inference: CorrelatedInference::Map, ..CorrelatedConfig::default() };
+    /// let fitted = config.fit_pair_given_alpha(&outputs, alpha.clone(), &Unwatched)?;
+    /// assert_eq!(fitted.alpha, alpha);
+    /// # Ok::<(), consilience::Error>(())
+    /// ```
+    pub fn fit_pair_given_alpha(
+        &self,
+        outputs: &Outputs,
+        alpha: Alpha,
+        watch: &dyn Watch,
+    ) -> Result<FittedPair> {
+        self.check()?;
+        self.check_supported(outputs.schema())?;
+        let statistics = SufficientStatistics::of(outputs)?;
+        let known = FittedIndependent {
+            fusion: IndependentFusion::new(Arc::clone(outputs.schema()), alpha)?,
+            posterior: None,
+            draws: Vec::new(),
+            warnings: Vec::new(),
+        };
+        self.learn(outputs, known, &statistics, watch)
+    }
+
+    /// δ and its posterior, given the margins.
+    pub(super) fn learn(
+        &self,
+        outputs: &Outputs,
+        mut margins: FittedIndependent,
+        statistics: &SufficientStatistics,
+        watch: &dyn Watch,
+    ) -> Result<FittedPair> {
+        let schema = outputs.schema();
         let mut posterior = self.posterior(outputs, margins.fusion.alpha())?;
         watch.begin("climbing to the mode", 1);
         let quick = self.inference == CorrelatedInference::Map;
         let (top, other_mode) = find_top(&mut posterior, quick, watch)?;
         watch.advance(1);
         let mut warnings = margins.warnings.clone();
-        warnings.extend(pair_warnings(outputs.schema(), &posterior));
+        warnings.extend(pair_warnings(schema, &posterior));
         warnings.extend(mode_warnings(&top, other_mode));
         if quick {
             let delta = posterior.delta(&top.point);
@@ -107,34 +133,22 @@ impl CorrelatedConfig {
         }
         let chains = (&self.chain_settings(), self.seed);
         let sampled = sample_posterior(&posterior, &top, chains, watch)?;
-        let summary = Summary::new(&posterior, &sampled, self.chains);
+        let separate = std::mem::take(&mut margins.draws);
+        let alpha = margins.fusion.alpha();
+        let carried =
+            MarginDraws::new(&posterior, (alpha, separate), statistics, &sampled.draws, watch)?;
+        let summary = Summary::new(&posterior, &sampled.draws, &carried);
         let far = sampled.draws.draw(summary.lowest);
         let likelihood_error = likelihood_error(&posterior, &top.point, far)?;
         let delta = summary.mean.clone();
-        let report = self.report(summary, &sampled, likelihood_error, other_mode);
-        warnings.extend(self.chain_warnings(outputs.schema(), &sampled, &report));
-        let draws = self.kept(&posterior, &margins, &sampled);
-        Ok(assemble(margins, delta, Some(report), draws, warnings))
-    }
-
-    fn report(
-        &self,
-        summary: Summary,
-        sampled: &Sampled,
-        likelihood_error: f64,
-        other_mode: Option<f64>,
-    ) -> DeltaReport {
-        DeltaReport {
-            worst: summary.worst,
-            acceptance: sampled.draws.acceptance(),
-            chains: self.chains,
-            draws: self.draws,
-            delta_sd: summary.sd,
-            delta_interval: summary.interval,
-            surrogate_error: sampled.spread.iter().copied().fold(0.0, f64::max),
-            likelihood_error,
-            other_mode,
-        }
+        let report = summary.report(&sampled, likelihood_error, other_mode);
+        warnings.extend(chain_warnings(&report));
+        let kept = |i: usize| {
+            let index = i * sampled.draws.len() / self.keep_draws;
+            carried.draw(&posterior, i, self.keep_draws, sampled.draws.draw(index))
+        };
+        let kept = (0..self.keep_draws).map(kept).collect();
+        Ok(assemble(margins, delta, Some(report), kept, warnings))
     }
 
     fn check_supported(&self, schema: &Schema) -> Result<()> {
@@ -156,60 +170,13 @@ impl CorrelatedConfig {
         Ok(())
     }
 
-    fn posterior(&self, outputs: &Outputs, alpha: &Alpha) -> Result<Posterior> {
+    pub(super) fn posterior(&self, outputs: &Outputs, alpha: &Alpha) -> Result<Posterior> {
         let items = PairItems::by_class(outputs)?;
         let class = |(j, items): (usize, PairItems)| {
             ClassLikelihood::new(items, [&alpha[0][j], &alpha[1][j]], self.resolution)
         };
         let classes = items.into_iter().enumerate().map(class).collect();
         Ok(Posterior { classes, prior: self.delta_prior })
-    }
-
-    /// Kept draws: every draw of α with the drawn shares δ/b of its own bounds, so that all are legal.
-    fn kept(
-        &self,
-        posterior: &Posterior,
-        margins: &FittedIndependent,
-        sampled: &Sampled,
-    ) -> Vec<PairDraw> {
-        let one = |i: usize| {
-            let alpha = margins.draws.get(i).unwrap_or(margins.fusion.alpha()).clone();
-            let draw = sampled.draws.draw(i * sampled.draws.len() / self.keep_draws);
-            let mut delta = posterior.delta(draw);
-            for (j, row) in delta.iter_mut().enumerate() {
-                for (l, value) in row.iter_mut().enumerate() {
-                    let bound = alpha[0][j][l].min(alpha[1][j][l]);
-                    *value *= bound / posterior.classes[j].bound()[l];
-                }
-            }
-            PairDraw { alpha, delta }
-        };
-        (0..self.keep_draws).map(one).collect()
-    }
-
-    fn chain_warnings(
-        &self,
-        schema: &Schema,
-        sampled: &Sampled,
-        report: &DeltaReport,
-    ) -> Vec<Warning> {
-        let mut warnings = Vec::new();
-        for (class, spread) in schema.classes().iter().zip(&sampled.spread) {
-            if !(*spread < 3.0 * SMALL_SPREAD) {
-                warnings.push(Warning::convergence(format!(
-                    "the posterior of δ for class `{class}` is known only roughly (its log density \
-                     is off by {spread:.2}); its mean can be trusted more than its spread"
-                )));
-            }
-        }
-        if report.worst.are_poor(self.chains) {
-            let Diagnostics { r_hat, ess_bulk, ess_tail } = report.worst;
-            warnings.push(Warning::convergence(format!(
-                "the chains of δ have not converged (R-hat {r_hat:.3}, bulk ESS {ess_bulk:.0}, \
-                 tail ESS {ess_tail:.0}); do not trust them, try more draws or `map`"
-            )));
-        }
-        warnings
     }
 }
 
@@ -228,73 +195,4 @@ fn assemble(
         draws,
         warnings,
     }
-}
-
-/// The draws of δ in numbers.
-struct Summary {
-    mean: Vec<Vec<f64>>,
-    sd: Vec<Vec<f64>>,
-    interval: Vec<Vec<[f64; 2]>>,
-    worst: Diagnostics,
-    /// The draw with the smallest sum of η: far from the mode.
-    lowest: usize,
-}
-
-impl Summary {
-    fn new(posterior: &Posterior, sampled: &Sampled, n_chains: usize) -> Self {
-        let draws = &sampled.draws;
-        let (n, width) = (draws.len() as f64, posterior.width());
-        let mut elements = vec![Vec::with_capacity(draws.len()); posterior.n_eta()];
-        for i in 0..draws.len() {
-            let delta = posterior.delta(draws.draw(i));
-            elements.iter_mut().zip(delta.iter().flatten()).for_each(|(e, d)| e.push(*d));
-        }
-        let mean: Vec<f64> = elements.iter().map(|e| e.iter().sum::<f64>() / n).collect();
-        let sd = elements.iter().zip(&mean).map(|(e, mean)| {
-            (e.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt()
-        });
-        let quantile = crate::sampling::diagnostics::quantile;
-        let interval = elements.iter().map(|e| [quantile(e, 0.05), quantile(e, 0.95)]);
-        let height = |i: &usize| draws.draw(*i)[..posterior.n_eta()].iter().sum::<f64>();
-        let lowest = (0..draws.len()).min_by(|a, b| height(a).total_cmp(&height(b))).unwrap_or(0);
-        Self {
-            sd: rows(sd, width),
-            interval: rows(interval, width),
-            mean: rows(mean.iter().copied(), width),
-            worst: Diagnostics::worst_of(&elements, n_chains).expect("there are elements"),
-            lowest,
-        }
-    }
-}
-
-fn rows<T: Clone>(values: impl Iterator<Item = T>, width: usize) -> Vec<Vec<T>> {
-    values.collect::<Vec<_>>().chunks(width).map(<[T]>::to_vec).collect()
-}
-
-fn pair_warnings(schema: &Schema, posterior: &Posterior) -> Vec<Warning> {
-    let few = |(name, class): (&String, &ClassLikelihood)| {
-        let n = class.n_items();
-        (n < FEW_PAIRS).then(|| {
-            Warning::data(format!(
-                "class `{name}` has {n} training items with both classifiers: what they share \
-                 rests mostly on the prior"
-            ))
-        })
-    };
-    schema.classes().iter().zip(&posterior.classes).filter_map(few).collect()
-}
-
-fn mode_warnings(top: &Top, other: Option<f64>) -> Vec<Warning> {
-    let mut warnings = Vec::new();
-    if !top.converged {
-        warnings
-            .push(Warning::convergence("the climb to the mode of δ has not converged".to_string()));
-    }
-    if let Some(gap) = other {
-        warnings.push(Warning::convergence(format!(
-            "the posterior of δ has two modes, {gap:.1} log units apart: the fit describes the \
-             higher one only"
-        )));
-    }
-    warnings
 }

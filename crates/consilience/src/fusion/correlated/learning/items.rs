@@ -1,7 +1,13 @@
 //! The items of one class for which both classifiers have an output.
 
+use nalgebra::DMatrix;
+
 use crate::error::Result;
+use crate::math::log_space::ln_at_least_tiny;
 use crate::outputs::Outputs;
+
+/// Logarithms of ratios closer than this coincide.
+const SAME: f64 = 1e-12;
 
 /// Pairs of outputs, 2·J numbers each.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,10 +40,29 @@ impl PairItems {
         self.values[start..start + 2 * self.n_classes].split_at(self.n_classes)
     }
 
+    /// Logarithms of all outputs, one row an item.
+    pub(super) fn logarithms(&self) -> DMatrix<f64> {
+        let logs = self.values.iter().map(|x| ln_at_least_tiny(*x));
+        DMatrix::from_row_iterator(self.len(), 2 * self.n_classes, logs)
+    }
+
     /// Every `step`-th item.
     pub(super) fn thinned(&self, step: usize) -> Self {
         let items = self.values.chunks_exact(2 * self.n_classes).step_by(step);
         Self { n_classes: self.n_classes, values: items.flatten().copied().collect() }
+    }
+
+    /// Items with components whose ratios x²/x¹ coincide and whose powers below 0 add up to −1.
+    pub(super) fn n_poles(&self, powers: &[f64]) -> usize {
+        let has_pole = |item: &usize| {
+            let (first, second) = self.pair(*item);
+            let ratio = |l: usize| (second[l] / first[l]).ln();
+            (0..self.n_classes).any(|l| {
+                let tied = (0..self.n_classes).filter(|&m| (ratio(m) - ratio(l)).abs() < SAME);
+                tied.map(|m| powers[m].min(0.0)).sum::<f64>() <= -1.0
+            })
+        };
+        (0..self.len()).filter(has_pole).count()
     }
 
     /// Sample correlation of both classifiers' outputs in component l; 0 where one does not vary.

@@ -86,6 +86,15 @@ enum Engine {
     Exact(Box<PairDensity>),
     /// At η and at η ± [`DIFFERENCE`] in every component.
     Differences(Vec<PairDensity>),
+    /// Without derivatives.
+    Value(Box<PairDensity>),
+}
+
+/// The ways to a density with its derivatives.
+enum EngineKind {
+    Grid,
+    Exact,
+    Differences,
 }
 
 #[derive(Default)]
@@ -109,6 +118,15 @@ impl ClassLikelihood {
         Self { items: self.items.thinned(step), spacing: Vec::new(), weight, ..self.clone() }
     }
 
+    /// The same with one margin times e^step.
+    pub(super) fn with_margin(&self, classifier: usize, component: usize, step: f64) -> Self {
+        let mut moved = self.clone();
+        moved.alpha[classifier][component] *= step.exp();
+        let [first, second] = [0, 1].map(|k| moved.alpha[k][component]);
+        moved.bound[component] = first.min(second);
+        moved
+    }
+
     /// How often every item counts.
     pub(super) fn weight(&self) -> f64 {
         self.weight
@@ -116,6 +134,14 @@ impl ClassLikelihood {
 
     pub(super) fn n_items(&self) -> usize {
         self.items.len()
+    }
+
+    pub(super) fn alpha(&self, classifier: usize) -> &[f64] {
+        &self.alpha[classifier]
+    }
+
+    pub(super) fn items(&self) -> &PairItems {
+        &self.items
     }
 
     pub(super) fn bound(&self) -> &[f64] {
@@ -126,6 +152,15 @@ impl ClassLikelihood {
     pub(super) fn delta(&self, eta: &[f64]) -> Vec<f64> {
         let one = |(b, eta): (&f64, &f64)| b * expit(eta.clamp(-FURTHEST, FURTHEST));
         self.bound.iter().zip(eta).map(one).collect()
+    }
+
+    /// Items that tie so that their exact density has a pole as δ → b; they make the likelihood
+    /// unbounded.
+    pub(super) fn n_poles(&self) -> usize {
+        let [first, second] = &self.alpha;
+        // a¹ + a² − 1 at δ = b
+        let powers: Vec<f64> = first.iter().zip(second).map(|(a, b)| (a - b).abs() - 1.0).collect();
+        if self.resolution > 0.0 { 0 } else { self.items.n_poles(&powers) }
     }
 
     /// Where the climb starts: the share δ/b that the outputs' correlation suggests.
@@ -187,6 +222,22 @@ impl ClassLikelihood {
         Ok(sum.times(self.weight))
     }
 
+    /// The log likelihood alone, on one thread.
+    pub(super) fn value(&self, eta: &[f64]) -> Result<f64> {
+        let n = self.bound.len();
+        let engine = match self.engine_kind() {
+            EngineKind::Grid => Engine::Grid(self.grid(eta, false)?),
+            EngineKind::Exact | EngineKind::Differences => {
+                Engine::Value(Box::new(self.quadrature(eta)?))
+            }
+        };
+        let (mut buffers, mut score, slopes) = (Buffers::default(), vec![0.0; n], vec![0.0; n]);
+        let all = 0..self.items.len();
+        let one = |i: usize| self.score(&engine, i, &slopes, &mut buffers, &mut score);
+        let sum: f64 = all.map(one).sum();
+        Ok(if sum.is_finite() { self.weight * sum } else { f64::NEG_INFINITY })
+    }
+
     /// The log likelihood by adaptive quadrature, to judge the grids.
     pub(super) fn adaptive(&self, eta: &[f64], every: usize) -> Result<f64> {
         let density = self.quadrature(eta)?;
@@ -217,6 +268,16 @@ impl ClassLikelihood {
         self.resolution >= GRID_FROM
     }
 
+    fn engine_kind(&self) -> EngineKind {
+        if self.uses_grids() {
+            EngineKind::Grid
+        } else if self.resolution == 0.0 {
+            EngineKind::Exact
+        } else {
+            EngineKind::Differences
+        }
+    }
+
     fn grid(&self, eta: &[f64], with_slopes: bool) -> Result<GridDensity> {
         let alpha = [self.alpha[0].as_slice(), self.alpha[1].as_slice()];
         GridDensity::new(alpha, &self.delta(eta), self.resolution, with_slopes)
@@ -228,11 +289,10 @@ impl ClassLikelihood {
     }
 
     fn engine(&self, eta: &[f64]) -> Result<Engine> {
-        if self.uses_grids() {
-            return Ok(Engine::Grid(self.grid(eta, true)?));
-        }
-        if self.resolution == 0.0 {
-            return Ok(Engine::Exact(Box::new(self.quadrature(eta)?)));
+        match self.engine_kind() {
+            EngineKind::Grid => return Ok(Engine::Grid(self.grid(eta, true)?)),
+            EngineKind::Exact => return Ok(Engine::Exact(Box::new(self.quadrature(eta)?))),
+            EngineKind::Differences => {}
         }
         let mut densities = vec![self.quadrature(eta)?];
         for l in 0..eta.len() {
@@ -269,6 +329,9 @@ impl ClassLikelihood {
                     *score = slope * d;
                 }
                 value.ln_density
+            }
+            Engine::Value(density) => {
+                density.ln_density(first, second, &mut buffers.exact).ln_density
             }
             Engine::Differences(densities) => {
                 let mut value = |k: usize| {

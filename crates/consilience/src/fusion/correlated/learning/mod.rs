@@ -8,20 +8,28 @@
 //! ```
 //!
 //! A climb to the mode (scoring with the items' own scores) starts from the correlations of the
-//! outputs and again from other places. Around the mode each class's log likelihood is replaced by a polynomial fitted to
-//! exact values and gradients at designed points; chains run on polynomials plus prior, and the
-//! polynomials are refitted with the chains' own points until both agree.
+//! outputs and again from other places. Around the mode each class's log likelihood is replaced by a
+//! polynomial fitted to exact values and gradients at designed points; chains run on polynomials plus
+//! prior, and the polynomials are refitted with the chains' own points until both agree. Where they
+//! do not agree well, the chains' draws become proposals of a chain with the exact log likelihood.
+//! The uncertainty of α is carried along at last (see `carried`).
 
+#[cfg(test)]
+mod calibration;
+mod carried;
 mod chains;
 mod climb;
 mod config;
 mod fit;
 mod items;
 mod likelihood;
+mod many;
 mod polynomial;
 mod posterior;
 mod prior;
+mod report;
 mod surrogate;
 
 pub use config::{CorrelatedConfig, CorrelatedInference, DeltaPrior, DeltaSampler};
 pub use fit::{DeltaReport, FittedPair, PairDraw};
+pub use many::{FittedPairs, PairsDraw};

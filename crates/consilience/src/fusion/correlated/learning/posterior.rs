@@ -6,6 +6,7 @@ use super::config::DeltaPrior;
 use super::likelihood::{ClassLikelihood, Evaluation};
 use super::prior;
 use crate::error::Result;
+use crate::fusion::independent::Alpha;
 
 /// Likelihoods and prior. A point is η class by class, then μ where there is one.
 #[derive(Debug, Clone)]
@@ -64,6 +65,12 @@ impl Posterior {
     /// Where the outputs' correlations suggest to start.
     pub(super) fn start(&self) -> Vec<f64> {
         self.complete(self.classes.iter().flat_map(ClassLikelihood::start).collect())
+    }
+
+    /// The margins that δ is learnt with.
+    pub(super) fn alpha(&self) -> Alpha {
+        let one = |k: usize| self.classes.iter().map(|class| class.alpha(k).to_vec()).collect();
+        vec![one(0), one(1)]
     }
 
     /// δ of every class.

@@ -7,11 +7,14 @@
 //! ```text
 //! w = η,   w = ln(1+e^η),   w = −ln(1+e^−η)
 //! ```
+//!
+//! Far below, where δ has no effect any more, a prior may hold much of its mass. There all η are one:
+//! polynomials and regions see ln(e^η + e^FLOOR) in place of η.
 
 use nalgebra::{DMatrix, DVector};
 
 use super::likelihood::{Evaluation, expit};
-use super::polynomial::Polynomial;
+use super::polynomial::{Polynomial, n_terms};
 use crate::math::special::normal_quantile;
 
 /// Points of a design are this much wider than the posterior.
@@ -20,9 +23,17 @@ const OVERDISPERSION: f64 = 1.35;
 const RADIUS: f64 = 5.0;
 /// A drop of the log posterior by this much halves a point's weight.
 const HALF_WEIGHT: f64 = 8.0;
+/// Logit of a share δ/b without effect.
+const FLOOR: f64 = -9.0;
 /// No coordinate of a design is wider or farther out than this.
 const WIDEST: f64 = 2.0;
 const FURTHEST: f64 = 17.0;
+
+/// ln(e^η + e^FLOOR).
+pub(super) fn lifted(eta: f64) -> f64 {
+    let above = eta - FLOOR;
+    FLOOR + above.max(0.0) + (-above.abs()).exp().ln_1p()
+}
 
 /// A point where the likelihood is known.
 #[derive(Debug, Clone)]
@@ -53,7 +64,7 @@ pub(super) struct Region {
 }
 
 impl Region {
-    /// Of a centre and covariance, no coordinate wider than [`WIDEST`].
+    /// Of a centre and covariance of lifted η, no coordinate wider than [`WIDEST`].
     pub(super) fn new(centre: &[f64], covariance: &DMatrix<f64>) -> Self {
         let shrink: Vec<f64> =
             (0..centre.len()).map(|l| (WIDEST / covariance[(l, l)].sqrt()).min(1.0)).collect();
@@ -61,7 +72,7 @@ impl Region {
             covariance[(l, m)] * shrink[l] * shrink[m]
         });
         let factor = super::climb::factorise(&matrix).l();
-        let centre = centre.iter().map(|x| x.clamp(-FURTHEST, FURTHEST));
+        let centre = centre.iter().map(|x| x.min(FURTHEST));
         Self { centre: DVector::from_iterator(shrink.len(), centre), factor }
     }
 
@@ -75,14 +86,20 @@ impl Region {
                 OVERDISPERSION * normal_quantile(place.clamp(1e-4, 1.0 - 1e-4))
             });
             let eta = &self.centre + &self.factor * q;
-            eta.iter().map(|x| x.clamp(-FURTHEST - 2.0, FURTHEST + 2.0)).collect()
+            eta.iter().map(|x| x.clamp(FLOOR - 2.0, FURTHEST + 2.0)).collect()
         };
         (from..to).map(point).collect()
     }
 
+    /// Standard deviation of a coordinate.
+    fn width(&self, l: usize) -> f64 {
+        self.factor.row(l).norm()
+    }
+
     /// Distance from the centre in standard deviations.
     fn distance(&self, eta: &[f64]) -> f64 {
-        let mut z = DVector::from_column_slice(eta) - &self.centre;
+        let lifted = DVector::from_iterator(eta.len(), eta.iter().map(|x| lifted(*x)));
+        let mut z = lifted - &self.centre;
         self.factor.solve_lower_triangular_mut(&mut z);
         z.norm()
     }
@@ -103,6 +120,7 @@ enum Coordinate {
 
 impl Coordinate {
     fn value(self, eta: f64) -> f64 {
+        let eta = lifted(eta);
         let softplus = |x: f64| x.max(0.0) + (-x.abs()).exp().ln_1p();
         match self {
             Self::Logit => eta,
@@ -112,10 +130,11 @@ impl Coordinate {
     }
 
     fn slope(self, eta: f64) -> f64 {
+        let lift = expit(eta - FLOOR);
         match self {
-            Self::Logit => 1.0,
-            Self::Low => expit(eta),
-            Self::High => expit(-eta),
+            Self::Logit => lift,
+            Self::Low => lift * expit(lifted(eta)),
+            Self::High => lift * expit(-lifted(eta)),
         }
     }
 }
@@ -132,8 +151,8 @@ pub(super) struct Surrogate {
     residual: f64,
 }
 
-/// The degree that pays for a number of components.
-pub(super) fn degree(n: usize) -> usize {
+/// The degree of a first polynomial in a number of components.
+fn first_degree(n: usize) -> usize {
     match n {
         0..=3 => 4,
         4..=6 => 3,
@@ -141,10 +160,16 @@ pub(super) fn degree(n: usize) -> usize {
     }
 }
 
+/// The highest degree for which there are twice the numbers needed, at most two above the first.
+fn degree(n: usize, n_known: usize) -> usize {
+    let first = first_degree(n);
+    let fits = |degree: &usize| 2 * n_terms(n, *degree) <= n_known * (n + 1);
+    (first + 1..=first + 2).take_while(fits).last().unwrap_or(first)
+}
+
 /// Points of a first design: twice the numbers needed.
 pub(super) fn n_points(n: usize) -> usize {
-    let terms = Polynomial::zero(n, degree(n)).n_terms();
-    (2 * terms).div_ceil(n + 1) + 2
+    (2 * n_terms(n, first_degree(n))).div_ceil(n + 1) + 2
 }
 
 impl Surrogate {
@@ -165,7 +190,7 @@ impl Surrogate {
             .map(|k| 1.0 / (1.0 + ((top - k.ln_posterior) / HALF_WEIGHT).powi(2)))
             .collect();
         let (centre, factor) = standardise(coordinate, known, &weights);
-        let polynomial = Polynomial::zero(n, degree(n));
+        let polynomial = Polynomial::zero(n, degree(n, known.len()));
         let mut surrogate =
             Self { coordinate, centre, factor, polynomial, region: region.clone(), residual: 0.0 };
         surrogate.solve(known, &weights);
@@ -175,19 +200,23 @@ impl Surrogate {
     fn solve(&mut self, known: &[Known], weights: &[f64]) {
         let (n, terms) = (self.centre.len(), self.polynomial.n_terms());
         let (mut rows, mut right, mut total) = (Vec::new(), Vec::new(), 0.0);
+        let mut inverse = DMatrix::identity(n, n);
+        self.factor.solve_lower_triangular_mut(&mut inverse);
         for (k, &weight) in known.iter().zip(weights).filter(|(k, _)| k.value.is_finite()) {
             let v = self.standardised(&k.eta);
             let basis = self.polynomial.basis(v.as_slice());
             rows.push(basis.iter().map(|b| weight * b).collect::<Vec<_>>());
             right.push(weight * k.value);
-            let slopes = DVector::from_fn(n, |l, _| {
-                k.gradient[l] / self.coordinate.slope(k.eta[l]).max(1e-6)
-            });
-            let slopes = self.factor.transpose() * slopes;
+            let slopes: Vec<Vec<f64>> =
+                (0..n).map(|m| self.polynomial.basis_slopes(v.as_slice(), &basis, m)).collect();
             for l in 0..n {
-                let row = self.polynomial.basis_slopes(v.as_slice(), &basis, l);
-                rows.push(row.iter().map(|b| weight * b).collect());
-                right.push(weight * slopes[l]);
+                // slopes in η, in units of the region's width
+                let scale = weight * self.region.width(l);
+                let along = self.coordinate.slope(k.eta[l]) * scale;
+                let row =
+                    |t: usize| (0..n).map(|m| inverse[(m, l)] * slopes[m][t]).sum::<f64>() * along;
+                rows.push((0..terms).map(row).collect());
+                right.push(scale * k.gradient[l]);
             }
             total += weight * weight;
         }

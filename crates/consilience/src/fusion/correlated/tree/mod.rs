@@ -103,6 +103,24 @@ impl TreeFusion {
         Ok(Self { schema, kind, margins, pairs, rules, tree })
     }
 
+    /// Joins the classifiers by these edges instead of the maximum spanning tree of the gains.
+    pub fn with_edges(mut self, edges: &[(usize, usize)]) -> Result<Self> {
+        let place = |edge: &(usize, usize)| self.pairs.iter().position(|p| p.between == *edge);
+        let tree: Option<Vec<usize>> = edges.iter().map(place).collect();
+        let joined: Vec<_> = edges.iter().map(|edge| (*edge, 0.0)).collect();
+        let n = self.margins.len();
+        // edges that close a circle would be left out
+        match tree {
+            Some(tree) if maximum_spanning_tree(n, &joined, |_| true).len() == tree.len() => {
+                self.tree = tree;
+                Ok(self)
+            }
+            _ => Err(Error::InvalidModel(
+                "`edges` must be some of `delta.pairs` and make a tree".into(),
+            )),
+        }
+    }
+
     /// The pairs.
     pub fn pairs(&self) -> &[TreePair] {
         &self.pairs
@@ -113,7 +131,7 @@ impl TreeFusion {
         self.kind
     }
 
-    /// The edges of the maximum spanning tree, strongest first.
+    /// The edges of the tree; of the maximum spanning tree the strongest first.
     pub fn tree(&self) -> impl Iterator<Item = &TreePair> {
         self.tree.iter().map(|p| &self.pairs[*p])
     }

@@ -1,0 +1,184 @@
+//! The outer integral at a finite resolution: Gauss-Legendre panels between the kinks.
+//!
+//! A smoothed component is smooth in τ at fixed M, but M = min(G¹, G²) has a corner where its outputs tie. Between
+//! these points the integrand is analytic, on the scale of the resolution at least; panels are halved
+//! until their own series say that they are short enough.
+
+use super::smooth_line::SmoothLines;
+use super::surrogate::Mode;
+use crate::math::legendre::Legendre;
+
+/// Points of a panel.
+pub(crate) const POINTS: usize = 10;
+/// Parts of the tolerance that one panel's error may be, and below which nothing is looked for further out.
+const PANEL_GOAL: f64 = 0.3;
+
+const NEGLIGIBLE: f64 = 0.01;
+/// Widths in standard deviations of y: of the first panel beyond the kinks, what the next grow by, and of any between.
+const FIRST: f64 = 3.0;
+const GROWTH: f64 = 1.25;
+const LONGEST: f64 = 4.0;
+/// Panels and rounds of halving, at most.
+const MAX_PANELS: usize = 400;
+const MAX_ROUNDS: usize = 14;
+
+/// The integral over a stretch of the y axis.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Panel {
+    from: f64,
+    to: f64,
+    /// ln of the largest value; integral and error are in units of it.
+    ln_unit: f64,
+    integral: f64,
+    error: f64,
+    /// ln of what is left below and above if it goes on falling as at the ends; ∞ where it rises.
+    beyond: [f64; 2],
+    /// The largest error of the sums over s at twice their step, weighted by the line's share.
+    coarse: f64,
+}
+
+/// The walk over panels.
+pub(crate) struct Sweep<'a, 'b> {
+    pub(crate) lines: &'a mut SmoothLines<'b>,
+    pub(crate) rule: &'a Legendre<POINTS>,
+    pub(crate) panels: &'a mut Vec<Panel>,
+    pub(crate) mode: Mode,
+    pub(crate) tolerance: f64,
+    /// Where the last line was, and its ln s.
+    pub(crate) last: (f64, f64),
+}
+
+/// The whole integral.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Total {
+    pub(crate) ln_value: f64,
+    /// Relative error from the panels, and the sums over s at twice their step.
+    pub(crate) error: f64,
+    pub(crate) coarse: f64,
+}
+
+impl Sweep<'_, '_> {
+    /// Integrates over all y; none where the tables end. `marks` holds the kinks, and is used up.
+    pub(crate) fn integrate(&mut self, marks: &mut Vec<f64>, near: f64) -> Option<Total> {
+        self.panels.clear();
+        self.last = (self.mode.y, self.mode.ln_s);
+        add_steps(marks, near, self.mode.sd_y);
+        if marks.is_empty() {
+            marks.push(self.mode.y);
+        }
+        for pair in marks.windows(2) {
+            self.between(pair[0], pair[1])?;
+        }
+        self.outwards(marks[marks.len() - 1], 1.0)?;
+        self.outwards(marks[0], -1.0)?;
+        for _ in 0..MAX_ROUNDS {
+            if !self.halve()? {
+                break;
+            }
+        }
+        Some(self.total())
+    }
+
+    fn between(&mut self, from: f64, to: f64) -> Option<()> {
+        let parts = ((to - from) / (LONGEST * self.mode.sd_y)).ceil().clamp(1.0, 50.0);
+        let width = (to - from) / parts;
+        for i in 0..parts as usize {
+            let panel = self.panel(from + width * i as f64, from + width * (i + 1) as f64)?;
+            self.panels.push(panel);
+        }
+        Some(())
+    }
+
+    /// Panels from a kink on until nothing is left.
+    fn outwards(&mut self, from: f64, direction: f64) -> Option<()> {
+        let (mut at, mut width) = (from, FIRST * self.mode.sd_y);
+        let limit = self.lines.limit(direction);
+        while self.panels.len() < MAX_PANELS {
+            let next = direction * (direction * at + width).min(direction * limit);
+            if direction * (next - at) <= 0.0 {
+                return None;
+            }
+            let panel = self.panel(at.min(next), at.max(next))?;
+            self.panels.push(panel);
+            let rest = if direction > 0.0 { panel.beyond[1] } else { panel.beyond[0] };
+            if rest < self.total().ln_value + (NEGLIGIBLE * self.tolerance).ln() {
+                break;
+            }
+            at = next;
+            width *= GROWTH;
+        }
+        Some(())
+    }
+
+    /// Halves the panels that are too long; whether there were any.
+    fn halve(&mut self) -> Option<bool> {
+        let goal = self.total().ln_value + (PANEL_GOAL * self.tolerance).ln();
+        let mut any = false;
+        for i in 0..self.panels.len() {
+            let panel = self.panels[i];
+            if panel.error > 0.0
+                && panel.error.ln() + panel.ln_unit > goal
+                && self.panels.len() < MAX_PANELS
+            {
+                let middle = 0.5 * (panel.from + panel.to);
+                self.panels[i] = self.panel(panel.from, middle)?;
+                let upper = self.panel(middle, panel.to)?;
+                self.panels.push(upper);
+                any = true;
+            }
+        }
+        Some(any)
+    }
+
+    fn panel(&mut self, from: f64, to: f64) -> Option<Panel> {
+        let (middle, half) = (0.5 * (from + to), 0.5 * (to - from));
+        let mut logs = [0.0; POINTS];
+        let mut coarse = [0.0; POINTS];
+        for i in 0..POINTS {
+            let y = middle + half * self.rule.nodes[i];
+            let guess = self.last.1 + self.mode.slope * (y - self.last.0);
+            let line = self.lines.evaluate(y, guess)?;
+            self.last = (y, line.ln_s);
+            (logs[i], coarse[i]) = (line.ln_value, line.coarse);
+        }
+        let ln_unit = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let values = logs.map(|log| (log - ln_unit).exp());
+        let (integral, error) = self.rule.integrate(&values);
+        let coarse = values.iter().zip(coarse).map(|(v, c)| v * c).fold(0.0, f64::max);
+        let distance = |i: usize, j: usize| half * (self.rule.nodes[j] - self.rule.nodes[i]).abs();
+        let beyond = [(0, 1), (POINTS - 1, POINTS - 2)].map(|(end, inner)| {
+            let slope = (logs[inner] - logs[end]) / distance(end, inner);
+            if slope > 0.0 { logs[end] - slope.ln() } else { f64::INFINITY }
+        });
+        let (integral, error) = (half * integral, half * error);
+        Some(Panel { from, to, ln_unit, integral, error, beyond, coarse })
+    }
+
+    fn total(&self) -> Total {
+        let unit = self.panels.iter().map(|p| p.ln_unit).fold(f64::NEG_INFINITY, f64::max);
+        let (mut sum, mut error, mut coarse) = (0.0, 0.0, 0.0f64);
+        for panel in &*self.panels {
+            let scale = (panel.ln_unit - unit).exp();
+            sum += scale * panel.integral;
+            error += scale * panel.error;
+            coarse = coarse.max(scale * panel.coarse);
+        }
+        Total { ln_value: sum.ln() + unit, error: error / sum, coarse }
+    }
+}
+
+/// Adds marks beside kinks, where the integrand changes on the scale `near`, unless there are kinks anyway.
+fn add_steps(marks: &mut Vec<f64>, near: f64, longest: f64) {
+    let count = marks.len();
+    if near < longest {
+        for i in 0..count {
+            if i == 0 || marks[i] - marks[i - 1] > 2.5 * near {
+                marks.push(marks[i] - near);
+            }
+            if i + 1 == count || marks[i + 1] - marks[i] > 2.5 * near {
+                marks.push(marks[i] + near);
+            }
+        }
+        marks.sort_unstable_by(f64::total_cmp);
+    }
+}

@@ -1,0 +1,114 @@
+//! The density at a finite resolution from tables in both variables: the way that most items take.
+
+use std::sync::Arc;
+
+use super::aliasing::{level, level_slope};
+use super::kinks;
+use super::panels::{Panel, Sweep, Total};
+use super::plane::Planes;
+use super::shapes::Component;
+use super::smooth_line::{Buffers, MAX_PHASES, SmoothLines};
+use super::surrogate::Mode;
+use super::{Estimate, PairDensity, Scratch};
+use crate::math::legendre::Legendre;
+
+/// Buffers for one density.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SmoothScratch {
+    buffers: Buffers,
+    panels: Vec<Panel>,
+}
+
+/// Relative accuracy of the tables, a component; finer tolerances are left to single columns.
+const TABLES: f64 = 3e-8;
+const FINEST: f64 = 1e-7;
+/// Width of the panels beside kinks, in resolutions.
+const NEAR: f64 = 5.0;
+/// Kinks of higher powers are smooth enough as they are.
+const SHARP: f64 = 3.0;
+/// The reported error over the estimated one.
+const SAFETY: f64 = 3.0;
+
+impl PairDensity {
+    /// The tables of this class, made when first asked for.
+    fn planes(&self) -> Option<&Planes> {
+        let make = || Planes::new(self.arch, &self.components, self.epsilon);
+        self.planes.get_or_init(|| make().map(Arc::new)).as_deref()
+    }
+
+    /// The log density from tables; none where they do not reach.
+    pub(super) fn smooth(&self, mode: &Mode, scratch: &mut Scratch) -> Option<Estimate> {
+        if self.epsilon == 0.0 || self.rules.tolerance < FINEST {
+            return None;
+        }
+        let planes = self.planes()?;
+        let Scratch { smooth, places, breaks, .. } = scratch;
+        let near =
+            if self.components.iter().any(is_sharp) { NEAR * self.epsilon } else { f64::INFINITY };
+        let shape = mode.precision_s.min(self.power);
+        let mut lines = SmoothLines {
+            arch: self.arch,
+            planes,
+            components: &self.components,
+            places,
+            epsilon: self.epsilon,
+            power: self.power,
+            cut: self.rules.cut,
+            phases: 1,
+            points: 0,
+            below: 0,
+            ratio: 1.0,
+            buffers: &mut smooth.buffers,
+        };
+        let mut step = step_in_ln_s(shape, self.rules.target_s);
+        loop {
+            lines.fit(shape, step);
+            let mut sweep = Sweep {
+                lines: &mut lines,
+                rule: self.legendre(),
+                panels: &mut smooth.panels,
+                mode: *mode,
+                tolerance: self.rules.tolerance,
+                last: (0.0, 0.0),
+            };
+            kinks::corners(&self.components, places, mode, &self.rules, self.epsilon, breaks);
+            let total = sweep.integrate(breaks, near)?;
+            let in_s = error_in_s(&total, shape, lines.step());
+            if in_s <= 0.3 * self.rules.tolerance || 2 * lines.phases > MAX_PHASES {
+                let tables = TABLES * self.components.len() as f64;
+                let error = SAFETY * (total.error + in_s + (-self.rules.cut).exp()) + tables;
+                return Some(Estimate { ln_density: total.ln_value, error });
+            }
+            step = 0.6 * lines.step();
+        }
+    }
+
+    fn legendre(&self) -> &Legendre<{ super::panels::POINTS }> {
+        static RULE: std::sync::OnceLock<Legendre<{ super::panels::POINTS }>> =
+            std::sync::OnceLock::new();
+        RULE.get_or_init(Legendre::new)
+    }
+}
+
+/// Whether a component's spike shows on the scale of the resolution.
+fn is_sharp(c: &Component) -> bool {
+    c.kink_power() < SHARP
+}
+
+/// The step in ln s at which a gamma of this shape is summed with this error.
+///
+/// Its transform in ln s is |Γ(κ+iω)/Γ(κ)| ≈ exp(−κ g(ω/κ)), g as in `aliasing`.
+fn step_in_ln_s(shape: f64, target: f64) -> f64 {
+    let wanted = -(0.5 * target).ln() / shape;
+    let mut x = (2.0 * wanted).sqrt() + 0.3 * wanted;
+    for _ in 0..3 {
+        x -= (level(x) - wanted) / level_slope(x);
+    }
+    std::f64::consts::TAU / (shape * x)
+}
+
+/// The error of the sums over s, from that at twice their step.
+fn error_in_s(total: &Total, shape: f64, step: f64) -> f64 {
+    let x = std::f64::consts::TAU / (shape * step);
+    2.0 * (0.5 * total.coarse).min(0.9).powf(level(x) / level(0.5 * x))
+}

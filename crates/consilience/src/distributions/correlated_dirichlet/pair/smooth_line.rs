@@ -1,0 +1,237 @@
+//! One line of the outer integral at a finite resolution, from tables in both variables.
+
+use std::f64::consts::TAU;
+
+use pulp::Arch;
+
+use super::kernel::{GROUP, run};
+use super::place::Place;
+use super::plane::{Blend, Plane, Planes, SERIES, SLACK, TAPS};
+use super::plane_kernel::{AddColumns, Columns, LineSum, MAX_POINTS, SumLine};
+use super::shapes::Component;
+use crate::math::special::ln_gamma;
+
+/// Attempts at placing a line's points.
+const MAX_TRIES: usize = 60;
+/// Sets of points that a line may interleave.
+pub(crate) const MAX_PHASES: usize = 32;
+
+/// What does not change from line to line, and the points in ln s.
+pub(crate) struct SmoothLines<'a> {
+    pub(crate) arch: Arch,
+    pub(crate) planes: &'a Planes,
+    pub(crate) components: &'a [Component],
+    pub(crate) places: &'a [Place],
+    pub(crate) epsilon: f64,
+    /// N.
+    pub(crate) power: f64,
+    /// Terms below e^−cut of the largest are left out.
+    pub(crate) cut: f64,
+    /// Interleaved sets of points, points of each, and how many of them lie below the expected centre.
+    pub(crate) phases: usize,
+    pub(crate) points: usize,
+    pub(crate) below: i64,
+    /// Ratio of s from one phase to the next.
+    pub(crate) ratio: f64,
+    pub(crate) buffers: &'a mut Buffers,
+}
+
+/// Exponents of a line and a blended column.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Buffers {
+    exponents: Vec<f64>,
+    column: Vec<f64>,
+}
+
+/// The result of a line.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SmoothLine {
+    /// ln of the integral over s, with every constant.
+    pub(crate) ln_value: f64,
+    /// ln s at the largest term.
+    pub(crate) ln_s: f64,
+    /// |even − odd| / sum: the relative error at twice the step.
+    pub(crate) coarse: f64,
+}
+
+/// One component at one y.
+struct At {
+    tau: f64,
+    smaller: f64,
+    ln_smaller: f64,
+    /// e^|τ| − 1.
+    excess: f64,
+}
+
+impl At {
+    fn new(place: &Place, y: f64, rho: f64) -> Self {
+        let tau = y - place.kink;
+        let (smaller, ln_smaller) = if tau > 0.0 {
+            (place.x[1], place.ln_x[1])
+        } else {
+            (rho * place.x[0], y + place.ln_x[0])
+        };
+        Self { tau, smaller, ln_smaller, excess: tau.abs().exp_m1() }
+    }
+}
+
+/// What a line collects besides the tables: the constant, and the rate of the exponential in s.
+struct Linear {
+    constant: f64,
+    rate: f64,
+}
+
+impl SmoothLines<'_> {
+    /// Fits the points to an integrand that is about a gamma of this shape in s; `step` is wanted in ln s.
+    pub(crate) fn fit(&mut self, shape: f64, step: f64) {
+        let wanted = (self.planes.step / step).ceil();
+        self.phases = (wanted as usize).clamp(1, MAX_PHASES);
+        self.ratio = self.step().exp();
+        let [left, right] = extent(shape, self.cut + 1.0);
+        self.below = (left / self.planes.step) as i64 + 1;
+        let points = self.below as f64 + right / self.planes.step + 2.0;
+        self.points = (points as usize).next_multiple_of(GROUP).min(MAX_POINTS);
+    }
+
+    /// The largest or the smallest y that all tables reach.
+    pub(crate) fn limit(&self, direction: f64) -> f64 {
+        let one = |(place, plane): (&Place, &Plane)| {
+            if plane.rigid { f64::INFINITY } else { direction * place.kink + plane.reach() }
+        };
+        direction
+            * self.places.iter().zip(&self.planes.planes).map(one).fold(f64::INFINITY, f64::min)
+    }
+
+    /// The step in ln s.
+    pub(crate) fn step(&self) -> f64 {
+        self.planes.step / self.phases as f64
+    }
+
+    /// Evaluates the line at y, with the integrand in s expected around `ln_s`; none beyond the tables.
+    pub(crate) fn evaluate(&mut self, y: f64, ln_s: f64) -> Option<SmoothLine> {
+        let rho = y.exp();
+        let step = self.planes.step;
+        let mut centre = (ln_s / step).round() as i64;
+        for _ in 0..MAX_TRIES {
+            let start = centre - self.below;
+            let mut linear = Linear { constant: self.components.len() as f64 * y, rate: 1.0 + rho };
+            let sum = self.sum(y, rho, start, &mut linear)?;
+            let best = start + sum.best as i64;
+            if sum.ends.iter().any(|&end| end > -self.cut) {
+                if (best - centre).abs() > 1 {
+                    centre = best;
+                } else {
+                    self.widen(&sum)?;
+                }
+                continue;
+            }
+            let start = start as f64 * step;
+            return Some(SmoothLine {
+                ln_value: sum.largest
+                    + (sum.sum * self.step()).ln()
+                    + linear.constant
+                    + self.power * start,
+                ln_s: best as f64 * step,
+                coarse: (sum.difference / sum.sum).abs(),
+            });
+        }
+        None
+    }
+
+    fn sum(&mut self, y: f64, rho: f64, start: i64, linear: &mut Linear) -> Option<LineSum> {
+        let skipped = usize::try_from(start - self.planes.first_scale).ok()?;
+        self.buffers.exponents.clear();
+        self.buffers.exponents.resize(self.phases * self.points, 0.0);
+        for l in 0..self.components.len() {
+            self.add_component(l, y, rho, start, linear)?;
+        }
+        Some(run(
+            self.arch,
+            SumLine {
+                phases: self.phases,
+                points: self.points,
+                scales: self.planes.scales.get(skipped..skipped + self.points)?,
+                ratio: self.ratio,
+                rate: linear.rate,
+                rise: self.power * self.planes.step,
+                exponents: &mut self.buffers.exponents,
+            },
+        ))
+    }
+
+    /// Takes more points where the ends matter; none where there is no room for them.
+    fn widen(&mut self, sum: &LineSum) -> Option<()> {
+        let open = sum.ends.map(|end| end > -self.cut);
+        self.points += GROUP;
+        if open[0] {
+            self.below += if open[1] { GROUP as i64 / 2 } else { GROUP as i64 };
+        }
+        (self.points <= MAX_POINTS).then_some(())
+    }
+
+    fn add_component(
+        &mut self,
+        l: usize,
+        y: f64,
+        rho: f64,
+        start: i64,
+        linear: &mut Linear,
+    ) -> Option<()> {
+        let (c, plane) = (&self.components[l], &self.planes.planes[l]);
+        let at = At::new(&self.places[l], y, rho);
+        linear.constant += (c.power() - 2.0) * at.ln_smaller - at.tau.abs();
+        if plane.rigid {
+            let z = at.tau / self.epsilon;
+            linear.constant -= 0.5 * z * z + (self.epsilon * TAU.sqrt()).ln() + ln_gamma(c.shared);
+            linear.rate -= at.smaller * (1.0 + at.excess);
+            return Some(());
+        }
+        let blend = plane.blend(at.tau)?;
+        linear.rate -= at.smaller * (plane.pivot + if blend.core { at.excess } else { 0.0 });
+        let top = at.ln_smaller + self.planes.step * (start + self.points as i64) as f64;
+        if top < SERIES.ln() {
+            let [constant, slope] = plane.series(&blend);
+            linear.constant += constant;
+            linear.rate -= at.smaller * slope;
+            return Some(());
+        }
+        let (base, fraction) = self.position(&at, start, plane)?;
+        self.add_columns(plane, &blend, base, fraction);
+        Some(())
+    }
+
+    /// The first entry of the first point's eight, and its place between the middle two.
+    fn position(&self, at: &At, start: i64, plane: &Plane) -> Option<(usize, f64)> {
+        let position = at.ln_smaller / self.planes.step + (start - self.planes.first) as f64;
+        let whole = position.floor();
+        let base = whole - (TAPS / 2 - 1) as f64;
+        let fits = base >= 0.0 && base as usize + self.points + TAPS < plane.count;
+        fits.then_some((base as usize, position - whole))
+    }
+
+    fn add_columns(&mut self, plane: &Plane, blend: &Blend, base: usize, fraction: f64) {
+        let Buffers { exponents, column } = &mut *self.buffers;
+        column.resize(MAX_POINTS + SLACK, 0.0);
+        let columns = Columns {
+            entries: &plane.entries[blend.column * plane.stride + base..],
+            stride: plane.stride,
+            weights: blend.weights,
+            fraction,
+        };
+        let (phases, points) = (self.phases, self.points);
+        run(self.arch, AddColumns { columns, phases, points, column, out: exponents });
+    }
+}
+
+/// How far below and above its mode, in ln s, a gamma of this shape falls to e^−cut.
+fn extent(shape: f64, cut: f64) -> [f64; 2] {
+    let target = cut / shape;
+    // eˣ − 1 − x = target
+    let mut left = -(1.0 + target);
+    let mut right = (2.0 * target).sqrt().min((1.0 + 2.0 * target).ln() + 0.5);
+    for _ in 0..4 {
+        left -= (left.exp_m1() - left - target) / left.exp_m1();
+        right -= (right.exp_m1() - right - target) / right.exp_m1();
+    }
+    [-left, right]
+}
