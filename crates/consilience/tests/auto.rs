@@ -81,12 +81,14 @@ fn comes_near_to_the_truth_with_and_without_gaps() {
 #[test]
 fn class_frequencies_of_the_training_items_do_not_matter() {
     let (train, test) = (simulate(3, 600, 1), simulate(3, 3000, 2));
-    let kept = |i: &usize| train.label(*i) != Some(0) || i % 6 == 0;
+    let kept = |i: &usize| train.label(*i) != Some(0) || i.is_multiple_of(6);
     let thinned: Vec<usize> = (0..train.n_items()).filter(kept).collect();
     let thinned = train.select_items(&thinned);
     let best = loss(&IndependentFusion::new(schema(3), margins(3)).unwrap(), &test);
     let (all, few) = (loss(&auto(&train).fusion, &test), loss(&auto(&thinned).fusion, &test));
     assert!(all - best < 0.015 && few - best < 0.03, "{best} {all} {few}");
+    let stacking = loss(&StackingConfig::default().fit(&thinned).unwrap().fusion, &test);
+    assert!(stacking - best < 0.03, "{best} {stacking}");
 }
 
 /// P under another prior ∝ P · p′/p for stacking, exactly; `auto` mixes two such.

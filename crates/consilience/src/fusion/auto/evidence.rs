@@ -99,6 +99,29 @@ impl Evidence {
 mod tests {
     use super::*;
 
+    /// The evidence of one fold against a fit to all other items, done by hand.
+    #[test]
+    fn training_items_get_their_evidence_from_fits_that_have_not_seen_them() {
+        let outputs = crate::simulation::Preset::Sim1.truth(0.0).unwrap().simulate(6, 1).unwrap();
+        let training = Training::new(&outputs).unwrap();
+        let evidence = Evidence::new(&training, 3).unwrap();
+        let folds = folds::stratified(&training.labels, 3, FOLDS, 3);
+        let (inside, outside) = folds::split(&folds, 2);
+        let statistics = SufficientStatistics::of(&outputs.select_items(&outside)).unwrap();
+        let unseen = IndependentFusion::at_mode(Arc::clone(outputs.schema()), &statistics).unwrap();
+        for item in inside {
+            let own = |dirichlets: &IndependentFusion| {
+                let mut want = vec![0.0; 6];
+                of_item(dirichlets, &outputs.all(), item, &mut want);
+                centre_and_fill(&[true; 2], &mut want);
+                want
+            };
+            let got = evidence.out_of_fold.column(item);
+            assert_eq!(got.as_slice(), own(&unseen));
+            assert_ne!(got.as_slice(), own(&evidence.dirichlets));
+        }
+    }
+
     #[test]
     fn an_absent_classifier_has_the_mean_evidence() {
         let mut evidence = [3.0, 1.0, 0.0, 0.0, -2.0, 4.0];
