@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use consilience::distributions::{CorrelatedDirichlet, Dirichlet};
 use consilience::fusion::correlated::CorrelatedFusion;
-use consilience::fusion::correlated::learning::{CorrelatedConfig, DeltaPrior, FittedPair};
+use consilience::fusion::correlated::learning::{
+    CorrelatedConfig, CorrelatedInference, DeltaPrior, FittedPair,
+};
 use consilience::fusion::fuse;
 use consilience::fusion::independent::AlphaPrior;
 use consilience::{ClassPrior, Intake, Outputs, OutputsBuilder, Schema, Unwatched};
@@ -86,6 +88,7 @@ fn describe(fitted: &FittedPair) {
     fitted.warnings.iter().for_each(|warning| println!("{warning}"));
 }
 
+/// At the mode: with so many items it is within a posterior standard deviation of the mean.
 #[test]
 #[ignore = "slow: 5317 items, two fits; see the command at the top"]
 fn bookmakers_beside_the_printed_parameters() {
@@ -94,16 +97,15 @@ fn bookmakers_beside_the_printed_parameters() {
     };
     let (classes, rows) = parse(&text);
     let outputs = outputs(&classes, rows.iter());
-    let mut paper =
-        CorrelatedConfig { delta_prior: DeltaPrior::Paper, ..CorrelatedConfig::default() };
+    let ours = CorrelatedConfig { inference: CorrelatedInference::Map, ..Default::default() };
+    let mut paper = CorrelatedConfig { delta_prior: DeltaPrior::Paper, ..ours.clone() };
     paper.independent.alpha_prior = AlphaPrior::Paper;
-    for (name, config) in [("the paper's priors", paper), ("ours", CorrelatedConfig::default())] {
+    for (name, config) in [("the paper's priors", paper), ("ours", ours)] {
         println!("Bookies A, {name}");
         let fitted = config.fit_pair(&outputs, &Unwatched).unwrap();
         let largest = compare(&printed, "bookies_a", &fitted);
-        describe(&fitted);
-        let report = fitted.delta_posterior.unwrap();
-        assert!(report.worst.r_hat < 1.01 && largest < 15.0, "{report:?} {largest}");
+        fitted.warnings.iter().for_each(|warning| println!("{warning}"));
+        assert!(largest < 15.0, "{largest}");
     }
 }
 

@@ -10,7 +10,7 @@ use super::prior;
 use super::surrogate::{Known, Region, Surrogate, lifted, n_points};
 use crate::error::Result;
 use crate::parallel;
-use crate::sampling::diagnostics::Diagnostics;
+use crate::sampling::diagnostics::{Diagnostics, ESS_PER_CHAIN_LIMIT};
 use crate::sampling::{ChainSettings, Draws, Mode, Target, sample};
 use crate::watch::Watch;
 
@@ -22,8 +22,10 @@ const CORRECT_FROM: f64 = 0.06;
 const CORRECTED: usize = 600;
 /// Draws at which a class is checked.
 const CHECKS: usize = 8;
-/// How many draws are made for one kept, where chains do not mix well.
+/// How many draws are made for one kept, at the most, where chains do not mix well.
 const THINNING: usize = 20;
+/// R-hat from which on effective sample sizes mean nothing.
+const UNRELIABLE: f64 = 1.05;
 /// Longer chains than this are not made for it.
 const MOST_DRAWS: usize = 100_000;
 /// Rounds of fitting and checking at the most.
@@ -114,20 +116,33 @@ fn longer(
     seed: u64,
 ) -> Draws {
     let all: Vec<Vec<f64>> = (0..target.dimension()).map(|l| draws.coordinate(l)).collect();
-    let worst = Diagnostics::worst_of(&all, settings.n_chains);
-    let good = worst.is_none_or(|worst| !worst.are_poor(settings.n_chains));
-    if good || settings.n_draws * THINNING > MOST_DRAWS {
+    let thinning = match Diagnostics::worst_of(&all, settings.n_chains) {
+        Some(worst) if worst.are_poor(settings.n_chains) => thinning(worst, settings.n_chains),
+        _ => return draws,
+    };
+    if settings.n_draws * thinning > MOST_DRAWS {
         return draws;
     }
     let mode = widened(&draws, target.mode.converged);
     let longer = ChainSettings {
-        n_warmup: settings.n_warmup * THINNING,
-        n_draws: settings.n_draws * THINNING,
+        n_warmup: settings.n_warmup * thinning,
+        n_draws: settings.n_draws * thinning,
         ..*settings
     };
     let all = sample(target, &mode, &longer, seed, 0);
-    let kept: Vec<usize> = (0..all.len()).skip(THINNING - 1).step_by(THINNING).collect();
+    let kept: Vec<usize> = (0..all.len()).skip(thinning - 1).step_by(thinning).collect();
     all.chosen(&kept, all.acceptance())
+}
+
+/// How many draws to make for one kept: enough for twice the effective draws that are asked for.
+fn thinning(worst: Diagnostics, n_chains: usize) -> usize {
+    let wanted = 2.0 * ESS_PER_CHAIN_LIMIT * n_chains as f64;
+    let factor = wanted / worst.ess_bulk.min(worst.ess_tail);
+    if worst.r_hat > UNRELIABLE || !factor.is_finite() {
+        return THINNING;
+    }
+    // a small number, whatever the draws
+    (2..THINNING).find(|&n| n as f64 >= factor).unwrap_or(THINNING)
 }
 
 /// A chain with the exact log likelihood whose proposals are the surrogate's draws.
@@ -154,14 +169,19 @@ fn corrected(
     rng.set_stream(draws.n_chains() as u64);
     let (chosen, accepted) = metropolis(&weights, draws.n_chains(), &mut rng);
     let chosen: Vec<usize> = chosen.into_iter().map(index).collect();
-    let mean = weights.iter().sum::<f64>() / n as f64;
-    let square = weights.iter().map(|weight| (weight - mean).powi(2)).sum::<f64>();
-    let rate = accepted as f64 / (n - draws.n_chains()) as f64;
+    let finite: Vec<f64> = weights.into_iter().filter(|weight| weight.is_finite()).collect();
     Ok(Sampled {
         draws: draws.chosen(&chosen, draws.acceptance()),
-        spread: (square / (n - 1) as f64).sqrt(),
-        corrected: Some(rate),
+        spread: spread(&finite),
+        corrected: Some(accepted as f64 / (n - draws.n_chains()) as f64),
     })
+}
+
+/// Standard deviation.
+fn spread(values: &[f64]) -> f64 {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt()
 }
 
 /// Metropolis' rule among independent proposals with known log weights: who is chosen, chain by
@@ -248,9 +268,7 @@ fn check(
         offs.push(known.value - guess);
         state.known.push(known);
     }
-    let mean = offs.iter().sum::<f64>() / CHECKS as f64;
-    let square = offs.iter().map(|off| (off - mean).powi(2)).sum::<f64>();
-    state.spread = (square / (CHECKS - 1) as f64).sqrt();
+    state.spread = spread(&offs);
     Ok(())
 }
 
