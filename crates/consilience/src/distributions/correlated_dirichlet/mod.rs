@@ -1,5 +1,7 @@
 //! The correlated Dirichlet distribution of Trick & Rothkopf for any number of classifiers.
 
+pub mod many;
+mod merge;
 pub mod pair;
 mod sample;
 
