@@ -96,8 +96,9 @@ mod tests {
         for (a, b) in [(0, 1), (0, 2), (1, 2)] {
             let moments = all.pair_moments(a, b).unwrap()[0];
             let n = draws.len() as f64;
-            let cross = draws.iter().map(|x| x[2 * a] * x[2 * b]).sum::<f64>() / n;
-            let covariance = cross - moments.mean[0] * moments.mean[1];
+            let [first, second] = moments.mean;
+            let product = |x: &Vec<f64>| (x[2 * a] - first) * (x[2 * b] - second);
+            let covariance = draws.iter().map(product).sum::<f64>() / n;
             let got = covariance / (moments.variance[0] * moments.variance[1]).sqrt();
             assert!(
                 (got - moments.correlation).abs() < 0.009,
