@@ -17,6 +17,7 @@ pub(crate) fn run(options: &DensityOptions, _: &CommonOptions, talk: &Talk) -> R
     let n_classes = model.schema().n_classes();
     let names: Vec<String> =
         model.schema().classes().iter().map(|class| format!("log_density_{class}")).collect();
+    let mut unresolved = 0;
     let streamed = stream::add_columns(
         &input.data,
         model.schema(),
@@ -42,6 +43,7 @@ pub(crate) fn run(options: &DensityOptions, _: &CommonOptions, talk: &Talk) -> R
                 .zip(&columns)
                 .map(|(name, values)| number_column(name, values))
                 .collect();
+            unresolved += errors.iter().filter(|error| error.is_infinite()).count();
             added.push(number_column("log_evidence", &evidence));
             added.push(number_column("error", &errors));
             write(&added)
@@ -53,5 +55,11 @@ pub(crate) fn run(options: &DensityOptions, _: &CommonOptions, talk: &Talk) -> R
         raised_sentence(streamed.n_raised, loaded.reading.intake.floor),
         table.output.output_name()
     ));
+    if unresolved > 0 {
+        Talk::warning(format_args!(
+            "the densities of {unresolved} of them could not be resolved: they are guesses, with an \
+             `error` of inf"
+        ));
+    }
     Ok(())
 }

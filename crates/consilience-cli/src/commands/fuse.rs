@@ -61,6 +61,13 @@ impl Rule<'_> {
             raised_sentence(streamed.n_raised, reading.intake.floor),
             table.output.output_name()
         ));
+        if columns.unresolved > 0 {
+            Talk::warning(format_args!(
+                "the density of {} of them could not be resolved; they were fused by a tree of \
+                 pairs and have an `error` of 1",
+                columns.unresolved
+            ));
+        }
         Ok(())
     }
 }
@@ -74,6 +81,8 @@ struct FusedColumns<'a> {
     predicted: Vec<u32>,
     entropy: Vec<f64>,
     error: Vec<f64>,
+    /// Items whose error is unknown.
+    unresolved: usize,
 }
 
 impl<'a> FusedColumns<'a> {
@@ -86,6 +95,7 @@ impl<'a> FusedColumns<'a> {
             predicted: Vec::new(),
             entropy: Vec::new(),
             error: Vec::new(),
+            unresolved: 0,
         }
     }
 
@@ -99,6 +109,7 @@ impl<'a> FusedColumns<'a> {
         self.predicted = items.clone().map(class).collect();
         self.entropy = items.clone().map(|item| self.fused.entropy(item)).collect();
         self.error = items.map(|item| self.fused.error(item)).collect();
+        self.unresolved += self.error.iter().filter(|error| **error >= 1.0).count();
     }
 
     fn added(&self) -> Vec<Added<'_>> {

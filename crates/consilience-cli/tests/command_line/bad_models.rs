@@ -113,18 +113,3 @@ fn models_of_other_classifiers_or_classes() {
          (`x` and `z`); for one row a probability use `--layout long`",
     );
 }
-
-#[test]
-fn a_model_that_cannot_be_fused_with_yet() {
-    let bench = Bench::new();
-    bench.write("three.json", include_str!("../../demo/truth.json"));
-    bench.good("simulate --model three.json --items-per-class 5 -o data.csv");
-    bench.good("inspect three.json");
-    for command in ["fuse", "density", "evaluate"] {
-        bench.refused(
-            &format!("{command} three.json data.csv"),
-            "three.json: method `correlated` fuses two classifiers so far, not 3",
-            "",
-        );
-    }
-}

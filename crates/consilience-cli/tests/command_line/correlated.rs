@@ -154,3 +154,22 @@ fn three_classifiers_make_a_tree() {
     bench.good("simulate --model tree.json --items-per-class 5 -o drawn.csv");
     assert_eq!(bench.text("drawn.csv").lines().count(), 16);
 }
+
+/// The paper's model of three classifiers, written by hand: densities with an error, and fusion.
+#[test]
+fn the_full_model_of_three_classifiers() {
+    let bench = Bench::new();
+    bench.write("three.json", include_str!("../../demo/truth.json"));
+    bench.good("simulate --model three.json --items-per-class 2 -o data.csv");
+    bench.good("fuse three.json data.csv -o fused.csv");
+    bench.good("density three.json data.csv -o density.csv");
+    for (table, largest) in [("fused.csv", 1.0), ("density.csv", f64::INFINITY)] {
+        let text = bench.text(table);
+        let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let place = lines.next().unwrap().iter().position(|name| *name == "error").unwrap();
+        for row in lines {
+            let error: f64 = row[place].parse().unwrap();
+            assert!(error > 0.0 && error <= largest, "{table}: {error}");
+        }
+    }
+}

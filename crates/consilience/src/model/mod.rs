@@ -229,16 +229,7 @@ impl Model {
             Method::Tree(parameters) => Ok(parameters.fusion()),
             Method::Stacking(fusion) => Ok(fusion),
             Method::Auto(fusion) => Ok(&**fusion),
-            Method::Correlated(parameters) => match parameters.fusion() {
-                Some(fusion) => Ok(fusion),
-                None => Err(Error::Unsupported {
-                    method: self.method_name(),
-                    cannot: format!(
-                        "fuses two classifiers so far, not {}",
-                        self.schema.n_classifiers()
-                    ),
-                }),
-            },
+            Method::Correlated(parameters) => Ok(parameters.fusion()),
         }
     }
 

@@ -6,8 +6,9 @@ use super::Draw;
 use crate::class_prior::ClassPrior;
 use crate::distributions::{CorrelatedDirichlet, SharedPair};
 use crate::error::{Error, Result};
+use crate::fusion::Fusion;
 use crate::fusion::correlated::tree::TreePair;
-use crate::fusion::correlated::{CorrelatedFusion, PairInsight};
+use crate::fusion::correlated::{CorrelatedFusion, FullFusion, PairInsight};
 use crate::fusion::independent::{Alpha, IndependentFusion, check_alpha};
 use crate::schema::Schema;
 use crate::simulation::Truth;
@@ -20,8 +21,18 @@ pub struct CorrelatedParameters {
     alpha: Alpha,
     classes: Vec<CorrelatedDirichlet>,
     resolution: f64,
-    /// The rule, for as many classifiers as there is one.
-    fusion: Option<CorrelatedFusion>,
+    rule: Rule,
+}
+
+/// The rule for fusing.
+#[derive(Debug, Clone)]
+enum Rule {
+    /// One classifier: its meta classifier.
+    Alone(IndependentFusion),
+    /// Two: quadrature.
+    Pair(CorrelatedFusion),
+    /// More: estimated, with an error.
+    Full(FullFusion),
 }
 
 /// Equal parameters make equal rules.
@@ -37,17 +48,14 @@ impl CorrelatedParameters {
     pub fn new(truth: &Truth, resolution: f64) -> Result<Self> {
         let (schema, classes) = (truth.schema(), truth.classes());
         let margins = |k: usize| classes.iter().map(|c| c.alpha()[k].clone()).collect();
-        let fusion = match schema.n_classifiers() {
-            2 => Some(CorrelatedFusion::new(Arc::clone(schema), classes, resolution)?),
-            _ => None,
+        let alpha: Alpha = (0..schema.n_classifiers()).map(margins).collect();
+        let own = || Arc::clone(schema);
+        let rule = match schema.n_classifiers() {
+            1 => Rule::Alone(IndependentFusion::new(own(), alpha.clone())?),
+            2 => Rule::Pair(CorrelatedFusion::new(own(), classes, resolution)?),
+            _ => Rule::Full(FullFusion::new(own(), classes, resolution)?),
         };
-        Ok(Self {
-            schema: Arc::clone(schema),
-            alpha: (0..schema.n_classifiers()).map(margins).collect(),
-            classes: classes.to_vec(),
-            resolution,
-            fusion,
-        })
+        Ok(Self { schema: own(), alpha, classes: classes.to_vec(), resolution, rule })
     }
 
     /// From α, the common shapes of every class and the shapes of pairs for every class.
@@ -98,9 +106,13 @@ impl CorrelatedParameters {
         self.resolution
     }
 
-    /// The rule for fusing; two classifiers so far.
-    pub fn fusion(&self) -> Option<&CorrelatedFusion> {
-        self.fusion.as_ref()
+    /// The rule for fusing.
+    pub fn fusion(&self) -> &dyn Fusion {
+        match &self.rule {
+            Rule::Alone(fusion) => fusion,
+            Rule::Pair(fusion) => fusion,
+            Rule::Full(fusion) => fusion,
+        }
     }
 
     /// The implied correlation of every pair of classifiers.

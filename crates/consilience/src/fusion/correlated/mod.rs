@@ -12,6 +12,7 @@
 //! # References
 //! Trick & Rothkopf, AISTATS 2022, section 3.3.
 
+mod full;
 mod insight;
 pub mod learning;
 mod pair_rule;
@@ -19,6 +20,7 @@ pub mod tree;
 
 use std::sync::Arc;
 
+pub use full::{FULL_TOLERANCE, FullFusion};
 pub use insight::{PairInsight, effective_number};
 pub use pair_rule::FUSION_TOLERANCE;
 use pair_rule::{PairRule, Poles, ln_margin};
@@ -77,7 +79,7 @@ impl CorrelatedFusion {
         if k != 2 {
             return Err(Error::Unsupported {
                 method: "correlated".into(),
-                cannot: format!("fuses two classifiers so far, not {k}"),
+                cannot: format!("is a rule for two classifiers here, not {k}"),
             });
         }
         if classes.len() != j || classes.iter().any(|class| class.n_classes() != j) {

@@ -175,6 +175,15 @@ impl ManyDensity {
     /// # Panics
     /// If `x` does not have one output a classifier and one value a class.
     pub fn ln_density(&self, x: &[&[f64]], scratch: &mut Scratch) -> Estimate {
+        self.ln_density_with_seed(x, self.goal.seed, scratch)
+    }
+
+    /// The same with points of its own for this item, so that errors of many items average out.
+    ///
+    /// # Panics
+    /// If `x` does not have one output a classifier and one value a class.
+    pub fn ln_density_with_seed(&self, x: &[&[f64]], seed: u64, scratch: &mut Scratch) -> Estimate {
+        let goal = Goal { seed, ..self.goal };
         let n_classes = self.distribution.n_classes();
         let fits = x.len() == self.distribution.n_classifiers();
         assert!(fits && x.iter().all(|x| x.len() == n_classes), "one value a classifier and class");
@@ -183,7 +192,7 @@ impl ManyDensity {
         }
         let mut sum = Estimate { ln_density: 0.0, error: 0.0, resolved: true };
         for part in &self.parts {
-            let one = part.ln_density(x, &self.goal, scratch);
+            let one = part.ln_density(x, &goal, scratch);
             sum.ln_density += one.ln_density;
             sum.error = sum.error.hypot(one.error);
             sum.resolved &= one.resolved;
