@@ -218,7 +218,7 @@ pub(crate) struct FitOptions {
     /// How more than two classifiers are joined (`correlated`).
     #[arg(long, value_enum, default_value_t = StructureName::Tree, conflicts_with = "update")]
     pub(crate) structure: StructureName,
-    /// Relative resolution of the outputs, from 0 (exact) to 1 (`correlated`) [default: 0.03, and
+    /// Relative resolution of the outputs, from 0 (exact) to 0.2 (`correlated`) [default: 0.03, and
     /// 0.1 from four classifiers on].
     #[arg(long, value_name = "EPS", allow_negative_numbers = true, conflicts_with = "update")]
     pub(crate) resolution: Option<f64>,

@@ -23,3 +23,27 @@ fn has_mass_one_near_the_bound() {
         assert!((mass - 1.0).abs() < 0.01, "private {private}: {mass}");
     }
 }
+
+/// Outputs that disagree beyond belief still have a density, with an error.
+#[test]
+fn outputs_far_apart_have_a_density() {
+    for (alpha1, alpha2, delta) in [
+        ([12.0, 8.0], [12.0, 8.0], [6.0, 4.0]),
+        ([2.0, 5.0], [4.0, 3.0], [0.5, 0.5]),
+        ([30.0, 20.0], [25.0, 30.0], [20.0, 15.0]),
+        ([300.0, 200.0], [250.0, 300.0], [249.0, 199.0]),
+    ] {
+        for epsilon in [0.001, 0.03, 0.1, 0.2] {
+            let density = PairDensity::new(&alpha1, &alpha2, &delta).unwrap();
+            let density = density.with_resolution(epsilon).unwrap();
+            let mut scratch = Scratch::default();
+            for a in [1e-6, 0.01, 0.3] {
+                for b in [0.3, 0.8, 0.99, 1.0 - 1e-6] {
+                    let estimate = density.ln_density(&[a, 1.0 - a], &[b, 1.0 - b], &mut scratch);
+                    let known = estimate.ln_density.is_finite() && estimate.error.is_finite();
+                    assert!(known, "{delta:?} {epsilon} {a} {b}: {estimate:?}");
+                }
+            }
+        }
+    }
+}

@@ -85,7 +85,7 @@ fn a_model_with_what_is_shared_is_not_updated() {
 fn settings_out_of_range() {
     let bench = simulated();
     for (options, message) in [
-        ("--resolution -1", "`resolution` must be between 0 and 1, got -1"),
+        ("--resolution -1", "`resolution` must be between 0 and 0.2, got -1"),
         ("--inference map --keep-draws 5", "`kept draws` must be 0 with `map`"),
     ] {
         let run = bench.run(&format!("fit train.csv --method correlated {options} -o m.json"));

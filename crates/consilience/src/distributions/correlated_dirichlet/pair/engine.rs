@@ -79,7 +79,11 @@ impl PairDensity {
             return Estimate { ln_density, error: 0.0 };
         }
         let mode = surrogate::find(&self.components, x1, x2, &mut scratch.shares);
-        if !slopes && let Some(estimate) = self.smooth(&mode, scratch) {
+        if !slopes
+            && let Some(estimate) = self.smooth(&mode, scratch)
+            && estimate.ln_density.is_finite()
+            && estimate.error.is_finite()
+        {
             return estimate;
         }
         let mut steps = Steps { y: 1.0, s: 1.0, inner: 1.0 };

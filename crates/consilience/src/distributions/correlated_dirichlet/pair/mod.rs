@@ -108,6 +108,8 @@ pub struct PairDensity {
     epsilon: f64,
     smoothed: OnceLock<Vec<Arc<Smoothed>>>,
     planes: OnceLock<Option<Arc<plane::Planes>>>,
+    /// The same without a resolution, for outputs that are too far apart.
+    exact: OnceLock<Box<PairDensity>>,
     /// For derivatives at a finite resolution.
     neighbours: OnceLock<Vec<gradient::Neighbour>>,
 }
@@ -123,6 +125,9 @@ pub struct Estimate {
 
 /// The relative error wanted of a density unless told otherwise.
 pub const DEFAULT_TOLERANCE: f64 = 1e-6;
+
+/// Coarser resolutions are not served: the tables are not made for them.
+pub const LARGEST_RESOLUTION: f64 = 0.2;
 
 /// Below this total shape the scale s is integrated by Gauss-Laguerre rules.
 const EQUIDISTANT_FROM: f64 = 10.0;
@@ -146,6 +151,7 @@ impl PairDensity {
             epsilon: 0.0,
             smoothed: OnceLock::new(),
             planes: OnceLock::new(),
+            exact: OnceLock::new(),
             neighbours: OnceLock::new(),
         };
         density.prepare_laguerre();
@@ -163,6 +169,7 @@ impl PairDensity {
             self.inside = Some(Box::new(inside.with_tolerance(tolerance)?));
         }
         self.neighbours = OnceLock::new();
+        self.exact = OnceLock::new();
         self.prepare_laguerre();
         Ok(self)
     }
@@ -173,13 +180,14 @@ impl PairDensity {
     /// 0 is the exact density. Tables are made when the first item asks for them, about 5 ms for three
     /// components at ε = 0.03, once for all items and all clones made later.
     pub fn with_resolution(mut self, epsilon: f64) -> Result<Self> {
-        if !(0.0..=1.0).contains(&epsilon) {
-            return Err(Error::parameter("resolution", "between 0 and 1", epsilon));
+        if !(0.0..=LARGEST_RESOLUTION).contains(&epsilon) {
+            return Err(Error::parameter("resolution", "between 0 and 0.2", epsilon));
         }
         self.epsilon = epsilon;
         self.neighbours = OnceLock::new();
         self.smoothed = OnceLock::new();
         self.planes = OnceLock::new();
+        self.exact = OnceLock::new();
         Ok(self)
     }
 
@@ -203,7 +211,25 @@ impl PairDensity {
         if self.epsilon == 0.0 && self.components.iter().all(Component::is_independent) {
             return self.independent(x1, x2);
         }
-        self.refine(x1, x2, scratch, false)
+        let estimate = self.refine(x1, x2, scratch, false);
+        if self.epsilon > 0.0 && !(estimate.ln_density.is_finite() && estimate.error.is_finite()) {
+            return self.far_apart(x1, x2, scratch);
+        }
+        estimate
+    }
+
+    /// Outputs so far apart that the tables underflow (some 10 standard deviations at ε ≥ 0.1): the exact
+    /// density, since far from ties smoothing changes ln f by about ½ε² Σ(∂ ln h/∂τ)² only, which with
+    /// slopes of the size of the private shapes is the error.
+    fn far_apart(&self, x1: &[f64], x2: &[f64], scratch: &mut Scratch) -> Estimate {
+        let exact = self.exact.get_or_init(|| {
+            let exact = Self { epsilon: 0.0, exact: OnceLock::new(), ..self.clone() };
+            Box::new(exact)
+        });
+        let estimate = exact.ln_density(x1, x2, scratch);
+        let slope = |c: &Component| c.private[0].max(c.private[1]).powi(2);
+        let change = 0.5 * self.epsilon.powi(2) * self.components.iter().map(slope).sum::<f64>();
+        Estimate { error: estimate.error + change, ..estimate }
     }
 
     /// The log density and its derivatives in δ, α¹ and α².

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::distributions::correlated_dirichlet::pair::LARGEST_RESOLUTION;
 use crate::error::{Error, Result};
 use crate::fusion::independent::{IndependentConfig, Inference, check_chains};
 use crate::sampling::ChainSettings;
@@ -59,7 +60,7 @@ pub struct CorrelatedConfig {
     pub inference: CorrelatedInference,
     /// How draws are made; with the likelihood by default.
     pub sampler: DeltaSampler,
-    /// The resolution ε of the outputs, from 0 (exact) to 1; 0.03 by default.
+    /// The resolution ε of the outputs, from 0 (exact) to 0.2; 0.03 by default.
     pub resolution: f64,
     /// Chains, 1 to 1000; 4 by default.
     pub chains: usize,
@@ -95,8 +96,8 @@ impl CorrelatedConfig {
     /// Refuses settings out of range.
     pub fn check(&self) -> Result<()> {
         self.margins().check()?;
-        if !(self.resolution >= 0.0 && self.resolution <= 1.0) {
-            return Err(Error::parameter("resolution", "between 0 and 1", self.resolution));
+        if !(0.0..=LARGEST_RESOLUTION).contains(&self.resolution) {
+            return Err(Error::parameter("resolution", "between 0 and 0.2", self.resolution));
         }
         check_chains(&self.chain_settings())?;
         if self.sampler == DeltaSampler::Gibbs && self.inference == CorrelatedInference::Map {
