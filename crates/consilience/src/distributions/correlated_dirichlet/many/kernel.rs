@@ -21,6 +21,9 @@ pub(super) const LANES: usize = 8;
 
 /// |z| is held below this where e^z is taken: beyond, D or the distance from the wall is as good as 0.
 const FARTHEST: f64 = 220.0;
+/// Log weight lost for every unit beyond [`FARTHEST`]: the integrand has gone there, at least like e^(−aFARTHEST), while its
+/// arithmetic no longer follows.
+const OUT_OF_REACH: f64 = 1e3;
 /// Distances from walls are at least this; cubes of their inverses are still numbers.
 const NEAREST: f64 = 1e-100;
 /// Deviations of ln s enter the regressions as t/√(1 + t²/4).
@@ -138,6 +141,9 @@ fn totals<S: Simd>(
         );
         lanes.bounded[i] = simd.div_f64s(deviation, simd.sqrt_f64s(square));
         lanes.totals[total.classifier] = exp(simd, ln_s);
+        let beyond = simd
+            .abs_f64s(simd.sub_f64s(simd.add_f64s(deviation, simd.splat_f64s(total.centre)), ln_s));
+        sum = fma(simd, simd.splat_f64s(-OUT_OF_REACH), beyond, sum);
         sum = simd.add_f64s(sum, ln_s);
     }
     simd.mul_f64s(sum, simd.splat_f64s(chart.classes.len() as f64))
@@ -171,7 +177,9 @@ fn one_class<S: Simd>(
         let d = simd.mul_f64s(odds, inverse);
         total = simd.add_f64s(total, d);
         // D^δ dz/(D dz/dD)
-        let ln_d = simd.sub_f64s(z, ln(simd, pull));
+        let ln_d = simd.sub_f64s(simd.min_f64s(z, far), ln(simd, pull));
+        let beyond = simd.max_f64s(simd.sub_f64s(z, far), simd.splat_f64s(0.0));
+        sum = fma(simd, simd.splat_f64s(-OUT_OF_REACH), beyond, sum);
         sum = fma(simd, simd.splat_f64s(coordinate.shape), ln_d, sum);
         let jacobian = fma(simd, d, simd.mul_f64s(square, inverse), one);
         volume = simd.mul_f64s(volume, simd.div_f64s(slope, jacobian));
