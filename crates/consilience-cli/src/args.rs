@@ -335,7 +335,7 @@ memory.\n\nExamples:\n  \
 pub(crate) struct FuseOptions {
     #[command(flatten)]
     pub(crate) model: ModelOptions,
-    /// Also add evidence_<classifier>_<class>: what each classifier adds for each class, given
+    /// Also add `evidence_<classifier>_<class>`: what each classifier adds for each class, given
     /// all others, in nats relative to the mean over classes.
     #[arg(long)]
     pub(crate) explain: bool,
