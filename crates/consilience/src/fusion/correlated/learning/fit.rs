@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::carried::MarginDraws;
-use super::chains::{Sampled, likelihood_error, sample_posterior};
+use super::chains::{Sampled, likelihood_error, moments, sample_posterior};
 use super::climb::find_top;
 use super::config::{CorrelatedConfig, CorrelatedInference, DeltaSampler};
 use super::gibbs::{GibbsClass, GibbsTarget};
@@ -129,6 +129,8 @@ impl CorrelatedConfig {
         }
         if self.sampler == DeltaSampler::Gibbs {
             let drawn = self.augment(&posterior, watch)?;
+            // carrying α's uncertainty along asks the likelihood at the mean
+            posterior.anchor(&moments(&drawn.sampled.draws).0)?;
             return self.conclude(margins, statistics, &posterior, &drawn, (warnings, watch));
         }
         watch.begin("climbing to the mode", 1);
