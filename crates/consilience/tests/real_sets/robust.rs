@@ -46,7 +46,7 @@ const DRAWS: usize = 6;
 /// Scored with every class the same, it is calibrated at natural frequencies. Trained with two
 /// classes thinned by 6 and 36 it is not too sure of itself either, on average over thinnings,
 /// because class frequencies are kept out of the fit; where classifiers are sharp and a class has
-/// some twenty items, the priors make it timid (DNA A, 1.15; so they do on other small sets).
+/// some twenty items, it is timid on DNA A: 1.145 where this test allows 1.1. The cause is not known.
 #[test]
 #[ignore = "slow: 6 sets, 6 thinnings, 3 methods, 150 exponents"]
 fn rare_classes_leave_it_calibrated() {
@@ -77,7 +77,7 @@ fn rare_classes_leave_it_calibrated() {
             "{name:10} exponent {natural:.2}; thinned {mean:.3} {exponents:.2?}, log-loss of auto, \
              stacking with offset and with weights {losses:.4?}"
         );
-        if !(0.9..=1.1).contains(&natural) || !(0.9..=1.2).contains(&mean) {
+        if !(0.9..=1.1).contains(&natural) || !(0.9..=1.1).contains(&mean) {
             wrong.push(format!("{name}: {natural}, {mean}"));
         }
     }
