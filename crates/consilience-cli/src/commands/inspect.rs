@@ -14,6 +14,7 @@ use consilience::{Model, Result};
 use serde_json::{Value, json};
 
 use super::fit::worst_of_pairs;
+use super::inspect_rivals::{bcc_text, logarithms_text, normal_mixture_text};
 use crate::args::{CommonOptions, InspectOptions, ReportFormat};
 use crate::data::read_model;
 use crate::error::Failure;
@@ -106,6 +107,9 @@ fn as_text(model: &Model) -> Result<String> {
         Method::Tree(parameters) => tree_text(model, parameters.fusion()),
         Method::Stacking(fusion) => logistic_text(model, &fusion.parameters().logistic),
         Method::Auto(fusion) => auto_text(model, fusion.parameters()),
+        Method::LogitNormal(fusion) => logarithms_text(model, &fusion.parameters().classes),
+        Method::NormalMixture(fusion) => normal_mixture_text(model, fusion),
+        Method::Bcc(fusion) => bcc_text(model, fusion),
         _ => String::new(),
     };
     text += &correlation_text(model)?;
@@ -301,7 +305,7 @@ fn worth_text(model: &Model) -> Result<String> {
 }
 
 /// Four significant digits.
-fn significant(value: f64) -> String {
+pub(super) fn significant(value: f64) -> String {
     if value == 0.0 {
         return "0".into();
     }

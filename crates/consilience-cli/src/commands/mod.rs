@@ -7,6 +7,7 @@ pub(crate) mod fit;
 pub(crate) mod fuse;
 pub(crate) mod generate;
 pub(crate) mod inspect;
+mod inspect_rivals;
 pub(crate) mod reproduce;
 pub(crate) mod simulate;
 mod stream;

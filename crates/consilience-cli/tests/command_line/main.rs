@@ -10,6 +10,7 @@ mod correlated;
 mod formats;
 mod help;
 mod paths;
+mod rivals;
 mod signals;
 mod whole_files;
 

@@ -9,10 +9,13 @@ use super::{
 use crate::class_prior::{ClassPrior, PriorChoice};
 use crate::error::{Error, Result};
 use crate::fusion::auto::AutoConfig;
+use crate::fusion::bcc::BccConfig;
 use crate::fusion::correlated::learning::{CorrelatedConfig, PairDraw, PairsDraw};
 use crate::fusion::correlated::tree::TreeKind;
 use crate::fusion::discounted::DiscountedFusion;
 use crate::fusion::independent::{Alpha, IndependentConfig, PosteriorReport, SufficientStatistics};
+use crate::fusion::logit_normal::LogitNormalConfig;
+use crate::fusion::normal_mixture::NormalMixtureConfig;
 use crate::fusion::pools::{Pool, PoolKind, Weights, fit_weights};
 use crate::fusion::shares::EvidenceCovariance;
 use crate::fusion::stacking::StackingConfig;
@@ -43,6 +46,12 @@ pub enum MethodChoice {
     Stacking,
     /// `auto`
     Auto,
+    /// `logit-normal`
+    LogitNormal,
+    /// `normal-mixture`
+    NormalMixture,
+    /// `bcc`
+    Bcc,
 }
 
 impl FromStr for MethodChoice {
@@ -61,10 +70,13 @@ impl FromStr for MethodChoice {
             None if text == "correlated" => Ok(Self::Correlated),
             None if text == "stacking" => Ok(Self::Stacking),
             None if text == "auto" => Ok(Self::Auto),
+            None if text == "logit-normal" => Ok(Self::LogitNormal),
+            None if text == "normal-mixture" => Ok(Self::NormalMixture),
+            None if text == "bcc" => Ok(Self::Bcc),
             _ => Err(Error::parameter(
                 "method",
-                "auto, stacking, correlated, independent, discounted, meta:<classifier>, \
-                 opinion-pool, linear-pool or log-pool",
+                "auto, stacking, correlated, independent, discounted, logit-normal, \
+                 normal-mixture, bcc, meta:<classifier>, opinion-pool, linear-pool or log-pool",
                 text,
             )),
         }
@@ -93,6 +105,13 @@ pub struct FitConfig {
     pub stacking: StackingConfig,
     /// The fit of `auto`.
     pub auto: AutoConfig,
+    /// The fit of `logit-normal`.
+    pub logit_normal: LogitNormalConfig,
+    /// The fit of `normal-mixture`. Its published variant has the class frequencies of the training
+    /// items for a class prior: for the published result choose [`PriorChoice::Empirical`].
+    pub normal_mixture: NormalMixtureConfig,
+    /// The fit of `bcc`.
+    pub bcc: BccConfig,
     /// The floor that the outputs were read with; kept in the model, so that new data are read
     /// alike.
     pub floor: f64,
@@ -110,6 +129,9 @@ impl Default for FitConfig {
             resolution: None,
             stacking: StackingConfig::default(),
             auto: AutoConfig::default(),
+            logit_normal: LogitNormalConfig::default(),
+            normal_mixture: NormalMixtureConfig::default(),
+            bcc: BccConfig::default(),
             floor: DEFAULT_FLOOR,
         }
     }
@@ -142,6 +164,9 @@ impl FitConfig {
             MethodChoice::Correlated => self.fit_correlated(&outputs, training, watch),
             MethodChoice::Stacking => self.fit_stacking(&outputs, training),
             MethodChoice::Auto => self.fit_auto(&outputs, training, watch),
+            MethodChoice::LogitNormal => self.fit_logit_normal(&outputs, training),
+            MethodChoice::NormalMixture => self.fit_normal_mixture(&outputs, training, watch),
+            MethodChoice::Bcc => self.fit_bcc(&outputs, training),
             _ => self.fit_pool(&outputs, training),
         }
     }
@@ -161,6 +186,9 @@ impl FitConfig {
             structure: settings.structure.unwrap_or_default(),
             stacking: settings.stacking.clone().unwrap_or_default(),
             auto: settings.auto.clone().unwrap_or_default(),
+            logit_normal: settings.logit_normal.clone().unwrap_or_default(),
+            normal_mixture: settings.normal_mixture.clone().unwrap_or_default(),
+            bcc: settings.bcc.clone().unwrap_or_default(),
             floor: settings.floor,
         })
     }
@@ -199,6 +227,11 @@ impl FitConfig {
             structure: None,
             stacking: (self.method == MethodChoice::Stacking).then(|| self.stacking.clone()),
             auto: (self.method == MethodChoice::Auto).then(|| self.auto.clone()),
+            logit_normal: (self.method == MethodChoice::LogitNormal)
+                .then(|| self.logit_normal.clone()),
+            normal_mixture: (self.method == MethodChoice::NormalMixture)
+                .then(|| self.normal_mixture.clone()),
+            bcc: (self.method == MethodChoice::Bcc).then(|| self.bcc.clone()),
         }
     }
 
@@ -284,11 +317,16 @@ impl FitConfig {
     fn fit_stacking(&self, outputs: &Outputs, mut training: Training) -> Result<Model> {
         let fitted = self.stacking.fit(outputs)?;
         training.warnings = fitted.warnings;
-        let class_prior = self.resolve_prior(&training, outputs.schema().classes())?;
+        self.model(Method::Stacking(fitted.fusion), training)
+    }
+
+    /// A model of a method whose fit leaves nothing but its parameters.
+    pub(super) fn model(&self, method: Method, training: Training) -> Result<Model> {
+        let class_prior = self.resolve_prior(&training, method.schema().classes())?;
         Ok(Model {
             settings: Some(self.settings()),
             training: Some(training),
-            ..Model::new(Method::Stacking(fitted.fusion), class_prior)?
+            ..Model::new(method, class_prior)?
         })
     }
 
@@ -302,12 +340,7 @@ impl FitConfig {
         training.warnings = fitted.warnings;
         let alpha = fitted.fusion.dirichlets().alpha();
         training.evidence_covariance = Some(EvidenceCovariance::of(outputs, alpha)?);
-        let class_prior = self.resolve_prior(&training, outputs.schema().classes())?;
-        Ok(Model {
-            settings: Some(self.settings()),
-            training: Some(training),
-            ..Model::new(Method::Auto(Box::new(fitted.fusion)), class_prior)?
-        })
+        self.model(Method::Auto(Box::new(fitted.fusion)), training)
     }
 
     fn fit_pool(&self, outputs: &Outputs, mut training: Training) -> Result<Model> {
@@ -365,6 +398,13 @@ impl Model {
             }
             (Method::Stacking(_) | Method::Auto(_), _) => {
                 Err(needs_all("its weights are learnt from"))
+            }
+            (Method::LogitNormal(_) | Method::NormalMixture(_), _) => {
+                Err(needs_all("its distributions are learnt from"))
+            }
+            (Method::Bcc(fusion), _) => {
+                training.warnings.clear();
+                config.model(Method::Bcc(fusion.updated(&outputs)?), training)
             }
             (Method::Pool(_), _) => {
                 training.warnings.clear();
