@@ -31,6 +31,12 @@ pub(crate) fn run(
     talk: &Talk,
 ) -> Result<(), Failure> {
     check_writable(&options.output)?;
+    for (option, methods) in options.without_effect() {
+        Talk::warning(format_args!(
+            "`--{option}` does nothing for `--method {}`; it is for {methods}",
+            options.method
+        ));
+    }
     let (model, worth) = stoppable(|| match &options.update {
         None => options.fit(common.seed, talk),
         Some(path) => options.update(path, talk).map(|model| (model, None)),

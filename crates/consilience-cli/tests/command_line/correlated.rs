@@ -70,7 +70,7 @@ fn joint_and_augmented_fits() {
 fn losses_are_in_order() {
     let bench = simulated();
     bench.good(&format!("{FIT} --inference map -o model.json"));
-    bench.good("fit train.csv --inference map -o independent.json");
+    bench.good("fit train.csv --method independent --inference map -o independent.json");
     let loss = |model: &str| {
         let report = json(&bench.good(&format!("evaluate {model} test.csv --format json")));
         report["methods"][0]["overall"]["log_loss"]["value"].as_f64().unwrap()
@@ -107,7 +107,7 @@ fn settings_out_of_range() {
         assert_eq!(run.code, Some(1), "{options}");
         assert!(run.err.contains(message), "{options}: {}", run.err);
     }
-    let run = bench.run("fit train.csv --inference joint -o m.json");
+    let run = bench.run("fit train.csv --method independent --inference joint -o m.json");
     assert!(run.code == Some(1) && run.err.contains("for `--method correlated`"), "{}", run.err);
     assert!(!bench.path("m.json").exists());
 }

@@ -446,7 +446,9 @@ mod tests {
     #[test]
     fn diagnostics_of_another_shape_are_refused() {
         let outputs = crate::simulation::Preset::Sim1.truth(0.0).unwrap().simulate(5, 1).unwrap();
-        let model = crate::FitConfig::default().fit(&outputs, &crate::Unwatched).unwrap();
+        let method = crate::MethodChoice::Independent;
+        let config = crate::FitConfig { method, ..crate::FitConfig::default() };
+        let model = config.fit(&outputs, &crate::Unwatched).unwrap();
         let mut file: Value = serde_json::from_str(&model.to_json()).unwrap();
         file["diagnostics"]["alpha_sd"][0] = json!([]);
         let error = Model::from_json(&file.to_string()).unwrap_err().to_string();

@@ -1,5 +1,6 @@
 //! From a table of labelled outputs to a model.
 
+use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -31,7 +32,6 @@ pub enum MethodChoice {
     /// `log-pool`
     LogPool,
     /// `independent`
-    #[default]
     Independent,
     /// `meta:<classifier>`
     Meta(String),
@@ -42,32 +42,50 @@ pub enum MethodChoice {
     /// `stacking`
     Stacking,
     /// `auto`
+    #[default]
     Auto,
 }
+
+/// All methods but the meta classifiers, by name.
+const METHODS: [(&str, MethodChoice); 8] = [
+    ("auto", MethodChoice::Auto),
+    ("stacking", MethodChoice::Stacking),
+    ("correlated", MethodChoice::Correlated),
+    ("independent", MethodChoice::Independent),
+    ("discounted", MethodChoice::Discounted),
+    ("opinion-pool", MethodChoice::OpinionPool),
+    ("linear-pool", MethodChoice::LinearPool),
+    ("log-pool", MethodChoice::LogPool),
+];
 
 impl FromStr for MethodChoice {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        match text.split_once(':') {
-            Some(("meta", classifier)) if !classifier.is_empty() => {
-                Ok(Self::Meta(classifier.into()))
-            }
-            None if text == "opinion-pool" => Ok(Self::OpinionPool),
-            None if text == "linear-pool" => Ok(Self::LinearPool),
-            None if text == "log-pool" => Ok(Self::LogPool),
-            None if text == "independent" => Ok(Self::Independent),
-            None if text == "discounted" => Ok(Self::Discounted),
-            None if text == "correlated" => Ok(Self::Correlated),
-            None if text == "stacking" => Ok(Self::Stacking),
-            None if text == "auto" => Ok(Self::Auto),
-            _ => Err(Error::parameter(
+        if let Some(("meta", classifier)) = text.split_once(':')
+            && !classifier.is_empty()
+        {
+            return Ok(Self::Meta(classifier.into()));
+        }
+        let found = METHODS.iter().find(|(name, _)| *name == text);
+        found.map(|(_, method)| method.clone()).ok_or_else(|| {
+            Error::parameter(
                 "method",
                 "auto, stacking, correlated, independent, discounted, meta:<classifier>, \
                  opinion-pool, linear-pool or log-pool",
                 text,
-            )),
+            )
+        })
+    }
+}
+
+impl fmt::Display for MethodChoice {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Self::Meta(classifier) = self {
+            return write!(formatter, "meta:{classifier}");
         }
+        let named = METHODS.iter().find(|(_, method)| method == self);
+        formatter.write_str(named.expect("every method has a name").0)
     }
 }
 
