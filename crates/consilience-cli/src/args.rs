@@ -318,6 +318,10 @@ pub(crate) enum StructureName {
     Tree,
     /// By all such trees, averaged.
     TreeMixture,
+    /// The paper's model: a part common to all and one for every pair; slow to fuse.
+    Full,
+    /// The paper's model without the pairs' parts.
+    Common,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use consilience::evaluation::{Worth, WorthSettings, worth};
 use consilience::fusion::auto::AutoConfig;
+use consilience::fusion::correlated::Structure;
 use consilience::fusion::correlated::learning::{
     CorrelatedConfig, CorrelatedInference, DeltaPrior, DeltaSampler,
 };
-use consilience::fusion::correlated::tree::TreeKind;
 use consilience::fusion::independent::{AlphaPrior, IndependentConfig, Inference};
 use consilience::fusion::stacking::StackingConfig;
 use consilience::model::PairPosterior;
@@ -110,8 +110,10 @@ impl FitOptions {
             weights: self.weights.clone(),
             correlated: self.correlated(&independent),
             structure: match self.structure {
-                StructureName::Tree => TreeKind::Tree,
-                StructureName::TreeMixture => TreeKind::TreeMixture,
+                StructureName::Tree => Structure::Tree,
+                StructureName::TreeMixture => Structure::TreeMixture,
+                StructureName::Full => Structure::Full,
+                StructureName::Common => Structure::Common,
             },
             resolution: self.resolution,
             independent,
