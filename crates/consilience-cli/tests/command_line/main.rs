@@ -6,10 +6,12 @@ mod bad_settings;
 mod bad_tables;
 mod bad_values;
 mod commands;
+mod compare;
 mod correlated;
 mod formats;
 mod help;
 mod paths;
+mod reproduce;
 mod signals;
 mod whole_files;
 
