@@ -6,11 +6,13 @@ mod bad_settings;
 mod bad_tables;
 mod bad_values;
 mod commands;
+mod compare;
 mod correlated;
 mod costs;
 mod formats;
 mod help;
 mod paths;
+mod reproduce;
 mod signals;
 mod whole_files;
 

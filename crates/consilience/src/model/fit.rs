@@ -134,6 +134,17 @@ impl Default for FitConfig {
 }
 
 impl FitConfig {
+    /// The same settings with one seed for everything random.
+    #[must_use]
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        self.independent.seed = seed;
+        self.correlated.seed = seed;
+        self.correlated.independent.seed = seed;
+        self.stacking.seed = seed;
+        self.auto.seed = seed;
+        self
+    }
+
     /// Fits a model.
     ///
     /// # Example
