@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::parser::ValueSource;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use consilience::fusion::normal_mixture::MixtureVariant;
 use consilience::fusion::pools::Weights;
@@ -22,7 +23,8 @@ use consilience_io::{Format, Layout, Location};
         consilience demo\n  \
         consilience fit train.csv -o model.json\n  \
         consilience fuse model.json new.csv -o fused.csv\n  \
-        consilience evaluate model.json test.csv"
+        consilience evaluate model.json test.csv\n  \
+        consilience compare labelled.csv"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -71,6 +73,8 @@ pub(crate) enum Command {
     Density(DensityOptions),
     /// Score a model on labelled outputs, beside every single classifier.
     Evaluate(EvaluateOptions),
+    /// Compare methods on your own labelled outputs, each scored on items it was not fitted to.
+    Compare(Box<CompareOptions>),
     /// Show a model's parameters and what they mean.
     Inspect(InspectOptions),
     /// Draw outputs from a model with known truth.
@@ -139,7 +143,9 @@ impl From<Values> for ValueKind {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "The folder gets the data, the model, the fused table and a report.")]
+#[command(
+    after_help = "The folder gets the data, the model, the fused table, a report and pictures."
+)]
 pub(crate) struct DemoOptions {
     /// Folder of the report.
     #[arg(long, short, default_value = "consilience-demo", value_name = "DIR")]
@@ -173,7 +179,7 @@ pub(crate) struct FitOptions {
     #[arg(long, short, default_value = "-", value_name = "FILE")]
     pub(crate) output: Location,
     /// Method to fit.
-    #[arg(long, default_value = "independent", value_name = "METHOD", conflicts_with = "update")]
+    #[arg(long, default_value = "auto", value_name = "METHOD", conflicts_with = "update")]
     pub(crate) method: MethodChoice,
     /// Probabilities of the classes before any output: uniform, empirical or p1,p2,...
     /// [default: uniform; empirical for `--variant published`].
@@ -248,6 +254,51 @@ pub(crate) struct FitOptions {
     pub(crate) update: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) reading: DataOptions,
+    /// Options that were named on the command line.
+    #[arg(skip)]
+    named: Vec<String>,
+}
+
+/// Options that only some methods look at: their identifiers, and those methods.
+const OPTIONS_OF_METHODS: [(&[&str], &[&str]); 4] = [
+    (&["weights"], &["linear-pool", "log-pool"]),
+    (&["ridge"], &["stacking"]),
+    (&["delta_prior", "structure", "resolution", "sampler"], &["correlated"]),
+    (
+        &["alpha_prior", "prior_items", "inference", "chains", "draws", "warmup", "keep_draws"],
+        &["independent", "correlated", "discounted", "meta"],
+    ),
+];
+
+impl FitOptions {
+    /// Named options that the method does not look at, each with the methods that do.
+    pub(crate) fn without_effect(&self) -> impl Iterator<Item = (String, String)> {
+        let method = self.method.to_string();
+        let kind = method.split(':').next().unwrap_or_default().to_owned();
+        let blind = move |(_, methods): &&(_, &[&str])| !methods.contains(&kind.as_str());
+        OPTIONS_OF_METHODS.iter().filter(blind).flat_map(|(options, methods)| {
+            let named = options.iter().filter(|option| self.named.iter().any(|n| n == **option));
+            let users: Vec<String> = methods.iter().map(|method| format!("`{method}`")).collect();
+            named.map(move |option| (option.replace('_', "-"), users.join(", ")))
+        })
+    }
+}
+
+impl Arguments {
+    /// Reads the command line; help and mistakes end the program.
+    pub(crate) fn read() -> Self {
+        let matches = Self::command().get_matches();
+        let mut arguments = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+        if let (Command::Fit(options), Some(matches)) =
+            (&mut arguments.command, matches.subcommand_matches("fit"))
+        {
+            let named = |id: &&clap::Id| {
+                matches.value_source(id.as_str()) == Some(ValueSource::CommandLine)
+            };
+            options.named = matches.ids().filter(named).map(ToString::to_string).collect();
+        }
+        arguments
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -274,6 +325,10 @@ pub(crate) enum StructureName {
     Tree,
     /// By all such trees, averaged.
     TreeMixture,
+    /// The paper's model: a part common to all and one for every pair; slow to fuse.
+    Full,
+    /// The paper's model without the pairs' parts.
+    Common,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -332,6 +387,7 @@ pub(crate) struct TableOutput {
 memory.\n\nExamples:\n  \
     consilience fuse model.json new.csv -o fused.csv\n  \
     consilience fuse model.json new.parquet -o fused.parquet --class-prior 0.2,0.3,0.5\n  \
+    consilience fuse model.json new.csv --costs costs.csv -o decided.csv\n  \
     cat new.jsonl | consilience fuse model.json - --input-format jsonl --output-format csv"
 )]
 pub(crate) struct FuseOptions {
@@ -341,6 +397,11 @@ pub(crate) struct FuseOptions {
     /// all others, in nats relative to the mean over classes.
     #[arg(long)]
     pub(crate) explain: bool,
+    /// Also add `decision`, which costs least on average, and its `expected_cost`. The table has a
+    /// row for every true class (column `label`) and a column of costs for every class decided
+    /// for and, if wanted, `abstain`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) costs: Option<Location>,
     #[command(flatten)]
     pub(crate) table: TableOutput,
 }
@@ -377,10 +438,77 @@ pub(crate) struct EvaluateOptions {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Every method sees the same items and the same class prior. Rows come by log-loss; beside each\n\
+stands what it loses against the best one, paired, with a 95 % interval. Every classifier is shown\n\
+as it is (`classifier:<name>`) and recalibrated (`meta:<name>`).\n\n\
+Examples:\n  \
+    consilience compare data.csv\n  \
+    consilience compare data.csv --methods auto,correlated,stacking --splits 50 --plots pictures\n  \
+    consilience compare data.csv --protocol paper --format json"
+)]
+pub(crate) struct CompareOptions {
+    /// Labelled outputs; `-` is standard input.
+    pub(crate) data: Location,
+    /// Methods, as of `fit --method` [default: all that suit the data].
+    #[arg(long, value_delimiter = ',', value_name = "A,B,...")]
+    pub(crate) methods: Option<Vec<String>>,
+    /// How items are divided [default: folds, or splits where `--splits` is given].
+    #[arg(long, value_enum)]
+    pub(crate) protocol: Option<ProtocolName>,
+    /// Stratified folds.
+    #[arg(long, default_value_t = 10, value_name = "N", conflicts_with = "splits")]
+    pub(crate) folds: usize,
+    /// Times that the folds are made anew.
+    #[arg(long, default_value_t = 1, value_name = "N", conflicts_with = "splits")]
+    pub(crate) repeats: usize,
+    /// Random splits [default: 5].
+    #[arg(long, value_name = "N")]
+    pub(crate) splits: Option<usize>,
+    /// Share of every class that a random split keeps for testing.
+    #[arg(long, default_value_t = 0.2, value_name = "P", allow_negative_numbers = true)]
+    pub(crate) test_share: f64,
+    /// Probabilities of the classes before any output: uniform, empirical or p1,p2,...
+    #[arg(long, default_value = "uniform", value_name = "PRIOR", allow_hyphen_values = true)]
+    pub(crate) class_prior: PriorChoice,
+    /// Count every item alike instead of every class as the class prior says.
+    #[arg(long)]
+    pub(crate) score_items: bool,
+    /// How Dirichlets and what classifiers share are learnt: by modes, which takes seconds, or
+    /// from full posteriors.
+    #[arg(long, value_enum, default_value_t = InferenceName::Map)]
+    pub(crate) inference: InferenceName,
+    /// Also write the rows as CSV.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Also draw the rows, reliability diagrams and classifiers against each other (SVG, PNG).
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plots: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) reading: DataOptions,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProtocolName {
+    /// Cross-validation: every item is scored by fits that have not seen it.
+    Folds,
+    /// Random splits, some of every class for testing.
+    Splits,
+    /// The paper's: random splits with 20 test items a class.
+    Paper,
+}
+
+#[derive(Debug, Args)]
 #[command(after_help = "Example:\n  consilience inspect model.json --format json")]
 pub(crate) struct InspectOptions {
     /// Model file.
     pub(crate) model: PathBuf,
+    /// Also draw the correlations that the model implies (SVG, PNG).
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plots: Option<PathBuf>,
+    /// With `--plots`: labelled outputs to draw beside the fitted correlations.
+    #[arg(long, value_name = "FILE", requires = "plots")]
+    pub(crate) data: Option<Location>,
 }
 
 #[derive(Debug, Args)]
@@ -421,14 +549,34 @@ pub(crate) struct SimulateOptions {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  consilience reproduce -o paper --only figure-2")]
+#[command(
+    after_help = "Writes figures (SVG, PNG), log-losses.csv and bars.csv (our numbers beside the printed ones),\n\
+rivals.csv (all methods under one class prior) and report.md. A part that is finished is not computed\n\
+again: delete its file under results to have it so.\n\nExamples:\n  \
+    consilience reproduce -o paper\n  \
+    consilience reproduce -o paper --only figure-2\n  \
+    consilience reproduce -o paper --only dna-a,dna-b --data sets --splits 5"
+)]
 pub(crate) struct ReproduceOptions {
-    /// Folder of the figures (SVG, PNG) and tables (CSV).
+    /// Folder of the figures and tables.
     #[arg(long, short, value_name = "DIR")]
     pub(crate) output: PathBuf,
-    /// Only this part.
-    #[arg(long, value_enum, value_name = "NAME")]
-    only: Option<PaperPart>,
+    /// Only these parts.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "NAME,...")]
+    only: Vec<PaperPart>,
+    /// Folder of the real sets (bookies_a.csv and so on) [default: the environment variable
+    /// CONSILIENCE_DATA, else ../shared/data if it is there].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Splits of every real set; the paper has 5.
+    #[arg(long, default_value_t = 20, value_name = "N", value_parser = at_least_two)]
+    pub(crate) splits: usize,
+    /// Test sets of every simulated set and correlation; the paper has 25.
+    #[arg(long, default_value_t = 100, value_name = "N", value_parser = at_least_two)]
+    pub(crate) test_sets: usize,
+    /// Training sets that they are shared out among.
+    #[arg(long, default_value_t = 4, value_name = "N", value_parser = at_least_two)]
+    pub(crate) training_sets: usize,
 }
 
 /// A part of the paper.
@@ -437,18 +585,51 @@ pub(crate) enum PaperPart {
     /// The fused probability of two agreeing classifiers against their correlation.
     #[value(name = "figure-2")]
     Figure2,
+    /// Figure 3a and its rows of the table of log-losses.
+    #[value(name = "sim1")]
+    Sim1,
+    /// Figure 3b and its rows.
+    #[value(name = "sim2")]
+    Sim2,
+    /// Figure D.8 and its rows.
+    #[value(name = "sim3")]
+    Sim3,
+    /// A set of figure 4 and its row.
+    BookiesA,
+    /// A set of figure 4 and its row.
+    BookiesB,
+    /// Figure D.9 and its row.
+    BookiesC,
+    /// A set of figure 4 and its row.
+    DnaA,
+    /// A set of figure 4 and its row.
+    DnaB,
+    /// A set of figure 4 and its row.
+    DnaC,
 }
 
 impl PaperPart {
     pub(crate) fn name(self) -> String {
         self.to_possible_value().expect("no part is hidden").get_name().to_owned()
     }
+
+    pub(crate) fn all() -> Vec<Self> {
+        Self::value_variants().to_vec()
+    }
 }
 
 impl ReproduceOptions {
     /// What was asked for; everything unless told otherwise.
     pub(crate) fn parts(&self) -> Vec<PaperPart> {
-        self.only.map_or_else(|| PaperPart::value_variants().to_vec(), |part| vec![part])
+        if self.only.is_empty() { PaperPart::all() } else { self.only.clone() }
+    }
+}
+
+/// A standard deviation needs two.
+fn at_least_two(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(n @ 2..=100_000) => Ok(n),
+        _ => Err("must be a whole number from 2 to 100000".into()),
     }
 }
 
@@ -463,7 +644,6 @@ fn number_of_threads(text: &str) -> Result<usize, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_definition_is_consistent() {
