@@ -8,6 +8,7 @@ mod bad_values;
 mod commands;
 mod compare;
 mod correlated;
+mod costs;
 mod formats;
 mod help;
 mod paths;
