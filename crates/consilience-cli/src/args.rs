@@ -569,7 +569,7 @@ pub(crate) struct ReproduceOptions {
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     /// Splits of every real set; the paper has 5.
-    #[arg(long, default_value_t = 20, value_name = "N", value_parser = at_least_two)]
+    #[arg(long, default_value_t = 5, value_name = "N", value_parser = at_least_two)]
     pub(crate) splits: usize,
     /// Test sets of every simulated set and correlation; the paper has 25.
     #[arg(long, default_value_t = 100, value_name = "N", value_parser = at_least_two)]
