@@ -92,12 +92,8 @@ impl Sweep<'_, '_> {
     /// Panels from a kink on until nothing is left.
     fn outwards(&mut self, from: f64, direction: f64) -> Option<()> {
         let (mut at, mut width) = (from, FIRST * self.mode.sd_y);
-        let limit = self.lines.limit(direction);
         while self.panels.len() < MAX_PANELS {
-            let next = direction * (direction * at + width).min(direction * limit);
-            if direction * (next - at) <= 0.0 {
-                return None;
-            }
+            let next = at + direction * width;
             let panel = self.panel(at.min(next), at.max(next))?;
             self.panels.push(panel);
             let rest = if direction > 0.0 { panel.beyond[1] } else { panel.beyond[0] };
