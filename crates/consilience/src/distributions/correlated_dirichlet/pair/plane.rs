@@ -57,7 +57,7 @@ pub(crate) struct Planes {
     pub(crate) scales: Vec<f64>,
     pub(crate) first_scale: i64,
     /// Lattice index of the last entry.
-    last: i64,
+    pub(crate) last: i64,
     pub(crate) tables: Vec<Arc<Plane>>,
 }
 
@@ -346,8 +346,8 @@ impl Planes {
         let index = |x: f64| (x / step).floor() as i64;
         let [first_scale, last_scale] =
             [index(power.ln() - SCALES[0] - window), index(power.ln() + SCALES[1])];
-        // L is at most s₁ + s₂, which is about a gamma of shape N
-        let highest = power + 8.0 * power.sqrt() + 25.0;
+        // L is at most s₁ + s₂, which is about a gamma of shape N, observed with an error
+        let highest = (power + 8.0 * power.sqrt() + 25.0) * (6.0 * epsilon).exp();
         let last = index(highest.ln() + ROOM);
         let masses = Arc::new(Masses::new(step, first, last));
         let plane = |c: &Component| Arc::new(Plane::new(arch, c, epsilon, &masses));

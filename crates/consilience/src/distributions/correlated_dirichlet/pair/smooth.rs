@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::aliasing::{level, level_slope};
 use super::kinks;
-use super::panels::{POINTS, Panel, Sweep, Total};
+use super::panels::{Corner, POINTS, Panel, Sweep, Total};
 use super::plane::Planes;
 use super::rules::Rules;
 use super::shapes::Component;
@@ -27,8 +27,6 @@ const FINEST: f64 = 2e-8;
 const NEAR: f64 = 5.0;
 /// Kinks of higher powers are smooth enough as they are.
 const SHARP: f64 = 3.0;
-/// Resolutions below this part of the width of the outer integrand fall between the points of a panel.
-const HIDDEN: f64 = 0.06;
 /// The reported error over the estimated one.
 const SAFETY: f64 = 3.0;
 
@@ -47,10 +45,12 @@ impl PairDensity {
         let planes = self.planes()?;
         let rules = if self.rules.tolerance < FINEST { Rules::new(FINEST) } else { self.rules };
         let Scratch { smooth, places, breaks, .. } = scratch;
-        let near = if self.components.iter().any(is_sharp) || self.hides_corners(mode) {
+        let power = self.components.iter().map(Component::power).fold(0.0, f64::max);
+        let corner = Corner { epsilon: self.epsilon, power };
+        let near = if self.components.iter().any(is_sharp) {
             NEAR * self.epsilon
         } else {
-            f64::INFINITY
+            corner.width(mode.sd_y, rules.tolerance)
         };
         let shape = mode.precision_s.min(self.power);
         let mut lines = SmoothLines {
@@ -78,6 +78,7 @@ impl PairDensity {
                 panels: &mut smooth.panels,
                 mode: *mode,
                 tolerance: rules.tolerance,
+                corner,
                 last: (0.0, 0.0),
             };
             kinks::corners(&self.components, places, mode, &rules, self.epsilon, breaks);
@@ -90,14 +91,6 @@ impl PairDensity {
             }
             step = 0.6 * lines.step();
         }
-    }
-
-    /// Whether panels may step over the corner that smoothing rounds off at a kink.
-    ///
-    /// The logarithm of h has slopes of about n on its two sides, so that ln f changes by about nε²/σ there.
-    fn hides_corners(&self, mode: &Mode) -> bool {
-        let change = self.power * self.epsilon * self.epsilon / mode.sd_y;
-        self.epsilon < HIDDEN * mode.sd_y && change > 0.1 * self.rules.tolerance
     }
 }
 

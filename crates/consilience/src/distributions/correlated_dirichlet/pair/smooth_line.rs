@@ -101,6 +101,11 @@ impl SmoothLines<'_> {
         self.above = (right / self.planes.step) as i64 + 2;
     }
 
+    /// Whether a component's outputs tie at y.
+    pub(crate) fn has_kink(&self, y: f64) -> bool {
+        self.places.iter().any(|place| (place.kink - y).abs() < 0.01 * self.epsilon)
+    }
+
     /// The step in ln s.
     pub(crate) fn step(&self) -> f64 {
         self.planes.step / self.phases as f64
@@ -112,10 +117,12 @@ impl SmoothLines<'_> {
         let step = self.planes.step;
         let mut centre = (ln_s / step).round() as i64;
         let lowest = ((self.onset.ln() - rho.ln_1p()) / step).floor() as i64 - CLOSING as i64;
+        // no component is larger than s·max(1, ρ)
+        let highest = self.planes.last - (y.max(0.0) / step) as i64 - (GROUP + TAPS + 2) as i64;
         for _ in 0..MAX_TRIES {
             let start = (centre - self.below).max(lowest);
             let closed = start == lowest;
-            let points = (centre + self.above - start).max(1) as usize;
+            let points = ((centre + self.above).min(highest) - start).max(1) as usize;
             self.points = points.next_multiple_of(GROUP).min(MAX_POINTS);
             let mut linear = Linear { constant: self.components.len() as f64 * y, rate: 1.0 + rho };
             let mut sum = self.sum(y, rho, start, &mut linear)?;
