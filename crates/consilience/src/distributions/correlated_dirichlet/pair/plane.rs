@@ -181,6 +181,10 @@ impl Columns {
         (self.ln_first + SIDE_STEP * longest as f64).exp()
     }
 
+    fn is_far(&self, tau: f64) -> bool {
+        tau.abs() > self.reach && !self.empty[usize::from(tau > 0.0)]
+    }
+
     /// The first of eight columns and their weights; none far out.
     fn blend(&self, tau: f64) -> Option<(usize, [f64; TAPS], Part)> {
         let z = tau / self.epsilon;
@@ -191,7 +195,7 @@ impl Columns {
         }
         let upper = usize::from(tau > 0.0);
         let (empty, side) = (self.empty[upper], self.sides[upper]);
-        if tau.abs() > self.reach && !empty {
+        if self.is_far(tau) {
             return None;
         }
         let last = (side - 1) as f64;
@@ -305,6 +309,11 @@ impl Plane {
             }
             masses.spread(&values, column);
         }
+    }
+
+    /// Whether the columns for τ are over the larger gamma.
+    pub(crate) fn is_far(&self, tau: f64) -> bool {
+        self.columns.is_far(tau)
     }
 
     /// The columns for τ.

@@ -27,7 +27,7 @@ use crate::math::closing;
 use crate::math::special::ln_gamma;
 
 /// Step of the nodes near and far from the kink, in units of ε.
-pub(crate) const NODE_STEP: f64 = 0.9;
+pub(crate) const NODE_STEP: f64 = 0.75;
 /// Points of an interpolation.
 pub(crate) const POINTS: usize = 6;
 

@@ -1,6 +1,7 @@
 //! One line of the outer integral at a finite resolution, from tables in both variables.
 
 use std::f64::consts::TAU;
+use std::sync::Arc;
 
 use pulp::Arch;
 
@@ -117,8 +118,8 @@ impl SmoothLines<'_> {
         let step = self.planes.step;
         let mut centre = (ln_s / step).round() as i64;
         let lowest = ((self.onset.ln() - rho.ln_1p()) / step).floor() as i64 - CLOSING as i64;
-        // no component is larger than s·max(1, ρ)
-        let highest = self.planes.last - (y.max(0.0) / step) as i64 - (GROUP + TAPS + 2) as i64;
+        let room = (GROUP + TAPS + 2) as i64;
+        let highest = self.planes.last - (self.ln_largest(y, rho) / step).ceil() as i64 - room;
         for _ in 0..MAX_TRIES {
             let start = (centre - self.below).max(lowest);
             let closed = start == lowest;
@@ -150,6 +151,15 @@ impl SmoothLines<'_> {
             });
         }
         None
+    }
+
+    /// The largest argument of a table over s, in logarithms.
+    fn ln_largest(&self, y: f64, rho: f64) -> f64 {
+        let one = |(place, plane): (&Place, &Arc<Plane>)| {
+            let at = At::new(place, y, rho);
+            at.ln_smaller + if plane.is_far(at.tau) { at.tau.abs() } else { 0.0 }
+        };
+        self.places.iter().zip(&self.planes.tables).map(one).fold(f64::NEG_INFINITY, f64::max)
     }
 
     /// Adds what lies below the first point, where the terms are s^N times a power series.
