@@ -159,6 +159,8 @@ class Item:
         self.nodes, self.weights = roots_legendre(rough[0])
         a1, a2 = alpha1 - delta, alpha2 - delta
         self.power = float(np.sum(delta + a1 + a2))
+        # far out the integrand falls like exp(-A |y|)
+        self.widest = max(1.0, 2 / min(alpha1.sum(), alpha2.sum()))
         self.kinks = np.log(x2 / x1)
         shapes = zip(delta, a1, a2)
         self.components = [Component(*shape, epsilon, rough) for shape in shapes]
@@ -166,7 +168,8 @@ class Item:
     def line(self, y):
         """ln of the integral over z."""
         n = self.power
-        below = np.log(n) - np.logaddexp(0, y) - 34 / n - np.sqrt(68 / n) - 0.5
+        deepest = np.log(DEEP) - np.logaddexp(0, y)
+        below = max(np.log(n) - np.logaddexp(0, y) - 34 / n - np.sqrt(68 / n) - 0.5, deepest)
         above = np.log(n) - max(0.0, y) + min(np.sqrt(68 / n), np.log1p(68 / n) + 1) + 0.3
         step = self.rough[2] * min(0.22, 0.45 / np.sqrt(n))
         for _ in range(20):
@@ -175,10 +178,13 @@ class Item:
             for l, component in enumerate(self.components):
                 smaller = min(y + np.log(self.x1[l]), np.log(self.x2[l]))
                 total = total + component.ln_ratio(y - self.kinks[l], z + smaller)
+            if below == deepest:
+                # from here down the terms are s^N and nothing else: a geometric series
+                total[0] -= np.log(-np.expm1(-n * step))
             top = total.max()
-            if max(total[0], total[-1]) < top - 28:
+            if (below == deepest or total[0] < top - 28) and total[-1] < top - 28:
                 return np.log(np.exp(total - top).sum() * step) + top
-            below -= 1.0 * (total[0] > top - 28)
+            below = max(below - 1.0 * (total[0] > top - 28), deepest)
             above += 0.5 * (total[-1] > top - 28)
         raise ArithmeticError("the integrand in z does not end")
 
@@ -202,7 +208,7 @@ class Item:
                 edges.append(e)
                 done.append(value)
                 total = np.logaddexp(total, value)
-                at, width = at + sign * width, min(GROWTH * width, 1.0)
+                at, width = at + sign * width, min(GROWTH * width, self.widest)
                 if value < total - 40:
                     break
         return self.halve(edges, done)
@@ -278,7 +284,7 @@ KINDS = {
     "near-tie-sharp": (1.2, 0.8, "near"),
     "tie": (10, 0.95, "tie"),
     "tie-sharp": (1, 0.9, "tie"),
-    "tiny": (0.08, 0.5, ""),
+    "tiny": (0.15, 0.5, ""),
     "tiny-bound": (0.3, 0.7, "one bound"),
     "large": (250, 0.5, ""),
     "large-bound": (200, 0.97, "one bound"),

@@ -50,11 +50,9 @@ impl Corner {
     /// Error of a panel of this half width that begins at a kink, in units of the integrand there.
     ///
     /// The rounded bend, an entire function that grows like e^(c²/2) at a distance cε from the real line, has an integral of
-    /// about nε². At its end a rule of N points converges like R^−2N, where R = 1 + √2d + d reaches the distance
-    /// d = cε over the half width; c = 2.5 suits the widths that matter.
+    /// about nε²; c = 2.5 suits the widths that matter.
     pub(crate) fn error(&self, half: f64) -> f64 {
-        let reach = 2.5 * self.epsilon / half;
-        let rate = 1.0 + (2.0 * reach).sqrt() + reach;
+        let rate = convergence(GROWN * self.epsilon / half);
         23.0 * self.power * self.epsilon * self.epsilon * rate.powi(-2 * POINTS as i32)
     }
 
@@ -67,6 +65,14 @@ impl Corner {
         }
         width
     }
+}
+
+/// Distance from the real line, in resolutions, at which what smoothing leaves has grown to e^(c²/2).
+const GROWN: f64 = 2.5;
+
+/// How much a Legendre series shrinks a term if the nearest singularity lies this far beyond the end, in half widths.
+fn convergence(distance: f64) -> f64 {
+    1.0 + (2.0 * distance).sqrt() + distance
 }
 
 /// Widths of panels beside kinks, in resolutions.
@@ -176,7 +182,8 @@ impl Sweep<'_, '_> {
         }
         let ln_unit = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let values = logs.map(|log| (log - ln_unit).exp());
-        let (integral, error) = self.rule.integrate(&values);
+        let reach = (self.lines.distance_to_kink(from, to) + GROWN * self.corner.epsilon) / half;
+        let (integral, error) = self.rule.integrate(&values, 1.0 / convergence(reach));
         let coarse = values.iter().zip(coarse).map(|(v, c)| v * c).fold(0.0, f64::max);
         let distance = |i: usize, j: usize| half * (self.rule.nodes[j] - self.rule.nodes[i]).abs();
         let beyond = [(0, 1), (POINTS - 1, POINTS - 2)].map(|(end, inner)| {

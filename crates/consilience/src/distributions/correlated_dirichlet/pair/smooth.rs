@@ -23,8 +23,6 @@ pub(crate) struct SmoothScratch {
 /// Relative accuracy of the tables, a component, and the finest tolerance that makes sense with it.
 const TABLES: f64 = 3e-8;
 const FINEST: f64 = 2e-8;
-/// Width of the panels beside kinks, in resolutions.
-const NEAR: f64 = 5.0;
 /// Kinks of higher powers are smooth enough as they are.
 const SHARP: f64 = 3.0;
 /// The reported error over the estimated one.
@@ -48,7 +46,7 @@ impl PairDensity {
         let power = self.components.iter().map(Component::power).fold(0.0, f64::max);
         let corner = Corner { epsilon: self.epsilon, power };
         let near = if self.components.iter().any(is_sharp) {
-            NEAR * self.epsilon
+            spike_width(rules.tolerance) * self.epsilon
         } else {
             corner.width(mode.sd_y, rules.tolerance)
         };
@@ -103,6 +101,11 @@ fn legendre() -> &'static Legendre<POINTS> {
 /// Whether a component's spike shows on the scale of the resolution.
 fn is_sharp(c: &Component) -> bool {
     c.kink_power() < SHARP
+}
+
+/// Width of the panels beside sharp kinks, in resolutions: what a Gaussian leaves beyond is negligible.
+fn spike_width(tolerance: f64) -> f64 {
+    (-2.0 * (0.1 * tolerance).ln()).sqrt()
 }
 
 /// The step in ln s at which a gamma of this shape is summed with this error.

@@ -102,6 +102,13 @@ impl SmoothLines<'_> {
         self.above = (right / self.planes.step) as i64 + 2;
     }
 
+    /// The distance from a stretch of the y axis to the nearest kink outside.
+    pub(crate) fn distance_to_kink(&self, from: f64, to: f64) -> f64 {
+        let middle = 0.5 * (from + to);
+        let one = |place: &Place| ((place.kink - middle).abs() - 0.5 * (to - from)).max(0.0);
+        self.places.iter().map(one).fold(f64::INFINITY, f64::min)
+    }
+
     /// Whether a component's outputs tie at y.
     pub(crate) fn has_kink(&self, y: f64) -> bool {
         self.places.iter().any(|place| (place.kink - y).abs() < 0.01 * self.epsilon)
