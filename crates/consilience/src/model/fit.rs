@@ -3,6 +3,8 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
+use serde::Deserialize;
+
 use super::{
     CorrelatedParameters, Draw, Method, Model, PairPosterior, Settings, Training, TreeParameters,
 };
@@ -22,7 +24,8 @@ use crate::warning::Warning;
 use crate::watch::Watch;
 
 /// Which method to fit.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(try_from = "String")]
 pub enum MethodChoice {
     /// `opinion-pool`
     OpinionPool,
@@ -71,8 +74,17 @@ impl FromStr for MethodChoice {
     }
 }
 
-/// Everything that a fit can be told.
-#[derive(Debug, Clone, PartialEq)]
+impl TryFrom<String> for MethodChoice {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+/// Everything that a fit can be told; what is left out in its JSON form is as by default.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct FitConfig {
     /// The method.
     pub method: MethodChoice,
