@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::parser::ValueSource;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use consilience::fusion::pools::Weights;
 use consilience::fusion::stacking::Ridge;
@@ -169,7 +170,7 @@ pub(crate) struct FitOptions {
     #[arg(long, short, default_value = "-", value_name = "FILE")]
     pub(crate) output: Location,
     /// Method to fit.
-    #[arg(long, default_value = "independent", value_name = "METHOD", conflicts_with = "update")]
+    #[arg(long, default_value = "auto", value_name = "METHOD", conflicts_with = "update")]
     pub(crate) method: MethodChoice,
     /// Probabilities of the classes before any output: uniform, empirical or p1,p2,...
     #[arg(
@@ -246,6 +247,51 @@ pub(crate) struct FitOptions {
     pub(crate) update: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) reading: DataOptions,
+    /// Options that were named on the command line.
+    #[arg(skip)]
+    named: Vec<String>,
+}
+
+/// Options that only some methods look at: their identifiers, and those methods.
+const OPTIONS_OF_METHODS: [(&[&str], &[&str]); 4] = [
+    (&["weights"], &["linear-pool", "log-pool"]),
+    (&["ridge"], &["stacking"]),
+    (&["delta_prior", "structure", "resolution", "sampler"], &["correlated"]),
+    (
+        &["alpha_prior", "prior_items", "inference", "chains", "draws", "warmup", "keep_draws"],
+        &["independent", "correlated", "discounted", "meta"],
+    ),
+];
+
+impl FitOptions {
+    /// Named options that the method does not look at, each with the methods that do.
+    pub(crate) fn without_effect(&self) -> impl Iterator<Item = (String, String)> {
+        let method = self.method.to_string();
+        let kind = method.split(':').next().unwrap_or_default().to_owned();
+        let blind = move |(_, methods): &&(_, &[&str])| !methods.contains(&kind.as_str());
+        OPTIONS_OF_METHODS.iter().filter(blind).flat_map(|(options, methods)| {
+            let named = options.iter().filter(|option| self.named.iter().any(|n| n == **option));
+            let users: Vec<String> = methods.iter().map(|method| format!("`{method}`")).collect();
+            named.map(move |option| (option.replace('_', "-"), users.join(", ")))
+        })
+    }
+}
+
+impl Arguments {
+    /// Reads the command line; help and mistakes end the program.
+    pub(crate) fn read() -> Self {
+        let matches = Self::command().get_matches();
+        let mut arguments = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+        if let (Command::Fit(options), Some(matches)) =
+            (&mut arguments.command, matches.subcommand_matches("fit"))
+        {
+            let named = |id: &&clap::Id| {
+                matches.value_source(id.as_str()) == Some(ValueSource::CommandLine)
+            };
+            options.named = matches.ids().filter(named).map(ToString::to_string).collect();
+        }
+        arguments
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -272,6 +318,10 @@ pub(crate) enum StructureName {
     Tree,
     /// By all such trees, averaged.
     TreeMixture,
+    /// The paper's model: a part common to all and one for every pair; slow to fuse.
+    Full,
+    /// The paper's model without the pairs' parts.
+    Common,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -330,6 +380,7 @@ pub(crate) struct TableOutput {
 memory.\n\nExamples:\n  \
     consilience fuse model.json new.csv -o fused.csv\n  \
     consilience fuse model.json new.parquet -o fused.parquet --class-prior 0.2,0.3,0.5\n  \
+    consilience fuse model.json new.csv --costs costs.csv -o decided.csv\n  \
     cat new.jsonl | consilience fuse model.json - --input-format jsonl --output-format csv"
 )]
 pub(crate) struct FuseOptions {
@@ -339,6 +390,11 @@ pub(crate) struct FuseOptions {
     /// all others, in nats relative to the mean over classes.
     #[arg(long)]
     pub(crate) explain: bool,
+    /// Also add `decision`, which costs least on average, and its `expected_cost`. The table has a
+    /// row for every true class (column `label`) and a column of costs for every class decided
+    /// for and, if wanted, `abstain`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) costs: Option<Location>,
     #[command(flatten)]
     pub(crate) table: TableOutput,
 }
@@ -461,7 +517,6 @@ fn number_of_threads(text: &str) -> Result<usize, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_definition_is_consistent() {

@@ -14,14 +14,12 @@ mod progress;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use args::{Arguments, Command};
 use error::Failure;
 use output::Talk;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::read();
     let talk = Talk::new(arguments.common.quiet);
     panic::set_hook(Box::new(|info| {
         if !consilience_io::is_guarded() {

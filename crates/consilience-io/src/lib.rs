@@ -36,6 +36,7 @@
 
 mod arrow_cells;
 mod batch;
+mod costs;
 mod dates;
 mod error;
 mod header;
@@ -50,6 +51,7 @@ mod wide;
 mod writer;
 
 pub use batch::{Batch, batch_of};
+pub use costs::{ABSTAIN, read_costs};
 pub use error::{Error, Place, Result};
 pub use location::{Format, Layout, Location};
 pub use reader::{Chunk, ReadOptions, TableReader, read_outputs};

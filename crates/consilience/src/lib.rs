@@ -26,10 +26,11 @@
 //!
 //! The modules, from the ground up: [`math`] (pure numerics), [`distributions`] and [`sampling`]
 //! (Dirichlets, posteriors), [`fusion`] (the methods), [`model`] (a fitted method as a whole, and
-//! its file), [`evaluation`] and [`simulation`]. The crate computes; it never prints and never
+//! its file), [`evaluation`], [`decision`] and [`simulation`]. The crate computes; it never prints and never
 //! opens a file.
 
 mod class_prior;
+pub mod decision;
 pub mod distributions;
 mod error;
 pub mod evaluation;

@@ -243,17 +243,21 @@ fn check_no_evidence(outputs: &Outputs) {
     assert!(fitted.warnings.iter().any(|w| w.to_string().contains("same output")));
 }
 
+fn independent() -> FitConfig {
+    FitConfig { method: MethodChoice::Independent, ..FitConfig::default() }
+}
+
 #[test]
 fn absent_classes_and_classifiers_are_named() {
     let outputs = table(3, &[(peaked(3, 0, 0.8), 0), (peaked(3, 1, 0.8), 1)]);
-    let error = FitConfig::default().fit(&outputs, &Unwatched).unwrap_err();
+    let error = independent().fit(&outputs, &Unwatched).unwrap_err();
     assert_eq!(error.to_string(), "class `j2` has no training items");
 
     let schema = Schema::new(["a", "b"], ["x", "y"]).unwrap();
     let mut builder = OutputsBuilder::new(schema, Intake::default()).unwrap();
     builder.push(&[0.7, 0.3, 0.6, 0.4], Some("x")).unwrap();
     builder.push(&[0.7, 0.3, f64::NAN, f64::NAN], Some("y")).unwrap();
-    let error = FitConfig::default().fit(&builder.finish(), &Unwatched).unwrap_err();
+    let error = independent().fit(&builder.finish(), &Unwatched).unwrap_err();
     let message = "classifier `b` is missing for every training item of class `y`";
     assert_eq!(error.to_string(), message);
 }
@@ -266,7 +270,7 @@ fn the_predictive_is_the_mean_over_draws() {
     let test = truth().simulate(100, 9).unwrap();
     let config = FitConfig {
         independent: IndependentConfig { keep_draws: 200, ..Default::default() },
-        ..FitConfig::default()
+        ..independent()
     };
     let model = config.fit(&train, &Unwatched).unwrap();
     let prior = ClassPrior::uniform(3);
@@ -280,7 +284,7 @@ fn the_predictive_is_the_mean_over_draws() {
     for (a, b) in predictive.all().iter().zip(&mean) {
         assert!((a - b).abs() < 1e-12);
     }
-    let plain = FitConfig::default().fit(&train, &Unwatched).unwrap();
+    let plain = independent().fit(&train, &Unwatched).unwrap();
     assert!(plain.predictive().unwrap_err().to_string().contains("--keep-draws"));
 }
 
@@ -288,8 +292,8 @@ fn the_predictive_is_the_mean_over_draws() {
 fn the_same_seed_gives_the_same_model_and_another_seed_another() {
     let outputs = truth().simulate(20, 3).unwrap();
     let model = |seed| {
-        let independent = IndependentConfig { seed, ..IndependentConfig::default() };
-        FitConfig { independent, ..FitConfig::default() }.fit(&outputs, &Unwatched).unwrap()
+        let settings = IndependentConfig { seed, ..IndependentConfig::default() };
+        FitConfig { independent: settings, ..independent() }.fit(&outputs, &Unwatched).unwrap()
     };
     assert_eq!(model(1), model(1));
     assert_ne!(model(1).method(), model(2).method());

@@ -223,7 +223,7 @@ class DiscountedFusion(IndependentFusion):
 class CorrelatedFusion(_Sampled, Weighted, Fusion):
     """The correlated Dirichlet model: what classifiers share is counted once.
 
-    Two classifiers exactly, more as a tree of pairs.
+    Two classifiers exactly, more as a tree of pairs or, slower, by the paper's model.
 
     Parameters
     ----------
@@ -237,8 +237,9 @@ class CorrelatedFusion(_Sampled, Weighted, Fusion):
         "gibbs": the paper's data augmentation, slow.
     resolution : float, optional
         How exactly outputs are observed, 0 exactly; 0.03 by default, 0.1 from four classifiers on.
-    structure : "tree" or "tree-mixture"
-        How more than two classifiers are joined.
+    structure : "tree", "tree-mixture", "full" or "common"
+        How more than two classifiers are joined: by pairs along the tree that explains most, or all
+        such trees; or by the paper's model, with or without parts of pairs.
 
     References
     ----------

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use consilience::evaluation::{Worth, WorthSettings, worth};
 use consilience::fusion::auto::AutoConfig;
+use consilience::fusion::correlated::Structure;
 use consilience::fusion::correlated::learning::{
     CorrelatedConfig, CorrelatedInference, DeltaPrior, DeltaSampler,
 };
-use consilience::fusion::correlated::tree::TreeKind;
 use consilience::fusion::independent::{AlphaPrior, IndependentConfig, Inference};
 use consilience::fusion::stacking::StackingConfig;
 use consilience::model::PairPosterior;
@@ -31,6 +31,12 @@ pub(crate) fn run(
     talk: &Talk,
 ) -> Result<(), Failure> {
     check_writable(&options.output)?;
+    for (option, methods) in options.without_effect() {
+        Talk::warning(format_args!(
+            "`--{option}` does nothing for `--method {}`; it is for {methods}",
+            options.method
+        ));
+    }
     let (model, worth) = stoppable(|| match &options.update {
         None => options.fit(common.seed, talk),
         Some(path) => options.update(path, talk).map(|model| (model, None)),
@@ -104,8 +110,10 @@ impl FitOptions {
             weights: self.weights.clone(),
             correlated: self.correlated(&independent),
             structure: match self.structure {
-                StructureName::Tree => TreeKind::Tree,
-                StructureName::TreeMixture => TreeKind::TreeMixture,
+                StructureName::Tree => Structure::Tree,
+                StructureName::TreeMixture => Structure::TreeMixture,
+                StructureName::Full => Structure::Full,
+                StructureName::Common => Structure::Common,
             },
             resolution: self.resolution,
             independent,

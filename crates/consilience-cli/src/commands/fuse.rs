@@ -1,8 +1,9 @@
 //! `consilience fuse`: fused probabilities for new items.
 
+use consilience::decision::Costs;
 use consilience::fusion::{Fused, Fusion, explain, fuse_into};
 use consilience::{ClassPrior, Model, Outputs, Schema};
-use consilience_io::{Added, AddedValues, Location, ReadOptions};
+use consilience_io::{ABSTAIN, Added, AddedValues, Location, ReadOptions, read_costs};
 
 use super::stream::{self, number_column};
 use crate::args::{CommonOptions, FuseOptions, TableOutput};
@@ -13,21 +14,25 @@ use crate::output::Talk;
 pub(crate) fn run(options: &FuseOptions, _: &CommonOptions, talk: &Talk) -> Result<(), Failure> {
     let loaded = options.model.load()?;
     let source = (&options.model.data, &loaded.reading);
+    let schema = loaded.model.schema();
+    let costs = options.costs.as_ref().map(|costs| read_costs(costs, schema)).transpose()?;
     let rule = Rule {
         model: &loaded.model,
         fusion: loaded.fusion()?,
         prior: &loaded.prior,
         explain: options.explain,
+        costs: costs.as_ref(),
     };
     rule.fuse_table(source, &options.table, talk)
 }
 
-/// What to fuse with, and whether to say why.
+/// What to fuse with, and what else to say about every item.
 pub(super) struct Rule<'a> {
     pub(super) model: &'a Model,
     pub(super) fusion: &'a dyn Fusion,
     pub(super) prior: &'a ClassPrior,
     pub(super) explain: bool,
+    pub(super) costs: Option<&'a Costs>,
 }
 
 impl Rule<'_> {
@@ -41,6 +46,7 @@ impl Rule<'_> {
         let schema = self.model.schema();
         let mut columns = FusedColumns::new(schema.classes());
         let mut evidence = EvidenceColumns::new(schema, self.explain);
+        let mut decisions = self.costs.map(|costs| DecisionColumns::new(schema, costs));
         let quiet = talk.is_quiet();
         let streamed =
             stream::add_columns(data, schema, reading, table, quiet, |outputs, write| {
@@ -49,7 +55,11 @@ impl Rule<'_> {
                 if self.explain {
                     evidence.fill(&explain(self.fusion, outputs, self.prior)?);
                 }
+                if let Some(decisions) = &mut decisions {
+                    decisions.fill(&columns.fused, outputs.n_items());
+                }
                 let mut added = columns.added();
+                added.extend(decisions.iter().flat_map(DecisionColumns::added));
                 added.extend(evidence.added());
                 write(&added)
             })?;
@@ -121,6 +131,42 @@ impl<'a> FusedColumns<'a> {
         added.push(number_column("entropy", &self.entropy));
         added.push(number_column("error", &self.error));
         added
+    }
+}
+
+/// The columns of `--costs`.
+struct DecisionColumns<'a> {
+    costs: &'a Costs,
+    /// The classes, then what it is called to abstain.
+    names: Vec<String>,
+    decision: Vec<u32>,
+    expected_cost: Vec<f64>,
+}
+
+impl<'a> DecisionColumns<'a> {
+    fn new(schema: &Schema, costs: &'a Costs) -> Self {
+        let mut names = schema.classes().to_vec();
+        names.push(ABSTAIN.to_owned());
+        Self { costs, names, decision: Vec::new(), expected_cost: Vec::new() }
+    }
+
+    fn fill(&mut self, fused: &Fused, n_items: usize) {
+        self.decision.clear();
+        self.expected_cost.clear();
+        for item in 0..n_items {
+            let decision = self.costs.decide(fused.probabilities(item));
+            let index = decision.class.unwrap_or(self.names.len() - 1);
+            self.decision.push(u32::try_from(index).expect("classes fit into u32"));
+            self.expected_cost.push(decision.expected_cost);
+        }
+    }
+
+    fn added(&self) -> [Added<'_>; 2] {
+        let decision = AddedValues::Names { index: &self.decision, names: &self.names };
+        [
+            Added { name: "decision".into(), values: decision },
+            number_column("expected_cost", &self.expected_cost),
+        ]
     }
 }
 

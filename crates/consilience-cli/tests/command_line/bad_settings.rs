@@ -6,7 +6,7 @@ use super::Bench;
 fn simulated() -> Bench {
     let bench = Bench::new();
     bench.good("simulate --preset sim1 --items-per-class 20 -o data.csv");
-    bench.good("fit data.csv --inference map -o model.json");
+    bench.good("fit data.csv --method independent --inference map -o model.json");
     bench.good("fit data.csv --method log-pool -o pool.json");
     bench
 }
@@ -15,9 +15,18 @@ fn simulated() -> Bench {
 fn numbers_out_of_range() {
     let bench = simulated();
     for (words, message) in [
-        ("fit data.csv --prior-items 0", "`prior items` must be finite and > 0, got 0"),
-        ("fit data.csv --prior-items -1", "`prior items` must be finite and > 0, got -1"),
-        ("fit data.csv --prior-items nan", "`prior items` must be finite and > 0, got NaN"),
+        (
+            "fit data.csv --method independent --prior-items 0",
+            "`prior items` must be finite and > 0, got 0",
+        ),
+        (
+            "fit data.csv --method independent --prior-items -1",
+            "`prior items` must be finite and > 0, got -1",
+        ),
+        (
+            "fit data.csv --method independent --prior-items nan",
+            "`prior items` must be finite and > 0, got NaN",
+        ),
         (
             "fit data.csv --floor 0.5",
             "`floor` must be at least 0 and below 1 / number of classes, got 0.5",
@@ -26,14 +35,17 @@ fn numbers_out_of_range() {
             "fuse model.json data.csv --floor -0.1",
             "`floor` must be at least 0 and below 1 / number of classes, got -0.1",
         ),
-        ("fit data.csv --chains 0", "`chains` must be from 1 to 1000, got 0"),
-        ("fit data.csv --draws 3", "`draws` must be from 4 to 1 000 000, got 3"),
+        ("fit data.csv --method independent --chains 0", "`chains` must be from 1 to 1000, got 0"),
         (
-            "fit data.csv --keep-draws 100 --chains 1 --draws 10",
+            "fit data.csv --method independent --draws 3",
+            "`draws` must be from 4 to 1 000 000, got 3",
+        ),
+        (
+            "fit data.csv --method independent --keep-draws 100 --chains 1 --draws 10",
             "`kept draws` must be at most chains × draws, got 100",
         ),
         (
-            "fit data.csv --keep-draws 5 --inference map",
+            "fit data.csv --method independent --keep-draws 5 --inference map",
             "`kept draws` must be 0 with `map`, which draws none, got 5",
         ),
         ("simulate --preset sim1 --correlation 2", "`correlation` must be between 0 and 1, got 2"),
@@ -185,4 +197,20 @@ fn wrong_usage_ends_with_2_and_says_what_is_known() {
 fn a_manual_page_of_no_command() {
     let bench = Bench::new();
     bench.refused("man fly", "there is no command `fly`; see `consilience --help`", "");
+}
+
+#[test]
+fn options_without_effect_are_told() {
+    let bench = simulated();
+    let warned = |options: &str| bench.good(&format!("fit data.csv {options} -q -o m.json")).err;
+    assert_eq!(
+        warned("--keep-draws 50 --method auto"),
+        "warning: `--keep-draws` does nothing for `--method auto`; it is for `independent`, \
+         `correlated`, `discounted`, `meta`\n"
+    );
+    assert_eq!(
+        warned("--ridge cv --method meta:c1 --inference map"),
+        "warning: `--ridge` does nothing for `--method meta:c1`; it is for `stacking`\n"
+    );
+    assert_eq!(warned("--method stacking --ridge 2"), "");
 }

@@ -211,7 +211,7 @@ fn files_cut_off_or_of_another_format() {
 fn damaged_files_are_refused_without_a_word_of_panic() {
     let bench = Bench::stocked();
     bench.good("simulate --preset sim1 --items-per-class 20 -o whole.arrow");
-    bench.good("fit whole.arrow --inference map -o fitted.json");
+    bench.good("fit whole.arrow --method independent --inference map -o fitted.json");
     let bytes = bench.read("whole.arrow");
     let mut refused = 0;
     for place in (700..900).step_by(9) {

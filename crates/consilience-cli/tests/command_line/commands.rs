@@ -12,7 +12,7 @@ fn fitted() -> Bench {
     let bench = Bench::new();
     bench.good("simulate --preset sim2 --items-per-class 60 --seed 1 -o train.csv");
     bench.good("simulate --preset sim2 --items-per-class 40 --seed 2 -o test.csv");
-    bench.good("fit train.csv --inference map -o model.json");
+    bench.good("fit train.csv --method independent --inference map -o model.json");
     bench
 }
 
@@ -21,7 +21,7 @@ fn from_data_to_scores() {
     let bench = Bench::new();
     let run = bench.good("simulate --preset sim2 --items-per-class 60 -o data.csv");
     assert_eq!((run.out.as_str(), run.err.as_str()), ("", "drew 180 items -> data.csv\n"));
-    let run = bench.good("fit data.csv --draws 500 -o model.json");
+    let run = bench.good("fit data.csv --method independent --draws 500 -o model.json");
     assert!(run.out.starts_with("method       independent\nclassifiers  c1, c2\n"), "{}", run.out);
     assert!(run.out.contains("items        180 (1: 60, 2: 60, 3: 60)\n"), "{}", run.out);
     assert!(run.out.contains("posterior    4 chains of 500 draws; R-hat"), "{}", run.out);
@@ -92,7 +92,9 @@ fn densities_and_fused_probabilities_agree() {
 #[test]
 fn json_reports_have_their_fields() {
     let bench = fitted();
-    let fit = json(&bench.good("fit train.csv --draws 100 --format json -o other.json"));
+    let fit = json(
+        &bench.good("fit train.csv --method independent --draws 100 --format json -o other.json"),
+    );
     assert_eq!(fit["method"], "independent");
     assert_eq!(fit["classifiers"], serde_json::json!(["c1", "c2"]));
     assert_eq!(fit["classes"], serde_json::json!(["1", "2", "3"]));
@@ -132,7 +134,7 @@ fn the_same_seed_gives_the_same_bytes_at_any_number_of_threads() {
     for threads in ["1", "2"] {
         let common = format!("--seed 7 --threads {threads}");
         bench.good(&format!("simulate --preset sim3 --items-per-class 9000 {common} -o data.csv"));
-        let fit = "--draws 60 --warmup 30 --keep-draws 20";
+        let fit = "--method independent --draws 60 --warmup 30 --keep-draws 20";
         bench.good(&format!("fit data.csv {fit} {common} -o model{threads}.json"));
         let model = format!("model{threads}.json");
         bench.good(&format!("fuse {model} data.csv {common} -o fused{threads}.csv"));
@@ -163,7 +165,12 @@ fn updating_equals_fitting_on_all() {
     let test = bench.text("test.csv");
     let (_, rows) = test.split_once('\n').unwrap();
     bench.write("all.csv", bench.text("train.csv") + rows);
-    for options in ["--inference map", "--draws 50", "--method meta:c2", "--method opinion-pool"] {
+    for options in [
+        "--method independent --inference map",
+        "--method independent --draws 50",
+        "--method meta:c2",
+        "--method opinion-pool",
+    ] {
         bench.good(&format!("fit train.csv {options} --class-prior empirical -o part.json"));
         bench.good("fit test.csv --update part.json -o updated.json");
         bench.good(&format!("fit all.csv {options} --class-prior empirical -o whole.json"));
@@ -176,7 +183,8 @@ fn updating_equals_fitting_on_all() {
 fn another_class_prior_needs_no_other_fit() {
     let bench = fitted();
     for prior in ["1,2,3", "empirical", "uniform"] {
-        bench.good(&format!("fit train.csv --inference map --class-prior {prior} -o other.json"));
+        let fit = "fit train.csv --method independent --inference map";
+        bench.good(&format!("{fit} --class-prior {prior} -o other.json"));
         for command in ["fuse", "density", "evaluate"] {
             let asked =
                 bench.good(&format!("{command} model.json test.csv --class-prior {prior}")).out;
@@ -217,13 +225,13 @@ fn quiet_says_nothing_and_talk_goes_to_standard_error() {
     for words in [
         "simulate --preset sim1 -q -o s.csv",
         "density model.json test.csv -q -o d.csv",
-        "fit train.csv --inference map -q",
+        "fit train.csv --method independent --inference map -q",
         "evaluate model.json test.csv -q",
     ] {
         assert_eq!(bench.good(words).err, "", "{words}");
     }
     bench.write("few.csv", "label,a_x,a_y\nx,0.7,0.3\ny,0.2,0.8\n");
-    let warned = bench.good("fit few.csv --inference map -q -o few.json").err;
+    let warned = bench.good("fit few.csv --method independent --inference map -q -o few.json").err;
     assert!(warned.starts_with("warning: class `x` has only 1 training item"), "{warned}");
 }
 
@@ -279,7 +287,7 @@ fn the_demo_writes_its_folder() {
     let files: Vec<_> = files.iter().map(|path| path.file_name().unwrap()).collect();
     assert_eq!(files, names);
     let compared = json(&bench.good("demo --format json -o elsewhere"));
-    assert_eq!(compared["methods"].as_array().unwrap().len(), 10);
+    assert_eq!(compared["methods"].as_array().unwrap().len(), 13);
     assert_eq!(
         bench.read("elsewhere/comparison.json"),
         bench.read("consilience-demo/comparison.json")

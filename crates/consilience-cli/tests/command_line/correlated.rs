@@ -70,7 +70,7 @@ fn joint_and_augmented_fits() {
 fn losses_are_in_order() {
     let bench = simulated();
     bench.good(&format!("{FIT} --inference map -o model.json"));
-    bench.good("fit train.csv --inference map -o independent.json");
+    bench.good("fit train.csv --method independent --inference map -o independent.json");
     let loss = |model: &str| {
         let report = json(&bench.good(&format!("evaluate {model} test.csv --format json")));
         report["methods"][0]["overall"]["log_loss"]["value"].as_f64().unwrap()
@@ -107,7 +107,7 @@ fn settings_out_of_range() {
         assert_eq!(run.code, Some(1), "{options}");
         assert!(run.err.contains(message), "{options}: {}", run.err);
     }
-    let run = bench.run("fit train.csv --inference joint -o m.json");
+    let run = bench.run("fit train.csv --method independent --inference joint -o m.json");
     assert!(run.code == Some(1) && run.err.contains("for `--method correlated`"), "{}", run.err);
     assert!(!bench.path("m.json").exists());
 }
@@ -187,4 +187,37 @@ fn the_full_model_of_three_classifiers() {
             assert!(error > 0.0 && error <= largest, "{table}: {error}");
         }
     }
+}
+
+/// The paper's model of three classifiers: learnt, read again, fused with and inspected.
+#[test]
+fn three_classifiers_by_the_papers_model() {
+    let bench = Bench::new();
+    let alpha = serde_json::json!([[12.0, 8.0], [8.0, 12.0]]);
+    let truth = serde_json::json!({
+        "format": "consilience", "version": 1, "method": "correlated",
+        "classifiers": ["a", "b", "c"], "classes": ["x", "y"], "class_prior": [0.5, 0.5],
+        "parameters": {
+            "alpha": [alpha, alpha, alpha],
+            "delta": { "common": [[6.0, 4.0], [4.0, 6.0]], "pairs": [] },
+            "structure": "common",
+        },
+    });
+    bench.write("truth.json", &truth.to_string());
+    bench.good("simulate --model truth.json --items-per-class 20 --seed 3 -o train.csv");
+    let fit = "fit train.csv --method correlated --inference map";
+    for structure in ["full", "common"] {
+        bench.good(&format!("{fit} --structure {structure} -o model.json"));
+        let model = json(&bench.good("inspect model.json --format json"));
+        assert_eq!(model["parameters"]["structure"], structure);
+        assert_eq!(model["settings"]["structure"], structure);
+        assert_eq!(model["observed_correlation"].as_array().unwrap().len(), 3);
+        assert_eq!(model["influence"].as_array().unwrap().len(), 3);
+    }
+    let text = bench.good("inspect model.json").out;
+    for what in ["mean correlation", "above the diagonal: implied; below: observed", "influence"] {
+        assert!(text.contains(what), "{what} in {text}");
+    }
+    let run = bench.good("fuse model.json train.csv -o fused.csv");
+    assert!(!run.err.contains("could not be resolved"), "{}", run.err);
 }

@@ -10,7 +10,7 @@ fn in_every_format() -> Bench {
     for format in FORMATS {
         bench.good(&format!("simulate --preset sim1 --items-per-class 20 -o data.{format}"));
     }
-    bench.good("fit data.csv --inference map -o model.json");
+    bench.good("fit data.csv --method independent --inference map -o model.json");
     bench
 }
 
@@ -20,7 +20,8 @@ fn every_format_in_gives_the_same_numbers() {
     let (model, fused) = (bench.text("model.json"), bench.good("fuse model.json data.csv").out);
     let scores = bench.good("evaluate model.json data.csv").out;
     for format in FORMATS {
-        bench.good(&format!("fit data.{format} --inference map -o other.json"));
+        bench
+            .good(&format!("fit data.{format} --method independent --inference map -o other.json"));
         assert_eq!(bench.text("other.json"), model, "{format}");
         assert_eq!(bench.good(&format!("fuse model.json data.{format}")).out, fused, "{format}");
         let run = bench.good(&format!("evaluate model.json data.{format}"));
@@ -35,7 +36,9 @@ fn every_format_out_has_the_same_numbers() {
     for format in FORMATS {
         bench.good(&format!("fuse model.json data.csv -o out.{format}"));
         // A fit remembers its statistics to the last bit; what was added is not taken for outputs.
-        bench.good(&format!("fit out.{format} --inference map -o {format}.json"));
+        bench.good(&format!(
+            "fit out.{format} --method independent --inference map -o {format}.json"
+        ));
         assert!(bench.text(&format!("{format}.json")).contains(r#"["c1", "c2"]"#));
         assert_eq!(bench.text(&format!("{format}.json")), bench.text("csv.json"), "{format}");
     }
@@ -66,7 +69,7 @@ fn standard_input_and_output_serve_for_files() {
         let data = bench.read(&format!("data.{format}"));
         let run = bench.feed(&format!("fuse model.json - --input-format {format}"), &data);
         assert_eq!((run.code, &run.out), (Some(0), &fused), "{format}: {}", run.err);
-        let fit = format!("fit - --input-format {format} --inference map");
+        let fit = format!("fit - --method independent --input-format {format} --inference map");
         let run = bench.feed(&fit, &data);
         assert_eq!((run.code, run.out), (Some(0), bench.text("model.json")), "{format}");
         assert!(run.err.ends_with("model        standard output\n"), "{}", run.err);
@@ -126,7 +129,7 @@ fn to_long(wide: &str) -> String {
 fn both_layouts_give_the_same_numbers() {
     let bench = in_every_format();
     bench.write("long.csv", to_long(&bench.text("data.csv")));
-    bench.good("fit long.csv --layout long --inference map -o long.json");
+    bench.good("fit long.csv --method independent --layout long --inference map -o long.json");
     assert_eq!(bench.text("long.json"), bench.text("model.json"));
     let wide = bench.good("fuse model.json data.csv").out;
     let long = bench.good("fuse model.json long.csv --layout long").out;
@@ -170,7 +173,7 @@ fn kinds_of_values_are_equal_to_probabilities() {
                 assert!((one - two).abs() < 1e-12, "{words}: {one} and {two}");
             }
         }
-        bench.good(&format!("fit {words} --inference map -o other.json"));
+        bench.good(&format!("fit {words} --method independent --inference map -o other.json"));
     }
 }
 
@@ -182,7 +185,7 @@ fn names_may_contain_underscores() {
         "label,my_net_not_ok,my_net_ok,net_not_ok,net_ok\nok,0.2,0.8,0.3,0.7\n\
          not_ok,0.9,0.1,0.6,0.4\nok,0.3,0.7,0.4,0.6\nnot_ok,0.7,0.3,0.8,0.2\n",
     );
-    let run = bench.good("fit data.csv --inference map -o model.json");
+    let run = bench.good("fit data.csv --method independent --inference map -o model.json");
     assert!(run.out.contains("classifiers  my_net, net\n"), "{}", run.out);
     assert!(run.out.contains("items        4 (not_ok: 2, ok: 2)\n"), "{}", run.out);
     let fused = bench.good("fuse model.json data.csv").out;

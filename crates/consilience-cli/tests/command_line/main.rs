@@ -7,6 +7,7 @@ mod bad_tables;
 mod bad_values;
 mod commands;
 mod correlated;
+mod costs;
 mod formats;
 mod help;
 mod paths;

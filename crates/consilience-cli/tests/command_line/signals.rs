@@ -164,8 +164,10 @@ fn an_interrupted_fit_leaves_the_old_model() {
     let bench = Bench::new();
     bench.good("simulate --preset sim1 --items-per-class 50 -o data.csv");
     bench.write("model.json", MODEL);
-    let mut child =
-        bench.command("fit data.csv --draws 1000000 --chains 2 -o model.json").spawn().unwrap();
+    let mut child = bench
+        .command("fit data.csv --method independent --draws 1000000 --chains 2 -o model.json")
+        .spawn()
+        .unwrap();
     // Reading takes an instant, drawing minutes.
     thread::sleep(Duration::from_millis(500));
     send("-INT", &child);

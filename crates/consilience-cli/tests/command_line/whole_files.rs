@@ -20,7 +20,7 @@ fn on_a_full_disk(bench: &Bench, words: &str) -> Run {
 fn large() -> Bench {
     let bench = Bench::new();
     bench.good("simulate --preset sim1 --items-per-class 3000 -o data.csv");
-    bench.good("fit data.csv --inference map -o model.json");
+    bench.good("fit data.csv --method independent --inference map -o model.json");
     bench
 }
 
@@ -51,7 +51,7 @@ fn a_full_disk_leaves_no_new_file() {
         let run = on_a_full_disk(&bench, &format!("fuse model.json data.csv -o out.{format}"));
         assert_eq!(run.code, Some(1));
     }
-    let options = "--keep-draws 100 --chains 1 --draws 100";
+    let options = "--method independent --keep-draws 100 --chains 1 --draws 100";
     let run = on_a_full_disk(&bench, &format!("fit data.csv {options} -o kept.json"));
     assert_eq!(run.err, "error: cannot write kept.json: File too large (os error 27)\n");
     assert_eq!((run.code, run.out.as_str()), (Some(1), ""));

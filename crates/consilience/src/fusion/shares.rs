@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::distributions::Dirichlet;
 use crate::error::{Error, Result};
+use crate::fusion::correlated::PairInsight;
 use crate::fusion::independent::Alpha;
 use crate::outputs::Outputs;
 
@@ -77,6 +78,16 @@ impl EvidenceCovariance {
             }
         }
         Ok(Self { matrix })
+    }
+
+    /// Of evidences of one variance whose correlations are those of the outputs.
+    pub fn of_correlations(n_classifiers: usize, pairs: &[PairInsight]) -> Self {
+        let mut matrix = DMatrix::identity(n_classifiers, n_classifiers);
+        for PairInsight { between: (a, b), mean, .. } in pairs {
+            let r = mean.clamp(-1.0, 1.0);
+            (matrix[(*a, *b)], matrix[(*b, *a)]) = (r, r);
+        }
+        Self { matrix }
     }
 
     /// Number of classifiers.

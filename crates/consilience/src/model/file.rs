@@ -5,7 +5,6 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::parameters::drawn_classes;
 use super::{
     CorrelatedParameters, Draw, Method, Model, PairPosterior, Settings, Training, TreeParameters,
 };
@@ -13,9 +12,10 @@ use crate::class_prior::ClassPrior;
 use crate::distributions::CorrelatedDirichlet;
 use crate::error::{Error, Result};
 use crate::fusion::auto::AutoFusion;
+use crate::fusion::correlated::Structure;
 use crate::fusion::correlated::tree::{TreeKind, TreePair};
 use crate::fusion::discounted::DiscountedFusion;
-use crate::fusion::independent::{Alpha, IndependentFusion, PosteriorReport, SufficientStatistics};
+use crate::fusion::independent::{Alpha, IndependentFusion, PosteriorReport};
 use crate::fusion::pools::{Pool, PoolKind};
 use crate::fusion::shares::EvidenceCovariance;
 use crate::fusion::stacking::StackingFusion;
@@ -76,23 +76,16 @@ struct CorrelatedFile {
     delta: DeltaFile,
     #[serde(default)]
     resolution: f64,
-    #[serde(default)]
+    #[serde(default = "full_structure")]
     structure: Structure,
     /// Of a tree.
     #[serde(default)]
     edges: Vec<[String; 2]>,
 }
 
-/// How the classifiers are joined: by a common part and pairs, a common part alone, or pairs along
-/// one tree or all.
-#[derive(Deserialize, Default, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-enum Structure {
-    #[default]
-    Full,
-    Common,
-    Tree,
-    TreeMixture,
+/// Of files that do not say.
+fn full_structure() -> Structure {
+    Structure::Full
 }
 
 #[derive(Deserialize)]
@@ -199,8 +192,12 @@ fn correlated_value(parameters: &CorrelatedParameters) -> Value {
             json!({ "between": [names[pair.first], names[pair.second]], "delta": delta })
         })
         .collect();
+    let structure = if pairs.is_empty() { Structure::Common } else { Structure::Full };
     let mut value =
         json!({ "alpha": parameters.alpha(), "delta": { "common": common, "pairs": pairs } });
+    if names.len() > 2 {
+        value["structure"] = json!(structure);
+    }
     if parameters.resolution() > 0.0 {
         value["resolution"] = json!(parameters.resolution());
     }
@@ -279,12 +276,10 @@ fn discounted(parameters: DiscountedParameters, schema: &Arc<Schema>) -> Result<
 }
 
 fn correlated(file: CorrelatedFile, schema: &Arc<Schema>) -> Result<Method> {
-    let kind = match file.structure {
-        Structure::Tree => TreeKind::Tree,
-        Structure::TreeMixture => TreeKind::TreeMixture,
-        Structure::Full | Structure::Common => return full(file, schema).map(Method::Correlated),
-    };
-    tree(file, kind, schema).map(Method::Tree)
+    match file.structure.tree() {
+        Some(kind) => tree(file, kind, schema).map(Method::Tree),
+        None => full(file, schema).map(Method::Correlated),
+    }
 }
 
 /// The classifiers that a pair names.
@@ -334,56 +329,6 @@ fn tree(file: CorrelatedFile, kind: TreeKind, schema: &Arc<Schema>) -> Result<Tr
     }
     let edge = |names: &[String; 2]| places(schema, names, "edges").map(sorted);
     tree.with_edges(&file.edges.iter().map(edge).collect::<Result<Vec<_>>>()?)
-}
-
-impl Model {
-    /// Whether what `fit` adds has the shape of the model: nothing later asks again.
-    fn check_extras(&self) -> Result<()> {
-        let place = |name: String| move |error: Error| invalid(format!("`{name}`: {error}"));
-        if let Some(training) = &self.training {
-            // Merging refuses other shapes.
-            let mut empty = SufficientStatistics::empty(&self.schema);
-            empty.merge(&training.statistics).map_err(invalid)?;
-        }
-        let covariance = self.training.as_ref().and_then(|t| t.evidence_covariance.as_ref());
-        if covariance.is_some_and(|c| c.n_classifiers() != self.schema.n_classifiers()) {
-            return Err(invalid("`training.evidence_covariance` does not fit the classifiers"));
-        }
-        let like_alpha = |values: &Alpha| {
-            IndependentFusion::new(Arc::clone(&self.schema), values.clone()).map(|_| ())
-        };
-        if let Some(report) = &self.posterior {
-            // The standard deviations have the shape of the concentrations and are positive, too.
-            like_alpha(&report.alpha_sd).map_err(place("diagnostics.alpha_sd".into()))?;
-        }
-        for (i, pair) in self.pair_posteriors.iter().enumerate() {
-            let known = |name| self.schema.classifier_index(name).is_some();
-            let n = self.schema.n_classes();
-            let fits = pair.between.iter().all(|name| known(name))
-                && is_square(&pair.delta.delta_sd, n)
-                && is_square(&pair.delta.delta_interval, n);
-            if !fits {
-                return Err(invalid(format!(
-                    "`pair_diagnostics[{i}]` does not fit the classifiers and classes"
-                )));
-            }
-        }
-        for (i, draw) in self.draws.iter().enumerate() {
-            let name = || place(format!("draws[{i}]"));
-            match &self.method {
-                Method::Correlated(_) => {
-                    drawn_classes(&self.schema, draw).map_err(name())?;
-                }
-                Method::Tree(parameters) => parameters.check_draw(draw).map_err(name())?,
-                _ => like_alpha(&draw.alpha).map_err(name())?,
-            }
-        }
-        Ok(())
-    }
-}
-
-fn is_square<T>(rows: &[Vec<T>], n: usize) -> bool {
-    rows.len() == n && rows.iter().all(|row| row.len() == n)
 }
 
 /// Indented JSON that keeps a list of plain values on one line, so that matrices can be read.
@@ -446,7 +391,9 @@ mod tests {
     #[test]
     fn diagnostics_of_another_shape_are_refused() {
         let outputs = crate::simulation::Preset::Sim1.truth(0.0).unwrap().simulate(5, 1).unwrap();
-        let model = crate::FitConfig::default().fit(&outputs, &crate::Unwatched).unwrap();
+        let method = crate::MethodChoice::Independent;
+        let config = crate::FitConfig { method, ..crate::FitConfig::default() };
+        let model = config.fit(&outputs, &crate::Unwatched).unwrap();
         let mut file: Value = serde_json::from_str(&model.to_json()).unwrap();
         file["diagnostics"]["alpha_sd"][0] = json!([]);
         let error = Model::from_json(&file.to_string()).unwrap_err().to_string();

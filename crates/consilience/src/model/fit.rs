@@ -1,20 +1,20 @@
 //! From a table of labelled outputs to a model.
 
+use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::{
-    CorrelatedParameters, Draw, Method, Model, PairPosterior, Settings, Training, TreeParameters,
-};
+use super::learnt::Learnt;
+use super::{Draw, Method, Model, Settings, Training};
 use crate::class_prior::{ClassPrior, PriorChoice};
 use crate::error::{Error, Result};
 use crate::fusion::auto::AutoConfig;
-use crate::fusion::correlated::learning::{CorrelatedConfig, PairDraw, PairsDraw};
-use crate::fusion::correlated::tree::TreeKind;
+use crate::fusion::correlated::Structure;
+use crate::fusion::correlated::learning::{CorrelatedConfig, ObservedPair};
 use crate::fusion::discounted::DiscountedFusion;
-use crate::fusion::independent::{Alpha, IndependentConfig, PosteriorReport, SufficientStatistics};
+use crate::fusion::independent::{Alpha, IndependentConfig, SufficientStatistics};
 use crate::fusion::pools::{Pool, PoolKind, Weights, fit_weights};
 use crate::fusion::shares::EvidenceCovariance;
 use crate::fusion::stacking::StackingConfig;
@@ -34,7 +34,6 @@ pub enum MethodChoice {
     /// `log-pool`
     LogPool,
     /// `independent`
-    #[default]
     Independent,
     /// `meta:<classifier>`
     Meta(String),
@@ -45,32 +44,50 @@ pub enum MethodChoice {
     /// `stacking`
     Stacking,
     /// `auto`
+    #[default]
     Auto,
 }
+
+/// All methods but the meta classifiers, by name.
+const METHODS: [(&str, MethodChoice); 8] = [
+    ("auto", MethodChoice::Auto),
+    ("stacking", MethodChoice::Stacking),
+    ("correlated", MethodChoice::Correlated),
+    ("independent", MethodChoice::Independent),
+    ("discounted", MethodChoice::Discounted),
+    ("opinion-pool", MethodChoice::OpinionPool),
+    ("linear-pool", MethodChoice::LinearPool),
+    ("log-pool", MethodChoice::LogPool),
+];
 
 impl FromStr for MethodChoice {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        match text.split_once(':') {
-            Some(("meta", classifier)) if !classifier.is_empty() => {
-                Ok(Self::Meta(classifier.into()))
-            }
-            None if text == "opinion-pool" => Ok(Self::OpinionPool),
-            None if text == "linear-pool" => Ok(Self::LinearPool),
-            None if text == "log-pool" => Ok(Self::LogPool),
-            None if text == "independent" => Ok(Self::Independent),
-            None if text == "discounted" => Ok(Self::Discounted),
-            None if text == "correlated" => Ok(Self::Correlated),
-            None if text == "stacking" => Ok(Self::Stacking),
-            None if text == "auto" => Ok(Self::Auto),
-            _ => Err(Error::parameter(
+        if let Some(("meta", classifier)) = text.split_once(':')
+            && !classifier.is_empty()
+        {
+            return Ok(Self::Meta(classifier.into()));
+        }
+        let found = METHODS.iter().find(|(name, _)| *name == text);
+        found.map(|(_, method)| method.clone()).ok_or_else(|| {
+            Error::parameter(
                 "method",
                 "auto, stacking, correlated, independent, discounted, meta:<classifier>, \
                  opinion-pool, linear-pool or log-pool",
                 text,
-            )),
+            )
+        })
+    }
+}
+
+impl fmt::Display for MethodChoice {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Self::Meta(classifier) = self {
+            return write!(formatter, "meta:{classifier}");
         }
+        let named = METHODS.iter().find(|(_, method)| method == self);
+        formatter.write_str(named.expect("every method has a name").0)
     }
 }
 
@@ -97,9 +114,10 @@ pub struct FitConfig {
     /// The correlated model's fit, its own Dirichlets among it.
     pub correlated: CorrelatedConfig,
     /// How more than two correlated classifiers are joined.
-    pub structure: TreeKind,
+    pub structure: Structure,
     /// The resolution of correlated classifiers' outputs, instead of the one in `correlated`; by
-    /// default 0.03, and 0.1 from four classifiers on, where errors of many pairs add up.
+    /// default 0.03, and 0.1 from four classifiers on, where errors of many pairs add up. The
+    /// paper's model of three and more fuses with the exact density where its private shapes allow.
     pub resolution: Option<f64>,
     /// The fit of stacking.
     pub stacking: StackingConfig,
@@ -118,7 +136,7 @@ impl Default for FitConfig {
             weights: Weights::default(),
             independent: IndependentConfig::default(),
             correlated: CorrelatedConfig::default(),
-            structure: TreeKind::default(),
+            structure: Structure::default(),
             resolution: None,
             stacking: StackingConfig::default(),
             auto: AutoConfig::default(),
@@ -144,8 +162,13 @@ impl FitConfig {
         let outputs = self.restrict(outputs)?;
         let statistics = SufficientStatistics::of(&outputs)?;
         let raised = outputs.n_raised() as u64;
-        let training =
-            Training { raised, statistics, evidence_covariance: None, warnings: Vec::new() };
+        let training = Training {
+            raised,
+            statistics,
+            evidence_covariance: None,
+            observed_correlations: Vec::new(),
+            warnings: Vec::new(),
+        };
         match self.method {
             MethodChoice::Independent | MethodChoice::Meta(_) => {
                 self.fit_dirichlets(outputs.schema(), training, watch)
@@ -271,13 +294,19 @@ impl FitConfig {
         let config = CorrelatedConfig { resolution, ..self.correlated.clone() };
         let class_prior = self.resolve_prior(&training, schema.classes())?;
         let two = schema.n_classifiers() == 2;
-        let fitted = if two {
-            Learnt::pair(&config, outputs, watch)?
-        } else {
-            Learnt::tree(&config, self.structure, outputs, watch)?
+        let fitted = match self.structure.tree() {
+            _ if two => Learnt::pair(&config, outputs, watch)?,
+            Some(kind) => Learnt::tree(&config, kind, outputs, watch)?,
+            None => {
+                let exact = self.resolution.is_none();
+                Learnt::full(&config, (self.structure, exact), outputs, watch)?
+            }
         };
         training.warnings = fitted.warnings;
         training.evidence_covariance = Some(EvidenceCovariance::of(outputs, &fitted.alpha)?);
+        training.observed_correlations = ObservedPair::all(outputs)?;
+        let observed = training.observed_correlations.iter();
+        training.warnings.extend(observed.flat_map(|pair| pair.warnings(schema.classes())));
         let settings = Settings {
             correlated: Some(config),
             structure: (!two).then_some(self.structure),
@@ -384,72 +413,5 @@ impl Model {
             }
             _ => config.fit_dirichlets(&self.schema, training, watch),
         }
-    }
-}
-
-/// What was learnt of correlated classifiers.
-struct Learnt {
-    method: Method,
-    alpha: Alpha,
-    posterior: Option<PosteriorReport>,
-    pair_posteriors: Vec<PairPosterior>,
-    draws: Vec<Draw>,
-    warnings: Vec<Warning>,
-}
-
-impl Learnt {
-    fn pair(config: &CorrelatedConfig, outputs: &Outputs, watch: &dyn Watch) -> Result<Self> {
-        let schema = outputs.schema();
-        let fitted = config.fit_pair(outputs, watch)?;
-        let between = [0, 1].map(|k| schema.classifiers()[k].clone());
-        let pair = fitted.delta_posterior.map(|delta| PairPosterior { between, delta });
-        let draw = |PairDraw { alpha, delta }| Draw { alpha, delta: vec![delta] };
-        let parameters = CorrelatedParameters::of_pair(
-            Arc::clone(schema),
-            &fitted.alpha,
-            &fitted.delta,
-            config.resolution,
-        )?;
-        Ok(Self {
-            method: Method::Correlated(parameters),
-            alpha: fitted.alpha,
-            posterior: fitted.alpha_posterior,
-            pair_posteriors: pair.into_iter().collect(),
-            draws: fitted.draws.into_iter().map(draw).collect(),
-            warnings: fitted.warnings,
-        })
-    }
-
-    fn tree(
-        config: &CorrelatedConfig,
-        kind: TreeKind,
-        outputs: &Outputs,
-        watch: &dyn Watch,
-    ) -> Result<Self> {
-        let schema = outputs.schema();
-        let fitted = config.fit_pairs(outputs, watch)?;
-        let names = |(a, b): (usize, usize)| [a, b].map(|k| schema.classifiers()[k].clone());
-        let reports = fitted.pairs.iter().zip(fitted.delta_posteriors);
-        let pair_posteriors = reports
-            .filter_map(|(pair, delta)| Some((pair, delta?)))
-            .map(|(pair, delta)| PairPosterior { between: names(pair.between), delta })
-            .collect();
-        let draw = |PairsDraw { alpha, delta }| Draw { alpha, delta };
-        let alpha = fitted.alpha;
-        let tree = TreeParameters::new(
-            Arc::clone(schema),
-            alpha.clone(),
-            fitted.pairs,
-            kind,
-            config.resolution,
-        )?;
-        Ok(Self {
-            method: Method::Tree(tree),
-            alpha,
-            posterior: fitted.alpha_posterior,
-            pair_posteriors,
-            draws: fitted.draws.into_iter().map(draw).collect(),
-            warnings: fitted.warnings,
-        })
     }
 }

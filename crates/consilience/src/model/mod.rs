@@ -1,7 +1,9 @@
 //! A fitted model as a whole: method, class prior, and how it came about.
 
+mod extras;
 mod file;
 mod fit;
+mod learnt;
 mod parameters;
 mod tree;
 
@@ -13,9 +15,8 @@ use crate::class_prior::{ClassPrior, PriorChoice};
 use crate::distributions::CorrelatedDirichlet;
 use crate::error::{Error, Result};
 use crate::fusion::auto::{AutoConfig, AutoFusion};
-use crate::fusion::correlated::learning::{CorrelatedConfig, DeltaReport};
-use crate::fusion::correlated::tree::TreeKind;
-use crate::fusion::correlated::{PairInsight, effective_number};
+use crate::fusion::correlated::learning::{CorrelatedConfig, DeltaReport, ObservedPair};
+use crate::fusion::correlated::{PairInsight, Structure, effective_number};
 use crate::fusion::discounted::DiscountedFusion;
 use crate::fusion::independent::{
     Alpha, IndependentConfig, IndependentFusion, PosteriorReport, SufficientStatistics,
@@ -73,8 +74,9 @@ pub enum Method {
 pub struct Draw {
     /// The margins.
     pub alpha: Alpha,
-    /// What pairs of classifiers share: `delta[p][j]` of the p-th pair when the true class is j.
-    /// Empty for methods that take classifiers for independent.
+    /// What classifiers share: `delta[p][j]` of the p-th pair when the true class is j; of the
+    /// paper's model of more than two, what all share first, then every pair's own part. Empty for
+    /// methods that take classifiers for independent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delta: Vec<Vec<Vec<f64>>>,
 }
@@ -110,7 +112,7 @@ pub struct Settings {
     pub correlated: Option<CorrelatedConfig>,
     /// How more than two correlated classifiers are joined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub structure: Option<TreeKind>,
+    pub structure: Option<Structure>,
     /// The fit of stacking.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stacking: Option<StackingConfig>,
@@ -130,6 +132,9 @@ pub struct Training {
     /// How the classifiers' evidence varied together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence_covariance: Option<EvidenceCovariance>,
+    /// How the outputs of pairs of correlated classifiers were correlated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub observed_correlations: Vec<ObservedPair>,
     /// What the user was warned of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
@@ -246,7 +251,7 @@ impl Model {
             Method::Independent(_) | Method::Meta(_) => {
                 &|draw| Ok(Box::new(IndependentFusion::new(schema(), draw.alpha.clone())?))
             }
-            Method::Correlated(parameters) => &|draw| Ok(Box::new(parameters.drawn(draw)?)),
+            Method::Correlated(parameters) => &|draw| parameters.drawn(draw),
             Method::Tree(parameters) => &|draw| Ok(Box::new(parameters.drawn(draw)?)),
         };
         let rules = parallel::map(self.draws.len(), |i| rule(&self.draws[i]));
@@ -291,6 +296,29 @@ impl Model {
             Method::Discounted(fusion) => Some(fusion.covariance()),
             _ => self.training.as_ref()?.evidence_covariance.as_ref(),
         }
+    }
+
+    /// What every classifier contributes on average that the others do not, in nats: its strength
+    /// (the expected evidence of one output for the true class against another) times its
+    /// independent share. Shares come from the evidence on training items, or else from the
+    /// correlations that the model implies; none for methods that are not made of Dirichlets.
+    pub fn influences(&self) -> Result<Option<Vec<f64>>> {
+        let margins = match &self.method {
+            Method::Auto(_) => None, // its weights are not those of Dirichlets
+            _ => self.margins()?,
+        };
+        let Some(margins) = margins else { return Ok(None) };
+        let strengths = margins.strengths(&self.class_prior)?;
+        let shares = match self.evidence_covariance() {
+            Some(covariance) => covariance.shares(|_| true),
+            None => match self.implied_correlations()? {
+                Some(pairs) => {
+                    EvidenceCovariance::of_correlations(strengths.len(), &pairs).shares(|_| true)
+                }
+                None => vec![1.0; strengths.len()],
+            },
+        };
+        Ok(Some(strengths.iter().zip(shares).map(|(strength, share)| strength * share).collect()))
     }
 
     /// The meta classifier of every classifier: the model's own Dirichlets, or the posterior mode

@@ -81,9 +81,30 @@ impl CorrelatedParameters {
     }
 
     /// The rule that a draw from the posterior makes.
-    pub(super) fn drawn(&self, draw: &Draw) -> Result<CorrelatedFusion> {
-        let classes = drawn_classes(&self.schema, draw)?;
-        CorrelatedFusion::new(Arc::clone(&self.schema), &classes, self.resolution)
+    pub(super) fn drawn(&self, draw: &Draw) -> Result<Box<dyn Fusion>> {
+        let classes = self.drawn_classes(draw)?;
+        let schema = Arc::clone(&self.schema);
+        Ok(match self.schema.n_classifiers() {
+            2 => Box::new(CorrelatedFusion::new(schema, &classes, self.resolution)?),
+            _ => Box::new(FullFusion::new(schema, &classes, self.resolution)?),
+        })
+    }
+
+    /// The distribution of every class that a draw makes: what all share first, then the pairs.
+    pub(super) fn drawn_classes(&self, draw: &Draw) -> Result<Vec<CorrelatedDirichlet>> {
+        let own = self.classes[0].pairs();
+        let Some((common, pairs)) =
+            draw.delta.split_first().filter(|(_, pairs)| pairs.len() == own.len())
+        else {
+            return Err(Error::Mismatch {
+                what: "parts in `delta`",
+                expected: (own.len() + 1).to_string(),
+                found: draw.delta.len().to_string(),
+            });
+        };
+        let pairs =
+            own.iter().zip(pairs).map(|(pair, rows)| (pair.first, pair.second, rows.clone()));
+        distributions(&self.schema, &draw.alpha, Some(common), &pairs.collect::<Vec<_>>())
     }
 
     /// Names and shape.
@@ -104,6 +125,12 @@ impl CorrelatedParameters {
     /// The resolution of observation, 0 for the exact density.
     pub fn resolution(&self) -> f64 {
         self.resolution
+    }
+
+    /// The smallest private shape of any class and classifier.
+    pub(super) fn smallest_private(&self) -> f64 {
+        let rows = self.classes.iter().flat_map(CorrelatedDirichlet::private);
+        rows.flatten().copied().fold(f64::INFINITY, f64::min)
     }
 
     /// The rule for fusing.
@@ -130,18 +157,6 @@ impl CorrelatedParameters {
     /// For simulation.
     pub fn truth(&self) -> Result<Truth> {
         Truth::new(Arc::clone(&self.schema), self.classes.clone())
-    }
-}
-
-/// The distribution of every class that a draw makes.
-pub(super) fn drawn_classes(schema: &Schema, draw: &Draw) -> Result<Vec<CorrelatedDirichlet>> {
-    match draw.delta.as_slice() {
-        [delta] => distributions(schema, &draw.alpha, Some(delta), &[]),
-        other => Err(Error::Mismatch {
-            what: "pairs of classifiers in `delta`",
-            expected: "1".into(),
-            found: other.len().to_string(),
-        }),
     }
 }
 

@@ -108,6 +108,11 @@ impl CorrelatedDirichlet {
         &self.pairs
     }
 
+    /// What every classifier has for itself: α less all shared shapes.
+    pub fn private(&self) -> &[Vec<f64>] {
+        &self.private
+    }
+
     /// δ of two classifiers when all others are marginalised: what the two share with each other
     /// and with everybody. What either shares with a third joins its private part.
     pub fn shared_by(&self, a: usize, b: usize) -> Vec<f64> {

@@ -16,6 +16,7 @@ mod full;
 mod insight;
 pub mod learning;
 mod pair_rule;
+mod structure;
 pub mod tree;
 
 use std::sync::Arc;
@@ -24,6 +25,7 @@ pub use full::{FULL_TOLERANCE, FullFusion};
 pub use insight::{PairInsight, effective_number};
 pub use pair_rule::FUSION_TOLERANCE;
 use pair_rule::{PairRule, Poles, ln_margin};
+pub use structure::Structure;
 
 use super::{Block, Fusion};
 use crate::class_prior::ClassPrior;

@@ -29,13 +29,17 @@ mod likelihood;
 mod many;
 mod margins;
 mod moment_match;
+mod observed;
 mod polynomial;
 mod posterior;
 mod prior;
 mod report;
+mod split;
 mod surrogate;
 
 pub use config::{CorrelatedConfig, CorrelatedInference, DeltaPrior, DeltaSampler};
 pub use fit::{DeltaReport, FittedPair, PairDraw};
 pub use many::{FittedPairs, PairsDraw};
 pub use moment_match::moment_match;
+pub use observed::ObservedPair;
+pub use split::Split;

@@ -1,15 +1,14 @@
 //! `consilience inspect`: a model's parameters and what they mean.
 
+mod shared;
+
 use consilience::distributions::Dirichlet;
 use consilience::fusion::Fusion;
 use consilience::fusion::auto::AutoParameters;
-use consilience::fusion::correlated::PairInsight;
-use consilience::fusion::correlated::learning::DeltaReport;
-use consilience::fusion::correlated::tree::{TreeFusion, TreeKind, TreePair};
 use consilience::fusion::independent::Alpha;
 use consilience::fusion::pools::Pool;
 use consilience::fusion::stacking::LogisticParameters;
-use consilience::model::{CorrelatedParameters, Method, PairPosterior};
+use consilience::model::Method;
 use consilience::{Model, Result};
 use serde_json::{Value, json};
 
@@ -18,6 +17,7 @@ use crate::args::{CommonOptions, InspectOptions, ReportFormat};
 use crate::data::read_model;
 use crate::error::Failure;
 use crate::output;
+use shared::{correlation_text, correlations, shared_text, tree_text, worth_text};
 
 pub(crate) fn run(
     options: &InspectOptions,
@@ -42,6 +42,8 @@ fn as_json(model: &Model) -> Result<Value> {
         "parameters": file["parameters"],
         "strength": strengths(model)?,
         "correlation": correlations(model)?,
+        "observed_correlation": training.map(|t| &t.observed_correlations),
+        "influence": model.influences()?,
         "effective_classifiers": model.effective_number()?,
         "shares": model.evidence_covariance().map(|covariance| covariance.shares(|_| true)),
         "settings": file["settings"],
@@ -53,16 +55,6 @@ fn as_json(model: &Model) -> Result<Value> {
             t.warnings.iter().map(|w| w.message.clone()).collect()
         }),
     }))
-}
-
-/// Implied correlations of every pair, by true class and component; none for other methods.
-fn correlations(model: &Model) -> Result<Option<Value>> {
-    let names = model.schema().classifiers();
-    let pair = |pair: &PairInsight| {
-        let (a, b) = pair.between;
-        json!({ "between": [names[a], names[b]], "by_class": pair.correlation, "mean": pair.mean })
-    };
-    Ok(model.implied_correlations()?.map(|pairs| pairs.iter().map(pair).collect()))
 }
 
 /// Expected evidence of each classifier; none for pools.
@@ -196,107 +188,6 @@ fn margins_text(model: &Model, alpha: &Alpha) -> Result<String> {
         text += &format!("\n{}", output::table(&["classifier", "strength"], &rows));
         text += "strength: expected evidence of one output for the true class against another, in nats\n";
     }
-    Ok(text)
-}
-
-/// The shapes that classifiers share, with 90 % intervals where their posterior was sampled.
-fn shared_text(model: &Model, parameters: &CorrelatedParameters) -> String {
-    let names = parameters.schema().classifiers();
-    let mut rows = Vec::new();
-    for (j, class) in parameters.classes().iter().enumerate() {
-        let learnt = model.pair_posteriors().first().map(|pair| &pair.delta);
-        rows.push(shared_row(model, "all".into(), j, class.common(), learnt));
-        for pair in class.pairs() {
-            let who = format!("{} and {}", names[pair.first], names[pair.second]);
-            rows.push(shared_row(model, who, j, &pair.delta, None));
-        }
-    }
-    shared_table(model, &rows)
-}
-
-fn shared_row(
-    model: &Model,
-    who: String,
-    class: usize,
-    delta: &[f64],
-    posterior: Option<&DeltaReport>,
-) -> Vec<String> {
-    let mut row = vec![who, model.schema().classes()[class].clone()];
-    let cell = |(l, d): (usize, &f64)| match posterior.map(|p| p.delta_interval[class][l]) {
-        Some([low, high]) => {
-            format!("{} ({}–{})", significant(*d), significant(low), significant(high))
-        }
-        None => significant(*d),
-    };
-    row.extend(delta.iter().enumerate().map(cell));
-    row
-}
-
-fn shared_table(model: &Model, rows: &[Vec<String>]) -> String {
-    let mut header = vec!["shared by".to_owned(), "true class".to_owned()];
-    header.extend(model.schema().classes().iter().map(|class| format!("δ {class}")));
-    let learnt = !model.pair_posteriors().is_empty();
-    let note = if learnt { "in brackets: 90 % intervals\n" } else { "" };
-    format!("\n{}{note}", output::table(&header, rows))
-}
-
-/// The tree that joins the classifiers, and what is shared along it.
-fn tree_text(model: &Model, fusion: &TreeFusion) -> String {
-    let names = model.schema().classifiers();
-    let who = |pair: &TreePair| format!("{} and {}", names[pair.between.0], names[pair.between.1]);
-    let gains: Vec<Vec<String>> =
-        fusion.tree().map(|pair| vec![who(pair), format!("{:.3}", pair.gain)]).collect();
-    let what = match fusion.kind() {
-        TreeKind::Tree => "joined by the tree",
-        TreeKind::TreeMixture => "joined by all trees, best",
-    };
-    let mut rows = Vec::new();
-    for pair in fusion.tree() {
-        let (a, b) = pair.between;
-        let own = |p: &&PairPosterior| p.between[0] == names[a] && p.between[1] == names[b];
-        let posterior = model.pair_posteriors().iter().find(own).map(|p| &p.delta);
-        for (j, delta) in pair.delta.iter().enumerate() {
-            rows.push(shared_row(model, who(pair), j, delta, posterior));
-        }
-    }
-    format!(
-        "\n{}gain: mean of ln (density of both / product of margins) on training items, in nats, \
-         summed over classes\n{}",
-        output::table(&[what, "gain"], &gains),
-        shared_table(model, &rows)
-    )
-}
-
-/// The correlations that the shared shapes imply.
-fn correlation_text(model: &Model) -> Result<String> {
-    let Some(pairs) = model.implied_correlations()? else { return Ok(String::new()) };
-    let (names, classes) = (model.schema().classifiers(), model.schema().classes());
-    let mut header = vec!["correlation of".to_owned(), "true class".to_owned()];
-    header.extend(classes.iter().cloned());
-    let mut rows = Vec::new();
-    for pair in pairs {
-        for (class, row) in classes.iter().zip(&pair.correlation) {
-            let (a, b) = pair.between;
-            let mut cells = vec![format!("{} and {}", names[a], names[b]), class.clone()];
-            cells.extend(row.iter().map(|r| format!("{r:.4}")));
-            rows.push(cells);
-        }
-    }
-    Ok(format!("\n{}", output::table(&header, &rows)))
-}
-
-/// How many independent classifiers the sources are worth, and the share of each.
-fn worth_text(model: &Model) -> Result<String> {
-    let Some(worth) = model.effective_number()? else { return Ok(String::new()) };
-    let names = model.schema().classifiers();
-    let mut text = String::new();
-    if let Some(covariance) = model.evidence_covariance() {
-        let shares = names.iter().zip(covariance.shares(|_| true));
-        let rows: Vec<Vec<String>> =
-            shares.map(|(name, share)| vec![name.clone(), format!("{share:.3}")]).collect();
-        text += &format!("\n{}", output::table(&["classifier", "independent share"], &rows));
-    }
-    text += &format!("effective number of classifiers  {worth:.2} of {}\n", names.len());
     Ok(text)
 }
 

@@ -1,0 +1,197 @@
+//! What classifiers share, how that correlates them, and what each is worth.
+
+use consilience::fusion::correlated::PairInsight;
+use consilience::fusion::correlated::learning::{DeltaReport, ObservedPair};
+use consilience::fusion::correlated::tree::{TreeFusion, TreeKind, TreePair};
+use consilience::model::{CorrelatedParameters, PairPosterior};
+use consilience::{Model, Result};
+use serde_json::{Value, json};
+
+use super::significant;
+use crate::output;
+
+/// More classifiers than this make a matrix that no terminal shows.
+const WIDEST_MATRIX: usize = 12;
+
+/// Implied correlations of every pair, by true class and component; none for other methods.
+pub(super) fn correlations(model: &Model) -> Result<Option<Value>> {
+    let names = model.schema().classifiers();
+    let pair = |pair: &PairInsight| {
+        let (a, b) = pair.between;
+        json!({ "between": [names[a], names[b]], "by_class": pair.correlation, "mean": pair.mean })
+    };
+    Ok(model.implied_correlations()?.map(|pairs| pairs.iter().map(pair).collect()))
+}
+
+/// The shapes that classifiers share, with 90 % intervals where their posterior was sampled.
+pub(super) fn shared_text(model: &Model, parameters: &CorrelatedParameters) -> String {
+    let names = parameters.schema().classifiers();
+    let who = |a: usize, b: usize| format!("{} and {}", names[a], names[b]);
+    // What two classifiers share is all there is, and what was learnt; more of them have parts.
+    let learnt = |a: usize, b: usize| posterior_of(model, a, b);
+    let two = names.len() == 2;
+    let mut rows = Vec::new();
+    for (j, class) in parameters.classes().iter().enumerate() {
+        let posterior = if two { learnt(0, 1) } else { None };
+        rows.push(shared_row(model, "all".into(), j, class.common(), posterior));
+        for pair in class.pairs() {
+            rows.push(shared_row(model, who(pair.first, pair.second), j, &pair.delta, None));
+        }
+    }
+    let text = shared_table(model, "shared by", &rows);
+    if two || model.pair_posteriors().is_empty() {
+        return text;
+    }
+    let mut rows = Vec::new();
+    for (a, b) in (0..names.len()).flat_map(|b| (0..b).map(move |a| (a, b))) {
+        for (j, class) in parameters.classes().iter().enumerate() {
+            rows.push(shared_row(model, who(a, b), j, &class.shared_by(a, b), learnt(a, b)));
+        }
+    }
+    text + &shared_table(model, "shared altogether by", &rows)
+}
+
+fn posterior_of(model: &Model, a: usize, b: usize) -> Option<&DeltaReport> {
+    let names = model.schema().classifiers();
+    let own = |p: &&PairPosterior| p.between[0] == names[a] && p.between[1] == names[b];
+    model.pair_posteriors().iter().find(own).map(|p| &p.delta)
+}
+
+fn shared_row(
+    model: &Model,
+    who: String,
+    class: usize,
+    delta: &[f64],
+    posterior: Option<&DeltaReport>,
+) -> Vec<String> {
+    let mut row = vec![who, model.schema().classes()[class].clone()];
+    let cell = |(l, d): (usize, &f64)| match posterior.map(|p| p.delta_interval[class][l]) {
+        Some([low, high]) => {
+            format!("{} ({}–{})", significant(*d), significant(low), significant(high))
+        }
+        None => significant(*d),
+    };
+    row.extend(delta.iter().enumerate().map(cell));
+    row
+}
+
+fn shared_table(model: &Model, what: &str, rows: &[Vec<String>]) -> String {
+    let mut header = vec![what.to_owned(), "true class".to_owned()];
+    header.extend(model.schema().classes().iter().map(|class| format!("δ {class}")));
+    let learnt = rows.iter().flatten().any(|cell| cell.contains('–'));
+    let note = if learnt { "in brackets: 90 % intervals\n" } else { "" };
+    format!("\n{}{note}", output::table(&header, rows))
+}
+
+/// The tree that joins the classifiers, and what is shared along it.
+pub(super) fn tree_text(model: &Model, fusion: &TreeFusion) -> String {
+    let names = model.schema().classifiers();
+    let who = |pair: &TreePair| format!("{} and {}", names[pair.between.0], names[pair.between.1]);
+    let gains: Vec<Vec<String>> =
+        fusion.tree().map(|pair| vec![who(pair), format!("{:.3}", pair.gain)]).collect();
+    let what = match fusion.kind() {
+        TreeKind::Tree => "joined by the tree",
+        TreeKind::TreeMixture => "joined by all trees, best",
+    };
+    let mut rows = Vec::new();
+    for pair in fusion.tree() {
+        let posterior = posterior_of(model, pair.between.0, pair.between.1);
+        for (j, delta) in pair.delta.iter().enumerate() {
+            rows.push(shared_row(model, who(pair), j, delta, posterior));
+        }
+    }
+    format!(
+        "\n{}gain: mean of ln (density of both / product of margins) on training items, in nats, \
+         summed over classes\n{}",
+        output::table(&[what, "gain"], &gains),
+        shared_table(model, "shared by", &rows)
+    )
+}
+
+/// The correlations that the shared shapes imply, beside those that were observed.
+pub(super) fn correlation_text(model: &Model) -> Result<String> {
+    let Some(pairs) = model.implied_correlations()? else { return Ok(String::new()) };
+    let (names, classes) = (model.schema().classifiers(), model.schema().classes());
+    let mut header = vec!["correlation of".to_owned(), "true class".to_owned()];
+    header.extend(classes.iter().cloned());
+    let mut rows = Vec::new();
+    for pair in &pairs {
+        let (a, b) = pair.between;
+        let seen = observed(model, a, b);
+        for (j, (class, row)) in classes.iter().zip(&pair.correlation).enumerate() {
+            let mut cells = vec![format!("{} and {}", names[a], names[b]), class.clone()];
+            cells.extend(row.iter().enumerate().map(|(l, r)| match seen {
+                Some(seen) => format!("{r:.4} ({:.4})", seen.correlation[j][l]),
+                None => format!("{r:.4}"),
+            }));
+            rows.push(cells);
+        }
+    }
+    let known = model.training().is_some_and(|t| !t.observed_correlations.is_empty());
+    let note = if known { "in brackets: observed on training items\n" } else { "" };
+    Ok(format!("\n{}{note}{}", output::table(&header, &rows), matrix_text(model, &pairs)))
+}
+
+fn observed(model: &Model, a: usize, b: usize) -> Option<&ObservedPair> {
+    let names = model.schema().classifiers();
+    let own = |pair: &&ObservedPair| pair.between[0] == names[a] && pair.between[1] == names[b];
+    model.training()?.observed_correlations.iter().find(own)
+}
+
+/// Mean correlations of all pairs of more than two: implied ones above the diagonal, observed below.
+fn matrix_text(model: &Model, pairs: &[PairInsight]) -> String {
+    let names = model.schema().classifiers();
+    let n = names.len();
+    if !(3..=WIDEST_MATRIX).contains(&n) {
+        return String::new();
+    }
+    let mut cells = vec![vec![String::new(); n]; n];
+    (0..n).for_each(|k| cells[k][k] = "1".into());
+    for pair in pairs {
+        let (a, b) = (pair.between.0.min(pair.between.1), pair.between.0.max(pair.between.1));
+        cells[a][b] = format!("{:.3}", pair.mean);
+        if let Some(seen) = observed(model, a, b) {
+            cells[b][a] = format!("{:.3}", seen.mean());
+        }
+    }
+    let mut header = vec!["mean correlation".to_owned()];
+    header.extend(names.iter().cloned());
+    let row = |(name, cells): (&String, Vec<String>)| {
+        std::iter::once(name.clone()).chain(cells).collect::<Vec<_>>()
+    };
+    let rows: Vec<Vec<String>> = names.iter().zip(cells).map(row).collect();
+    let below = if model.training().is_some() { "; below: observed" } else { "" };
+    format!("\n{}above the diagonal: implied{below}\n", output::table(&header, &rows))
+}
+
+/// How many independent classifiers the sources are worth, and what each contributes, most first.
+pub(super) fn worth_text(model: &Model) -> Result<String> {
+    let Some(worth) = model.effective_number()? else { return Ok(String::new()) };
+    let names = model.schema().classifiers();
+    let (shares, influences) = (
+        model.evidence_covariance().map(|covariance| covariance.shares(|_| true)),
+        model.influences()?,
+    );
+    let mut order: Vec<usize> = (0..names.len()).collect();
+    if let Some(rank) = influences.as_ref().or(shares.as_ref()) {
+        order.sort_by(|a, b| rank[*b].total_cmp(&rank[*a]));
+    }
+    let columns = [("influence", &influences), ("independent share", &shares)];
+    let columns = columns.iter().filter_map(|(name, values)| Some((*name, values.as_ref()?)));
+    let columns: Vec<_> = columns.collect();
+    let row = |k: &usize| {
+        let cells = columns.iter().map(|(_, values)| format!("{:.3}", values[*k]));
+        std::iter::once(names[*k].clone()).chain(cells).collect::<Vec<_>>()
+    };
+    let rows: Vec<Vec<String>> = order.iter().map(row).collect();
+    let header: Vec<&str> =
+        std::iter::once("classifier").chain(columns.iter().map(|(name, _)| *name)).collect();
+    let mut text = String::new();
+    if !columns.is_empty() {
+        text += &format!("\n{}", output::table(&header, &rows));
+    }
+    if influences.is_some() {
+        text += "influence: strength times independent share, in nats\n";
+    }
+    Ok(text + &format!("effective number of classifiers  {worth:.2} of {}\n", names.len()))
+}

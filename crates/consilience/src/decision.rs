@@ -1,0 +1,116 @@
+//! Decisions: what to do when mistakes have different prices.
+
+use crate::error::{Error, Result};
+
+/// What every decision costs when a class is true.
+///
+/// The decisions are the classes and, where it has a price, to abstain. The best decision has the
+/// smallest expected cost Σₜ P(t) cost(t, d); costs may be negative, which are gains.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Costs {
+    n_classes: usize,
+    n_decisions: usize,
+    /// By true class, then decision.
+    table: Vec<f64>,
+}
+
+/// The decision that costs least, on average over the classes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Decision {
+    /// The class decided for; `None` to abstain.
+    pub class: Option<usize>,
+    /// What it is expected to cost.
+    pub expected_cost: f64,
+}
+
+impl Costs {
+    /// `rows[t]` holds what deciding for each class costs when `t` is true and, if it is longer by
+    /// one, what abstaining costs.
+    ///
+    /// # Example
+    /// ```
+    /// use consilience::decision::Costs;
+    ///
+    /// // An overlooked fault costs 50, a false alarm 1, asking a person 0.5.
+    /// let costs = Costs::new(&[[0.0, 1.0, 0.5], [50.0, 0.0, 0.5]])?;
+    /// let decide = |fault: f64| costs.decide(&[1.0 - fault, fault]).class;
+    /// assert_eq!([decide(0.001), decide(0.2), decide(0.9)], [Some(0), None, Some(1)]);
+    /// # Ok::<(), consilience::Error>(())
+    /// ```
+    pub fn new<R: AsRef<[f64]>>(rows: &[R]) -> Result<Self> {
+        let n_classes = rows.len();
+        let n_decisions = rows.first().map_or(0, |row| row.as_ref().len());
+        for (class, row) in rows.iter().enumerate() {
+            let row = row.as_ref();
+            if row.len() != n_decisions || !(n_classes..=n_classes + 1).contains(&row.len()) {
+                return Err(Error::Mismatch {
+                    what: "the numbers of classes and costs",
+                    expected: format!("{n_classes} costs, or one more to abstain, for every class"),
+                    found: format!("{} for class {class}", row.len()),
+                });
+            }
+            if let Some(cost) = row.iter().find(|cost| !cost.is_finite()) {
+                return Err(Error::parameter(format!("costs[{class}]"), "finite", cost));
+            }
+        }
+        if n_classes == 0 {
+            return Err(Error::parameter("costs", "given for at least one class", "none"));
+        }
+        let table = rows.iter().flat_map(|row| row.as_ref().to_vec()).collect();
+        Ok(Self { n_classes, n_decisions, table })
+    }
+
+    /// The decision of least expected cost; of several the first class, to abstain last.
+    ///
+    /// # Panics
+    /// If there is not one probability for every class.
+    pub fn decide(&self, probabilities: &[f64]) -> Decision {
+        assert_eq!(probabilities.len(), self.n_classes, "a probability for every class");
+        let expected = |decision: usize| -> f64 {
+            let costs = self.table.iter().skip(decision).step_by(self.n_decisions);
+            probabilities.iter().zip(costs).map(|(p, cost)| p * cost).sum()
+        };
+        let (mut best, mut least) = (0, expected(0));
+        for decision in 1..self.n_decisions {
+            let cost = expected(decision);
+            if cost < least {
+                (best, least) = (decision, cost);
+            }
+        }
+        Decision { class: (best < self.n_classes).then_some(best), expected_cost: least }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_costs_decide_for_the_most_probable_class() {
+        let costs = Costs::new(&[[0.0, 1.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]]).unwrap();
+        let decision = costs.decide(&[0.2, 0.5, 0.3]);
+        assert_eq!(decision, Decision { class: Some(1), expected_cost: 0.5 });
+        // of equals the first
+        assert_eq!(costs.decide(&[0.4, 0.4, 0.2]).class, Some(0));
+    }
+
+    #[test]
+    fn a_dear_mistake_moves_the_threshold() {
+        // decide 1 where 9 p < 1 - p does not hold: from p = .1 on
+        let costs = Costs::new(&[[0.0, 1.0], [9.0, 0.0]]).unwrap();
+        assert_eq!(costs.decide(&[0.91, 0.09]).class, Some(0));
+        assert_eq!(costs.decide(&[0.89, 0.11]).class, Some(1));
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        let error = |rows: &[&[f64]]| Costs::new(rows).unwrap_err().to_string();
+        assert_eq!(
+            error(&[&[0.0, 1.0], &[1.0]]),
+            "the numbers of classes and costs do not match: expected 2 costs, or one more to \
+             abstain, for every class, found 1 for class 1"
+        );
+        assert_eq!(error(&[&[0.0, f64::NAN], &[1.0, 0.0]]), "`costs[0]` must be finite, got NaN");
+        assert_eq!(error(&[]), "`costs` must be given for at least one class, got none");
+    }
+}

@@ -1,0 +1,81 @@
+//! Whether what `fit` adds to a model file fits the model.
+
+use std::sync::Arc;
+
+use super::{Method, Model};
+use crate::error::{Error, Result};
+use crate::fusion::independent::{Alpha, IndependentFusion, SufficientStatistics};
+
+fn invalid(error: impl std::fmt::Display) -> Error {
+    Error::InvalidModel(error.to_string())
+}
+
+impl Model {
+    /// Whether what `fit` adds has the shape of the model: nothing later asks again.
+    pub(super) fn check_extras(&self) -> Result<()> {
+        self.check_training()?;
+        if let Some(report) = &self.posterior {
+            // The standard deviations have the shape of the concentrations and are positive, too.
+            let place = |error: Error| invalid(format!("`diagnostics.alpha_sd`: {error}"));
+            self.like_alpha(&report.alpha_sd).map_err(place)?;
+        }
+        for (i, pair) in self.pair_posteriors.iter().enumerate() {
+            let n = self.schema.n_classes();
+            let fits = self.are_known(&pair.between)
+                && is_square(&pair.delta.delta_sd, n)
+                && is_square(&pair.delta.delta_interval, n);
+            if !fits {
+                return Err(misfit(&format!("pair_diagnostics[{i}]")));
+            }
+        }
+        self.check_draws()
+    }
+
+    fn check_training(&self) -> Result<()> {
+        let Some(training) = &self.training else { return Ok(()) };
+        // Merging refuses other shapes.
+        let mut empty = SufficientStatistics::empty(&self.schema);
+        empty.merge(&training.statistics).map_err(invalid)?;
+        let covariance = training.evidence_covariance.as_ref();
+        if covariance.is_some_and(|c| c.n_classifiers() != self.schema.n_classifiers()) {
+            return Err(invalid("`training.evidence_covariance` does not fit the classifiers"));
+        }
+        for (i, pair) in training.observed_correlations.iter().enumerate() {
+            let n = self.schema.n_classes();
+            let fits = pair.items.len() == n && is_square(&pair.correlation, n);
+            if !(fits && self.are_known(&pair.between)) {
+                return Err(misfit(&format!("training.observed_correlations[{i}]")));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_draws(&self) -> Result<()> {
+        for (i, draw) in self.draws.iter().enumerate() {
+            let place = |error: Error| invalid(format!("`draws[{i}]`: {error}"));
+            match &self.method {
+                Method::Correlated(parameters) => parameters.drawn_classes(draw).map(|_| ()),
+                Method::Tree(parameters) => parameters.check_draw(draw),
+                _ => self.like_alpha(&draw.alpha),
+            }
+            .map_err(place)?;
+        }
+        Ok(())
+    }
+
+    fn like_alpha(&self, values: &Alpha) -> Result<()> {
+        IndependentFusion::new(Arc::clone(&self.schema), values.clone()).map(|_| ())
+    }
+
+    fn are_known(&self, names: &[String]) -> bool {
+        names.iter().all(|name| self.schema.classifier_index(name).is_some())
+    }
+}
+
+fn misfit(place: &str) -> Error {
+    invalid(format!("`{place}` does not fit the classifiers and classes"))
+}
+
+fn is_square<T>(rows: &[Vec<T>], n: usize) -> bool {
+    rows.len() == n && rows.iter().all(|row| row.len() == n)
+}

@@ -1,0 +1,140 @@
+//! What a fit of correlated classifiers has learnt, as a method with its posterior.
+
+use std::sync::Arc;
+
+use super::{CorrelatedParameters, Draw, Method, PairPosterior, TreeParameters};
+use crate::error::Result;
+use crate::fusion::correlated::Structure;
+use crate::fusion::correlated::learning::{
+    CorrelatedConfig, FittedPairs, PairDraw, PairsDraw, Split,
+};
+use crate::fusion::correlated::tree::TreeKind;
+use crate::fusion::independent::{Alpha, PosteriorReport};
+use crate::outputs::Outputs;
+use crate::schema::Schema;
+use crate::warning::Warning;
+use crate::watch::Watch;
+
+/// With private shapes of at least this everywhere the exact density is smooth and quick to estimate, and the paper's
+/// model needs no resolution to fuse.
+const SMOOTH: f64 = 1.0;
+/// Pairs that the paper's model can give less than this part of what they share are worth a warning.
+const WELL_KEPT: f64 = 0.9;
+
+/// What was learnt of correlated classifiers.
+pub(super) struct Learnt {
+    pub(super) method: Method,
+    pub(super) alpha: Alpha,
+    pub(super) posterior: Option<PosteriorReport>,
+    pub(super) pair_posteriors: Vec<PairPosterior>,
+    pub(super) draws: Vec<Draw>,
+    pub(super) warnings: Vec<Warning>,
+}
+
+impl Learnt {
+    pub(super) fn pair(
+        config: &CorrelatedConfig,
+        outputs: &Outputs,
+        watch: &dyn Watch,
+    ) -> Result<Self> {
+        let schema = outputs.schema();
+        let fitted = config.fit_pair(outputs, watch)?;
+        let between = [0, 1].map(|k| schema.classifiers()[k].clone());
+        let pair = fitted.delta_posterior.map(|delta| PairPosterior { between, delta });
+        let draw = |PairDraw { alpha, delta }| Draw { alpha, delta: vec![delta] };
+        let parameters = CorrelatedParameters::of_pair(
+            Arc::clone(schema),
+            &fitted.alpha,
+            &fitted.delta,
+            config.resolution,
+        )?;
+        Ok(Self {
+            method: Method::Correlated(parameters),
+            alpha: fitted.alpha,
+            posterior: fitted.alpha_posterior,
+            pair_posteriors: pair.into_iter().collect(),
+            draws: fitted.draws.into_iter().map(draw).collect(),
+            warnings: fitted.warnings,
+        })
+    }
+
+    pub(super) fn tree(
+        config: &CorrelatedConfig,
+        kind: TreeKind,
+        outputs: &Outputs,
+        watch: &dyn Watch,
+    ) -> Result<Self> {
+        let schema = outputs.schema();
+        let fitted = config.fit_pairs(outputs, watch)?;
+        let (schema, resolution) = (Arc::clone(schema), config.resolution);
+        let pairs = fitted.pairs.clone();
+        let tree = TreeParameters::new(schema, fitted.alpha.clone(), pairs, kind, resolution)?;
+        let draw = |PairsDraw { alpha, delta }: &PairsDraw| Draw {
+            alpha: alpha.clone(),
+            delta: delta.clone(),
+        };
+        let draws = fitted.draws.iter().map(draw).collect();
+        Ok(Self::of_pairs(Method::Tree(tree), fitted, draws, outputs.schema()))
+    }
+
+    /// The paper's model of three and more. `exact`: with the exact density where private shapes allow.
+    pub(super) fn full(
+        config: &CorrelatedConfig,
+        (structure, exact): (Structure, bool),
+        outputs: &Outputs,
+        watch: &dyn Watch,
+    ) -> Result<Self> {
+        let mut fitted = config.fit_pairs(outputs, watch)?;
+        let split = fitted.split(structure);
+        fitted.warnings.extend(split_warning(&split));
+        let draw = |draw: &PairsDraw| {
+            let delta = parts(fitted.split_draw(draw, structure));
+            Draw { alpha: draw.alpha.clone(), delta }
+        };
+        let draws = fitted.draws.iter().map(draw).collect();
+        let between = fitted.pairs.iter().map(|pair| pair.between);
+        let pairs: Vec<_> = between.zip(split.pairs).map(|((a, b), rows)| (a, b, rows)).collect();
+        let make = |resolution: f64| {
+            let schema = Arc::clone(outputs.schema());
+            let common = Some(split.common.as_slice());
+            CorrelatedParameters::from_parts(schema, &fitted.alpha, common, &pairs, resolution)
+        };
+        let mut parameters = make(if exact { 0.0 } else { config.resolution })?;
+        if exact && parameters.smallest_private() < SMOOTH {
+            parameters = make(config.resolution)?;
+        }
+        Ok(Self::of_pairs(Method::Correlated(parameters), fitted, draws, outputs.schema()))
+    }
+
+    fn of_pairs(method: Method, fitted: FittedPairs, draws: Vec<Draw>, schema: &Schema) -> Self {
+        let names = |(a, b): (usize, usize)| [a, b].map(|k| schema.classifiers()[k].clone());
+        let reports = fitted.pairs.iter().zip(fitted.delta_posteriors);
+        let pair_posteriors = reports
+            .filter_map(|(pair, delta)| Some((pair, delta?)))
+            .map(|(pair, delta)| PairPosterior { between: names(pair.between), delta })
+            .collect();
+        Self {
+            method,
+            alpha: fitted.alpha,
+            posterior: fitted.alpha_posterior,
+            pair_posteriors,
+            draws,
+            warnings: fitted.warnings,
+        }
+    }
+}
+
+/// What all share first, then the pairs.
+fn parts(split: Split) -> Vec<Vec<Vec<f64>>> {
+    std::iter::once(split.common).chain(split.pairs).collect()
+}
+
+fn split_warning(split: &Split) -> Option<Warning> {
+    (split.kept < WELL_KEPT).then(|| {
+        Warning::data(format!(
+            "no common part and pairs' parts can share all that the pairs share: one pair keeps \
+             {:.0} % of it; `--structure tree` keeps it all",
+            100.0 * split.kept
+        ))
+    })
+}
