@@ -260,9 +260,10 @@ pub(crate) struct FitOptions {
 }
 
 /// Options that only some methods look at: their identifiers, and those methods.
-const OPTIONS_OF_METHODS: [(&[&str], &[&str]); 4] = [
+const OPTIONS_OF_METHODS: [(&[&str], &[&str]); 5] = [
     (&["weights"], &["linear-pool", "log-pool"]),
     (&["ridge"], &["stacking"]),
+    (&["variant"], &["normal-mixture"]),
     (&["delta_prior", "structure", "resolution", "sampler"], &["correlated"]),
     (
         &["alpha_prior", "prior_items", "inference", "chains", "draws", "warmup", "keep_draws"],
@@ -569,7 +570,7 @@ pub(crate) struct ReproduceOptions {
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     /// Splits of every real set; the paper has 5.
-    #[arg(long, default_value_t = 20, value_name = "N", value_parser = at_least_two)]
+    #[arg(long, default_value_t = 5, value_name = "N", value_parser = at_least_two)]
     pub(crate) splits: usize,
     /// Test sets of every simulated set and correlation; the paper has 25.
     #[arg(long, default_value_t = 100, value_name = "N", value_parser = at_least_two)]

@@ -98,7 +98,7 @@ pub(super) fn draw_classifiers(
     };
     let values: Vec<Vec<f64>> =
         (0..k).map(|a| (0..k).map(|b| if a == b { 1.0 } else { mean(a, b) }).collect()).collect();
-    let title = "Correlation of outputs in the data (mean within classes)";
+    let title = "Correlation of outputs within classes";
     HeatMap { title, names, values: &values }.write(folder, "correlation-in-data")
 }
 
@@ -116,7 +116,7 @@ pub(super) fn draw_implied(
         values[a][b] = pair.mean;
         values[b][a] = pair.mean;
     }
-    let title = "Correlation of outputs that the model implies (mean)";
+    let title = "Correlation of outputs by the model";
     HeatMap { title, names, values: &values }.write(folder, "correlation-of-model")
 }
 

@@ -40,10 +40,11 @@ impl HeatMap<'_> {
         let side = 60.0 * self.names.len() as f64;
         let layout = Layout::auto_from_plots(&plots)
             .with_title(self.title)
+            .with_title_size(15)
             .with_x_categories(self.names.to_vec())
             .with_y_categories(self.names.iter().rev().cloned().collect())
             .with_x_tick_rotate(-45.0)
-            .with_width(320.0 + side)
+            .with_width(380.0 + side)
             .with_height(220.0 + side);
         super::write(&render_multiple(plots, layout), folder, name)
     }

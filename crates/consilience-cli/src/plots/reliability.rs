@@ -24,7 +24,7 @@ pub(crate) struct ReliabilityDiagram<'a> {
 }
 
 /// Smaller groups of items say nothing and would draw zigzags.
-const LEAST_SHARE: f64 = 0.002;
+const LEAST_SHARE: f64 = 0.01;
 
 impl ReliabilityDiagram<'_> {
     pub(crate) fn write(&self, folder: &Path, name: &str) -> Result<(), Failure> {

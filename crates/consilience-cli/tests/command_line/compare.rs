@@ -89,7 +89,7 @@ fn bad_requests_are_refused() {
         ),
         (
             "compare data.csv --methods meta:nobody",
-            "classifiers do not match: expected `nobody`, found `c1`, `c2`",
+            "classifiers do not match: expected `nobody`, found `c1` and `c2`",
         ),
         ("compare data.csv --plots data.csv", "data.csv: it is not a folder"),
         (

@@ -4,6 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use serde::Deserialize;
+
 use super::learnt::Learnt;
 use super::{Draw, Method, Model, Settings, Training};
 use crate::class_prior::{ClassPrior, PriorChoice};
@@ -25,7 +27,8 @@ use crate::warning::Warning;
 use crate::watch::Watch;
 
 /// Which method to fit.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(try_from = "String")]
 pub enum MethodChoice {
     /// `opinion-pool`
     OpinionPool,
@@ -100,8 +103,17 @@ impl fmt::Display for MethodChoice {
     }
 }
 
-/// Everything that a fit can be told.
-#[derive(Debug, Clone, PartialEq)]
+impl TryFrom<String> for MethodChoice {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+/// Everything that a fit can be told; what is left out in its JSON form is as by default.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct FitConfig {
     /// The method.
     pub method: MethodChoice,

@@ -13,6 +13,7 @@ use consilience::FitConfig;
 use consilience::simulation::Preset;
 
 use self::records::{Record, Store};
+use self::simulated::Entry;
 use crate::args::{CommonOptions, PaperPart, ReproduceOptions};
 use crate::error::Failure;
 use crate::output::{self, Talk};
@@ -52,6 +53,11 @@ pub(crate) fn run(
     Ok(())
 }
 
+/// The published method with the class prior that its program has: the class frequencies.
+const PIRS: &str = "Pirs";
+/// The same with the uniform prior of all others.
+const PIRS_UNIFORM: &str = "Pirs (uniform prior)";
+
 /// The published method of Pirs & Štrumbelj as their code runs, where this version has it.
 fn published(_defaults: &FitConfig) -> Option<FitConfig> {
     None
@@ -65,7 +71,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Computes one part, unless an earlier run has.
+    /// Computes what an earlier run has not of one part.
     fn part(&self, part: PaperPart) -> Result<(), Failure> {
         let folder = &self.options.output;
         let name = part.name();
@@ -75,32 +81,55 @@ impl Work<'_> {
             return Ok(());
         }
         let store = self.store(part);
-        if store.load().is_some() {
-            self.talk.note(format_args!("{name}: as computed before"));
-            return Ok(());
-        }
         let progress = Progress::new(self.talk.is_quiet(), Unit::Steps);
-        let records = stoppable(|| self.compute(part, &progress))?;
+        let computed = match (part.preset(), part.real_set(), self.data) {
+            (Some(preset), ..) => self.simulate((&name, preset), &store, &progress)?,
+            (None, Some(set), Some(data)) => self.split(&set, data, &store, &progress)?,
+            _ => return Ok(()),
+        };
         drop(progress);
-        if let Some(records) = records {
-            store.save(&records)?;
-            self.talk.note(format_args!("{name} -> {}", folder.display()));
+        match computed {
+            0 => self.talk.note(format_args!("{name}: as computed before")),
+            n => self.talk.note(format_args!("{name}: {n} methods -> {}", folder.display())),
         }
         Ok(())
     }
 
-    fn compute(
+    /// Scores on simulated sets what is not yet there; returns how many that were.
+    fn simulate(
         &self,
-        part: PaperPart,
+        (name, preset): (&str, Preset),
+        store: &Store,
         progress: &Progress,
-    ) -> Result<Option<Vec<Record>>, Failure> {
-        if let Some(preset) = part.preset() {
-            let name = part.name();
-            let size = self.size();
-            return Ok(Some(simulated::run((&name, preset), &size, self.seed, progress)?));
+    ) -> Result<usize, Failure> {
+        let done = store.load().unwrap_or_default();
+        let mut entries = Entry::all()?;
+        entries.retain(|entry| done.iter().all(|record| record.method != entry.name()));
+        for entry in &entries {
+            let run = || simulated::run((name, preset), entry, &self.size(), self.seed, progress);
+            store.add(stoppable(run)?)?;
         }
-        let (Some(set), Some(data)) = (part.real_set(), self.data) else { return Ok(None) };
-        real::run(&set, data, self.options.splits, self.seed, progress).map(Some)
+        Ok(entries.len())
+    }
+
+    /// The same on splits of a real set.
+    fn split(
+        &self,
+        name: &str,
+        data: &Path,
+        store: &Store,
+        progress: &Progress,
+    ) -> Result<usize, Failure> {
+        let outputs = real::read(name, data)?;
+        let done = store.load().unwrap_or_default();
+        let mut candidates = real::candidates(&outputs, self.seed);
+        candidates.retain(|own| done.iter().all(|record| record.method != own.name));
+        for candidate in &candidates {
+            let splits = self.options.splits;
+            let run = || real::run((name, &outputs), candidate, splits, self.seed, progress);
+            store.add(stoppable(run)?)?;
+        }
+        Ok(candidates.len())
     }
 
     fn size(&self) -> simulated::Size {

@@ -2,16 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
+use consilience::evaluation::Weighting;
 use consilience::evaluation::compare::{
     Candidate, CompareSettings, Protocol, all_methods, by_mode, compare,
 };
 use consilience::fusion::correlated::learning::DeltaPrior;
 use consilience::fusion::independent::AlphaPrior;
-use consilience::{FitConfig, MethodChoice, Outputs, Watch};
+use consilience::{FitConfig, MethodChoice, Outputs, PriorChoice, Watch};
 use consilience_io::{ReadOptions, read_outputs};
 
-use super::published;
 use super::records::{Record, records};
+use super::{PIRS, PIRS_UNIFORM, published};
 use crate::error::Failure;
 
 /// Where the real sets are: the folder named, that of the environment, or the one beside the
@@ -31,21 +32,34 @@ pub(super) const WHERE: &str = "the real sets are skipped: no folder with them (
     (Molecular Biology, Splice-junction Gene Sequences); section D of the paper's supplement tells how \
     they became outputs of classifiers";
 
-/// The scores of every method on all splits.
+/// Reads a set.
+pub(super) fn read(name: &str, folder: &Path) -> Result<Outputs, Failure> {
+    let file = folder.join(format!("{name}.csv"));
+    let reading = ReadOptions { needs_labels: true, ..ReadOptions::default() };
+    Ok(read_outputs(&file.into(), &reading)?)
+}
+
+/// The scores of one method, and of the single classifiers, on all splits.
 pub(super) fn run(
-    name: &str,
-    folder: &Path,
+    (name, outputs): (&str, &Outputs),
+    candidate: &Candidate,
     splits: usize,
     seed: u64,
     watch: &dyn Watch,
 ) -> Result<Vec<Record>, Failure> {
-    let file = folder.join(format!("{name}.csv"));
-    let reading = ReadOptions { needs_labels: true, ..ReadOptions::default() };
-    let outputs = read_outputs(&file.clone().into(), &reading)?;
-    let settings =
-        CompareSettings { protocol: Protocol::paper(splits), seed, ..CompareSettings::default() };
-    let comparison = compare(&outputs, &candidates(&outputs, seed), &settings, watch)
-        .map_err(Failure::in_data(file.display()))?;
+    // The test sets have all classes alike, so that items count alike under any class prior.
+    let settings = CompareSettings {
+        protocol: Protocol::paper(splits),
+        class_prior: if candidate.name == PIRS {
+            PriorChoice::Empirical
+        } else {
+            PriorChoice::Uniform
+        },
+        weighting: Weighting::Items,
+        seed,
+    };
+    let comparison = compare(outputs, std::slice::from_ref(candidate), &settings, watch)
+        .map_err(Failure::in_data(name))?;
     let mut all = Vec::new();
     for method in &comparison.methods {
         if let Some(failure) = method.failures.first() {
@@ -54,7 +68,7 @@ pub(super) fn run(
                 method.method, failure.split, failure.message
             )));
         }
-        all.extend(records(name, &paper_name(&outputs, &method.method), &method.splits));
+        all.extend(records(name, &paper_name(outputs, &method.method), &method.splits));
     }
     Ok(all)
 }
@@ -69,7 +83,7 @@ fn paper_name(outputs: &Outputs, method: &str) -> String {
 }
 
 /// The paper's methods with its priors, then ours.
-fn candidates(outputs: &Outputs, seed: u64) -> Vec<Candidate> {
+pub(super) fn candidates(outputs: &Outputs, seed: u64) -> Vec<Candidate> {
     let defaults = FitConfig::default().with_seed(seed);
     let mut paper = by_mode(&defaults);
     paper.independent.alpha_prior = AlphaPrior::Paper;
@@ -87,8 +101,10 @@ fn candidates(outputs: &Outputs, seed: u64) -> Vec<Candidate> {
     for (k, name) in outputs.schema().classifiers().iter().enumerate() {
         candidates.push(of(format!("M{}", k + 1), MethodChoice::Meta(name.clone())));
     }
-    let pirs = published(&defaults).map(|config| Candidate { name: "Pirs".into(), config });
-    candidates.extend(pirs);
+    for name in [PIRS, PIRS_UNIFORM] {
+        let pirs = published(&defaults).map(|config| Candidate { name: name.into(), config });
+        candidates.extend(pirs);
+    }
     candidates.extend(all_methods(outputs.schema(), &by_mode(&defaults)));
     candidates
 }

@@ -22,6 +22,14 @@ pub(super) struct Record {
     pub(super) n: usize,
 }
 
+impl Record {
+    /// Whether both are the same score of the same method on the same set.
+    pub(super) fn is_of(&self, other: &Self) -> bool {
+        let key = |r: &Self| (r.data_set.clone(), r.method.clone(), r.metric.clone());
+        key(self) == key(other)
+    }
+}
+
 const HEADER: &str = "data_set,method,metric,mean,sd,n";
 
 /// The scores that the paper has, of one method on all test sets.
@@ -62,7 +70,16 @@ impl Store {
         if recipe != self.recipe { None } else { parse(table) }
     }
 
-    pub(super) fn save(&self, records: &[Record]) -> Result<(), Failure> {
+    /// The results of some methods more, beside those that are there.
+    pub(super) fn add(&self, more: Vec<Record>) -> Result<(), Failure> {
+        let mut all = self.load().unwrap_or_default();
+        let known = |r: &Record| all.iter().any(|old| old.is_of(r));
+        let more: Vec<Record> = more.into_iter().filter(|record| !known(record)).collect();
+        all.extend(more);
+        self.save(&all)
+    }
+
+    fn save(&self, records: &[Record]) -> Result<(), Failure> {
         let mut text = format!("{}\n{HEADER}\n", self.recipe);
         for Record { data_set, method, metric, mean, sd, n } in records {
             let (mean, sd) = (csv_number(*mean), csv_number(*sd));
@@ -144,8 +161,11 @@ mod tests {
         assert_eq!(saved[1].mean, 6.0);
         let store = Store::new(folder.path(), "sim1", "seed 0");
         assert_eq!(store.load(), None);
-        store.save(&saved).unwrap();
+        store.add(saved.to_vec()).unwrap();
         assert_eq!(store.load().unwrap(), saved);
+        let more = records("sim1_r0.00", "IFM", &[scores(1.0), scores(2.0)]);
+        store.add([&saved[..], &more[..]].concat()).unwrap();
+        assert_eq!(store.load().unwrap(), [&saved[..], &more[..]].concat());
         assert_eq!(Store::new(folder.path(), "sim1", "seed 1").load(), None);
     }
 

@@ -12,8 +12,8 @@ use consilience::simulation::{Preset, Truth};
 use consilience::{ClassPrior, FitConfig, Outputs, Result, Unwatched, Watch};
 use rayon::prelude::*;
 
-use super::published;
 use super::records::{Record, records};
+use super::{PIRS, published};
 
 /// The paper's levels of correlation.
 pub(super) const LEVELS: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
@@ -36,78 +36,110 @@ pub(super) fn data_set(name: &str, level: f64) -> String {
     format!("{name}_r{level:.2}")
 }
 
-/// The scores of every method on all test sets of all levels.
+/// What is scored on the simulated sets.
+pub(super) enum Entry {
+    /// A classifier as it is.
+    Single(usize),
+    /// A rule with the true parameters.
+    Known(Rule),
+    /// A method that is fitted to training items.
+    Fitted(Box<Candidate>),
+}
+
+/// What the paper computes with the true parameters.
+#[derive(Clone, Copy)]
+pub(super) enum Rule {
+    Pool,
+    Independent,
+    Correlated,
+    Meta(usize),
+}
+
+impl Entry {
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Single(k) => format!("C{}", k + 1),
+            Self::Known(Rule::Pool) => "IOP".into(),
+            Self::Known(Rule::Independent) => "IFM".into(),
+            Self::Known(Rule::Correlated) => "CFM".into(),
+            Self::Known(Rule::Meta(k)) => format!("M{}", k + 1),
+            Self::Fitted(candidate) => candidate.name.clone(),
+        }
+    }
+
+    /// Everything: what the paper has, then all methods of ours by their defaults.
+    pub(super) fn all() -> Result<Vec<Self>> {
+        let known = [Rule::Pool, Rule::Independent, Rule::Correlated, Rule::Meta(0), Rule::Meta(1)];
+        let defaults = FitConfig::default();
+        let schema = Preset::Sim1.truth(0.5)?.schema().clone();
+        let ours = all_methods(&schema, &by_mode(&defaults));
+        let pirs = published(&defaults).map(|config| Candidate { name: PIRS.into(), config });
+        let fitted = pirs.into_iter().chain(ours).map(|candidate| Self::Fitted(candidate.into()));
+        let singles = [Self::Single(0), Self::Single(1)];
+        Ok(singles.into_iter().chain(known.map(Self::Known)).chain(fitted).collect())
+    }
+}
+
+/// The scores of one entry on all test sets of all levels.
 pub(super) fn run(
     (name, preset): (&str, Preset),
+    entry: &Entry,
     size: &Size,
     seed: u64,
     watch: &dyn Watch,
 ) -> Result<Vec<Record>> {
     let jobs: Vec<(usize, usize)> =
         (0..LEVELS.len()).flat_map(|level| (0..size.trainings).map(move |t| (level, t))).collect();
-    watch.begin(name, jobs.len() as u64);
-    let done: Vec<Result<Scored>> = jobs
+    watch.begin(&format!("{name}, {}", entry.name()), jobs.len() as u64);
+    let done: Vec<Result<Vec<ScoreSet>>> = jobs
         .par_iter()
         .map(|&(level, training)| {
             watch.check()?;
-            // Sets of one level are draws of one sequence, whatever their number.
+            // Every set has a seed of its own.
             let first = seed
                 .wrapping_mul(1_000_000_007)
                 .wrapping_add(((preset as u64) * 10 + level as u64) * 1_000_000)
                 .wrapping_add((training * (size.tests + 1)) as u64);
-            let scored = job(&preset.truth(LEVELS[level])?, size, first)?;
+            let scores = job(&preset.truth(LEVELS[level])?, entry, size, first)?;
             watch.advance(1);
-            Ok(scored)
+            Ok(scores)
         })
         .collect();
-    let done = done.into_iter().collect::<Result<Vec<Scored>>>()?;
-    let mut all = Vec::new();
-    for (level, parts) in done.chunks(size.trainings).enumerate() {
-        for (m, (method, _)) in parts[0].iter().enumerate() {
-            let scores: Vec<ScoreSet> = parts.iter().flat_map(|part| part[m].1.clone()).collect();
-            all.extend(records(&data_set(name, LEVELS[level]), method, &scores));
-        }
-    }
-    Ok(all)
+    let done = done.into_iter().collect::<Result<Vec<Vec<ScoreSet>>>>()?;
+    let level = |(level, parts): (usize, &[Vec<ScoreSet>])| {
+        records(&data_set(name, LEVELS[level]), &entry.name(), &parts.concat())
+    };
+    Ok(done.chunks(size.trainings).enumerate().flat_map(level).collect())
 }
 
-/// Every method's scores on every test set.
-type Scored = Vec<(String, Vec<ScoreSet>)>;
-
-/// One training set, all its fits, and the test sets.
-fn job(truth: &Truth, size: &Size, seed: u64) -> Result<Scored> {
-    let train = truth.simulate(size.items, seed)?;
-    let mut rules: Vec<(String, Box<dyn Fusion>)> = known(truth)?;
-    let mut models = Vec::new();
-    for Candidate { name, config } in fitted(&train) {
-        models.push((name, config.fit(&train, &Unwatched)?));
-    }
-    let tests = (1..=size.tests)
-        .map(|i| truth.simulate(TEST_ITEMS, seed.wrapping_add(i as u64)))
-        .collect::<Result<Vec<Outputs>>>()?;
+/// One training set and its test sets.
+fn job(truth: &Truth, entry: &Entry, size: &Size, seed: u64) -> Result<Vec<ScoreSet>> {
     let prior = ClassPrior::uniform(3);
-    let on_all = |predict: &dyn Fn(&Outputs) -> Result<Vec<f64>>| -> Result<Vec<ScoreSet>> {
-        tests.iter().map(|test| scores(predict(test)?, test, &prior)).collect()
+    let model;
+    let rule: Option<Box<dyn Fusion>>;
+    let fusion: Option<&dyn Fusion> = match entry {
+        Entry::Single(_) => None,
+        Entry::Known(known) => {
+            rule = Some(known.fusion(truth)?);
+            rule.as_deref()
+        }
+        Entry::Fitted(candidate) => {
+            model = candidate.config.fit(&truth.simulate(size.items, seed)?, &Unwatched)?;
+            Some(model.fusion()?)
+        }
     };
-    let mut scored = Vec::new();
-    for (name, rule) in rules.drain(..) {
-        let schema = Arc::clone(rule.schema());
-        let predict =
-            |test: &Outputs| Ok(fuse(&*rule, &test.select(&schema)?, &prior)?.all().to_vec());
-        scored.push((name, on_all(&predict)?));
-    }
-    for (name, model) in &models {
-        let predict = |test: &Outputs| {
-            Ok(fuse(model.fusion()?, &test.select(model.schema())?, &prior)?.all().to_vec())
+    let one = |i: usize| {
+        let test = truth.simulate(TEST_ITEMS, seed.wrapping_add(i as u64))?;
+        let said = match (fusion, entry) {
+            (Some(fusion), _) => {
+                fuse(fusion, &test.select(fusion.schema())?, &prior)?.all().to_vec()
+            }
+            (None, Entry::Single(k)) => single_classifiers(&test, &prior)[*k].probabilities.clone(),
+            (None, _) => unreachable!("only a single classifier has no rule"),
         };
-        scored.push((name.clone(), on_all(&predict)?));
-    }
-    for k in 0..2 {
-        let predict =
-            |test: &Outputs| Ok(single_classifiers(test, &prior)[k].probabilities.clone());
-        scored.push((format!("C{}", k + 1), on_all(&predict)?));
-    }
-    Ok(scored)
+        scores(said, &test, &prior)
+    };
+    (1..=size.tests).map(one).collect()
 }
 
 fn scores(probabilities: Vec<f64>, test: &Outputs, prior: &ClassPrior) -> Result<ScoreSet> {
@@ -115,26 +147,18 @@ fn scores(probabilities: Vec<f64>, test: &Outputs, prior: &ClassPrior) -> Result
     Ok(score(&said, &test.require_labels()?, prior, Weighting::ClassPrior)?[0])
 }
 
-/// What the paper computes with the true parameters: exact densities.
-fn known(truth: &Truth) -> Result<Vec<(String, Box<dyn Fusion>)>> {
-    let schema = truth.schema();
-    let margins = |k: usize| truth.classes().iter().map(|class| class.alpha()[k].clone()).collect();
-    let independent = IndependentFusion::new(Arc::clone(schema), vec![margins(0), margins(1)])?;
-    let correlated = CorrelatedFusion::new(Arc::clone(schema), truth.classes(), 0.0)?;
-    let (first, second) = (independent.meta(0)?, independent.meta(1)?);
-    Ok(vec![
-        ("IOP".into(), Box::new(Pool::opinion(Arc::clone(schema)))),
-        ("IFM".into(), Box::new(independent)),
-        ("CFM".into(), Box::new(correlated)),
-        ("M1".into(), Box::new(first)),
-        ("M2".into(), Box::new(second)),
-    ])
-}
-
-/// What is fitted: Pirs as published, and everything of ours by its defaults.
-fn fitted(train: &Outputs) -> Vec<Candidate> {
-    let defaults = FitConfig::default();
-    let ours = all_methods(train.schema(), &by_mode(&defaults));
-    let pirs = published(&defaults).map(|config| Candidate { name: "Pirs".into(), config });
-    pirs.into_iter().chain(ours).collect()
+impl Rule {
+    /// With the true parameters and exact densities.
+    fn fusion(self, truth: &Truth) -> Result<Box<dyn Fusion>> {
+        let schema = || Arc::clone(truth.schema());
+        let margins =
+            |k: usize| truth.classes().iter().map(|class| class.alpha()[k].clone()).collect();
+        let independent = || IndependentFusion::new(schema(), vec![margins(0), margins(1)]);
+        Ok(match self {
+            Self::Pool => Box::new(Pool::opinion(schema())),
+            Self::Independent => Box::new(independent()?),
+            Self::Correlated => Box::new(CorrelatedFusion::new(schema(), truth.classes(), 0.0)?),
+            Self::Meta(k) => Box::new(independent()?.meta(k)?),
+        })
+    }
 }
