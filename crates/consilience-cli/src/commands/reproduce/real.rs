@@ -11,8 +11,8 @@ use consilience::fusion::independent::AlphaPrior;
 use consilience::{FitConfig, MethodChoice, Outputs, PriorChoice, Watch};
 use consilience_io::{ReadOptions, read_outputs};
 
-use super::{PIRS, PIRS_UNIFORM, published};
 use super::records::{Record, records};
+use super::{PIRS, PIRS_UNIFORM, published};
 use crate::error::Failure;
 
 /// Where the real sets are: the folder named, that of the environment, or the one beside the
@@ -50,7 +50,11 @@ pub(super) fn run(
     // The test sets have all classes alike, so that items count alike under any class prior.
     let settings = CompareSettings {
         protocol: Protocol::paper(splits),
-        class_prior: if candidate.name == PIRS { PriorChoice::Empirical } else { PriorChoice::Uniform },
+        class_prior: if candidate.name == PIRS {
+            PriorChoice::Empirical
+        } else {
+            PriorChoice::Uniform
+        },
         weighting: Weighting::Items,
         seed,
     };

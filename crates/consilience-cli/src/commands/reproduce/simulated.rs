@@ -12,8 +12,8 @@ use consilience::simulation::{Preset, Truth};
 use consilience::{ClassPrior, FitConfig, Outputs, Result, Unwatched, Watch};
 use rayon::prelude::*;
 
-use super::{PIRS, published};
 use super::records::{Record, records};
+use super::{PIRS, published};
 
 /// The paper's levels of correlation.
 pub(super) const LEVELS: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
