@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use consilience::fusion::normal_mixture::MixtureVariant;
 use consilience::fusion::pools::Weights;
 use consilience::fusion::stacking::Ridge;
 use consilience::simulation::Preset;
@@ -164,6 +165,9 @@ Methods:\n  \
     independent        a Dirichlet for every classifier and class (the independent fusion model)\n  \
     correlated         the same, and what classifiers share (the correlated fusion model)\n  \
     discounted         the independent model, every classifier weighted by its independent share\n  \
+    logit-normal       one normal distribution of all log-ratios a class\n  \
+    normal-mixture     mixtures of such distributions (Pirs and Strumbelj)\n  \
+    bcc                confusion matrices of hard decisions (Kim and Ghahramani)\n  \
     opinion-pool       product of all opinions (independent opinion pool)\n  \
     linear-pool        weighted average of probabilities\n  \
     log-pool           weighted average of logarithms\n  \
@@ -178,14 +182,9 @@ pub(crate) struct FitOptions {
     #[arg(long, default_value = "auto", value_name = "METHOD", conflicts_with = "update")]
     pub(crate) method: MethodChoice,
     /// Probabilities of the classes before any output: uniform, empirical or p1,p2,...
-    #[arg(
-        long,
-        default_value = "uniform",
-        value_name = "PRIOR",
-        conflicts_with = "update",
-        allow_hyphen_values = true
-    )]
-    pub(crate) class_prior: PriorChoice,
+    /// [default: uniform; empirical for `--variant published`].
+    #[arg(long, value_name = "PRIOR", conflicts_with = "update", allow_hyphen_values = true)]
+    pub(crate) class_prior: Option<PriorChoice>,
     /// Weights of a linear or logarithmic pool: equal, simplex (fitted), free (fitted, log-pool
     /// only) or w1,w2,...
     #[arg(
@@ -206,6 +205,9 @@ pub(crate) struct FitOptions {
         conflicts_with = "update"
     )]
     pub(crate) ridge: Ridge,
+    /// Sampler of `normal-mixture`: repaired, or published (as its authors' program runs).
+    #[arg(long, default_value = "repaired", value_name = "VARIANT", conflicts_with = "update")]
+    pub(crate) variant: MixtureVariant,
     /// Prior of the Dirichlets.
     #[arg(long, value_enum, default_value_t = AlphaPriorName::Pooled, conflicts_with = "update")]
     pub(crate) alpha_prior: AlphaPriorName,

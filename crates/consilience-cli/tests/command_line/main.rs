@@ -13,6 +13,7 @@ mod formats;
 mod help;
 mod paths;
 mod reproduce;
+mod rivals;
 mod signals;
 mod whole_files;
 

@@ -16,6 +16,7 @@ use consilience_io::ReadOptions;
 use serde_json::{Value, json};
 
 use super::fit::worst_of_pairs;
+use super::inspect_rivals::{bcc_text, logarithms_text, normal_mixture_text};
 use super::pictures;
 use crate::args::{CommonOptions, InspectOptions, ReportFormat};
 use crate::data::{read_all, read_model};
@@ -135,6 +136,9 @@ fn as_text(model: &Model) -> Result<String> {
         Method::Tree(parameters) => tree_text(model, parameters.fusion()),
         Method::Stacking(fusion) => logistic_text(model, &fusion.parameters().logistic),
         Method::Auto(fusion) => auto_text(model, fusion.parameters()),
+        Method::LogitNormal(fusion) => logarithms_text(model, &fusion.parameters().classes),
+        Method::NormalMixture(fusion) => normal_mixture_text(model, fusion),
+        Method::Bcc(fusion) => bcc_text(model, fusion),
         _ => String::new(),
     };
     text += &correlation_text(model)?;
@@ -229,7 +233,7 @@ fn margins_text(model: &Model, alpha: &Alpha) -> Result<String> {
 }
 
 /// Four significant digits.
-fn significant(value: f64) -> String {
+pub(super) fn significant(value: f64) -> String {
     if value == 0.0 {
         return "0".into();
     }

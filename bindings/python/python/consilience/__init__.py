@@ -1,0 +1,47 @@
+"""Combines the probability outputs of several classifiers into one calibrated probability.
+
+>>> import consilience as cs
+>>> P, y = cs.simulate("sim2", correlation=0.5, items_per_class=200, random_state=1)
+>>> model = cs.AutoFusion().fit(P, y)
+>>> model.predict(P[1:4]).tolist()
+['1', '1', '1']
+"""
+
+from ._core import __version__
+from ._errors import ConsilienceError, ConvergenceWarning, DataWarning
+from .classifier import FusionClassifier
+from .distributions import CorrelatedDirichlet, Dirichlet
+from .estimators import (
+    AutoFusion,
+    CorrelatedFusion,
+    DiscountedFusion,
+    IndependentFusion,
+    LinearPool,
+    LogPool,
+    OpinionPool,
+    StackingFusion,
+    load,
+)
+from .metrics import scores
+from .simulation import simulate
+
+__all__ = [
+    "AutoFusion",
+    "ConsilienceError",
+    "ConvergenceWarning",
+    "CorrelatedDirichlet",
+    "CorrelatedFusion",
+    "DataWarning",
+    "Dirichlet",
+    "DiscountedFusion",
+    "FusionClassifier",
+    "IndependentFusion",
+    "LinearPool",
+    "LogPool",
+    "OpinionPool",
+    "StackingFusion",
+    "__version__",
+    "load",
+    "scores",
+    "simulate",
+]

@@ -1,0 +1,113 @@
+"""Arrays and data frames of outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._errors import ConsilienceError
+
+Floats = npt.NDArray[np.float64]
+
+
+def column_names(X: Any) -> list[str] | None:
+    """The names of a data frame's columns, if it is one and all are text."""
+    names = getattr(X, "column_names", getattr(X, "columns", None))  # pyarrow; pandas, polars
+    if names is None or callable(names):
+        return None
+    names = list(names)
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def as_frame(X: Any) -> Any:
+    """Anything that speaks the Arrow stream interface only becomes a table."""
+    if hasattr(X, "__arrow_c_stream__") and column_names(X) is None and not hasattr(X, "__array__"):
+        import pyarrow
+
+        return pyarrow.table(X)
+    return X
+
+
+def select(X: Any, names: Sequence[str]) -> Any:
+    """Some columns of a data frame, in this order."""
+    known = set(column_names(X) or ())
+    if absent := [name for name in names if name not in known]:
+        raise ConsilienceError(
+            f"columns {quoted(absent)} are missing; the columns are {quoted(column_names(X) or [])}"
+        )
+    return X.select(list(names)) if hasattr(X, "select") else X[list(names)]
+
+
+def classifiers_in(columns: Sequence[str], classes: Sequence[str]) -> list[str]:
+    """The classifiers of columns `<classifier>_<class>`: those with a column for every class.
+
+    The rule is that of the command line: names may contain `_`; a column that can belong to two
+    classifiers, a classifier with some of its columns and a class that is no label are errors.
+    Other columns are none of ours.
+    """
+    known = set(columns)
+    prefixes = [c[: -len(j) - 1] for c in columns for j in classes if c.endswith(f"_{j}")]
+    prefixes = [prefix for prefix in dict.fromkeys(prefixes) if prefix]
+    found = [k for k in prefixes if all(f"{k}_{j}" in known for j in classes)]
+    owners: dict[str, str] = {}
+    for k in found:
+        for column in (f"{k}_{j}" for j in classes):
+            if column in owners:
+                raise ConsilienceError(
+                    f"column `{column}` can belong to classifier `{owners[column]}` or `{k}`; "
+                    f"the classes are {quoted(classes)}"
+                )
+            owners[column] = k
+    for column in columns:
+        if column not in owners:
+            _check_left_over(column, found, classes, known)
+    if not found:
+        raise ConsilienceError(
+            f"no column is named `<classifier>_<class>` with one of the classes {quoted(classes)}; "
+            f"the columns are {quoted(columns)}"
+        )
+    return sorted(found, key=lambda k: min(columns.index(f"{k}_{j}") for j in classes))
+
+
+def _check_left_over(
+    column: str, found: Sequence[str], classes: Sequence[str], known: set[str]
+) -> None:
+    owners = [column[: -len(j) - 1] for j in classes if column.endswith(f"_{j}")]
+    if owners := [owner for owner in owners if owner]:
+        owner = min(owners, key=len)
+        absent = [j for j in classes if f"{owner}_{j}" not in known]
+        raise ConsilienceError(
+            f"classifier `{owner}` has columns for "
+            f"{quoted([j for j in classes if j not in absent])} but none for {quoted(absent)}"
+        )
+    if owners := [k for k in found if column.startswith(f"{k}_")]:
+        owner = max(owners, key=len)
+        raise ConsilienceError(
+            f"column `{column}` of classifier `{owner}`: class `{column[len(owner) + 1 :]}` never "
+            f"occurs as a label; the classes found are {quoted(classes)}\n"
+            "hint: name every class with `classes`, or rename the column"
+        )
+
+
+def quoted(names: Sequence[str]) -> str:
+    """`a`, `b` and `c`."""
+    marked = [f"`{name}`" for name in names]
+    return " and ".join(filter(None, [", ".join(marked[:-1]), *marked[-1:]])) or "none"
+
+
+def both_classes(positive: Floats, kind: str) -> Floats:
+    """Values of both classes from those of the second alone, items × classifiers × 2."""
+    if kind == "probabilities":
+        other = 1.0 - positive
+    elif kind == "logits":
+        other = np.where(np.isnan(positive), np.nan, 0.0)
+    elif kind == "log-probabilities":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            other = np.log1p(-np.exp(positive))
+    else:
+        raise ConsilienceError("`values` must be probabilities, log-probabilities or logits with "
+                               f"`layout=\"positive\"`, got {kind}")
+    return np.stack([other, positive], axis=2)

@@ -1,0 +1,28 @@
+//! The extension module `consilience._core`: arrays in, arrays out.
+//!
+//! Everything that a user meets is in the Python package around it; here is only what has to cross
+//! the border. Settings and reports cross it as JSON, in the form of the model file.
+
+mod data;
+mod distributions;
+mod errors;
+mod evaluation;
+mod model;
+mod simulation;
+mod watch;
+
+use pyo3::prelude::*;
+
+/// What the package `consilience` is built on; private.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("ConsilienceError", module.py().get_type::<errors::ConsilienceError>())?;
+    module.add_class::<model::Model>()?;
+    module.add_class::<distributions::CorrelatedDirichlet>()?;
+    module.add_class::<distributions::Dirichlet>()?;
+    module.add_function(wrap_pyfunction!(evaluation::score, module)?)?;
+    module.add_function(wrap_pyfunction!(simulation::simulate_preset, module)?)?;
+    module.add_function(wrap_pyfunction!(simulation::delta_for_correlation, module)?)?;
+    Ok(())
+}

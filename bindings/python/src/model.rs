@@ -1,0 +1,318 @@
+//! A fitted model.
+
+use consilience::evaluation::{
+    BootstrapSettings, EvaluationSettings, Weighting, WorthSettings, evaluate, worth,
+};
+use consilience::fusion::{Fused, Fusion, PosteriorPredictive, explain, fuse_into, ln_densities};
+use consilience::{ClassPrior, Error, FitConfig};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods};
+use pyo3::prelude::*;
+use serde_json::json;
+
+use crate::data::{
+    Labels, Values, floor_of, in_pieces, intake, label_slice, outputs, prior_choice, schema, slice,
+};
+use crate::errors::{bad_settings, raise};
+use crate::watch::watched;
+
+/// A fitted model: what `fit` of the command line writes and `fuse` reads.
+#[pyclass(module = "consilience._core", frozen)]
+pub(crate) struct Model {
+    model: consilience::Model,
+}
+
+type Fusing<'py> = PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>)>;
+
+#[pymethods]
+impl Model {
+    /// Fits a model; `settings` is the JSON form of the library's `FitConfig`.
+    #[staticmethod]
+    #[pyo3(signature = (settings, values, labels, classifiers, classes, kind, progress=None))]
+    #[allow(clippy::too_many_arguments, reason = "called by one place of the package")]
+    #[allow(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
+    fn fit(
+        py: Python<'_>,
+        settings: &str,
+        values: Values<'_>,
+        labels: Labels<'_>,
+        classifiers: Vec<String>,
+        classes: Vec<String>,
+        kind: &str,
+        progress: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let config: FitConfig =
+            serde_json::from_str(settings).map_err(|error| bad_settings(&error))?;
+        let schema = schema(classifiers, classes)?;
+        let intake = intake(kind, config.floor)?;
+        let values = slice(&values, &schema)?;
+        let labels = label_slice(&labels, values.len() / schema.width())?;
+        let model = watched(py, progress.as_ref(), |watch| {
+            config.fit(&outputs(&schema, intake, values, Some(labels))?, watch)
+        })?;
+        Ok(Self { model })
+    }
+
+    /// The model of old and new items together.
+    #[pyo3(signature = (values, labels, kind, progress=None))]
+    #[allow(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
+    fn update(
+        &self,
+        py: Python<'_>,
+        values: Values<'_>,
+        labels: Labels<'_>,
+        kind: &str,
+        progress: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let schema = self.model.schema();
+        let intake = intake(kind, floor_of(&self.model))?;
+        let values = slice(&values, schema)?;
+        let labels = label_slice(&labels, values.len() / schema.width())?;
+        let model = watched(py, progress.as_ref(), |watch| {
+            self.model.update(&outputs(schema, intake, values, Some(labels))?, watch)
+        })?;
+        Ok(Self { model })
+    }
+
+    /// Reads the text of a model file.
+    #[staticmethod]
+    fn from_json(py: Python<'_>, text: &str) -> PyResult<Self> {
+        let model = py.detach(|| consilience::Model::from_json(text));
+        Ok(Self { model: model.map_err(|error| raise(&error))? })
+    }
+
+    /// The text of the model file.
+    fn to_json(&self) -> String {
+        self.model.to_json()
+    }
+
+    /// What the model says of its classifiers, as JSON.
+    fn insight(&self) -> PyResult<String> {
+        let model = &self.model;
+        let raised = |error| raise(&error);
+        let margins = model.margins().map_err(raised)?;
+        let strengths =
+            margins.as_ref().map(|margins| margins.strengths(model.class_prior())).transpose();
+        let correlations = model.implied_correlations().map_err(raised)?.map(|pairs| {
+            let pair = |pair: consilience::fusion::correlated::PairInsight| {
+                json!({ "between": pair.between, "correlation": pair.correlation, "mean": pair.mean })
+            };
+            pairs.into_iter().map(pair).collect::<Vec<_>>()
+        });
+        let shares = model.evidence_covariance().map(|covariance| covariance.shares(|_| true));
+        Ok(json!({
+            "method": model.method_name(),
+            "alpha": margins.map(|margins| margins.alpha().clone()),
+            "correlations": correlations,
+            "effective_number": model.effective_number().map_err(raised)?,
+            "shares": shares,
+            "strengths": strengths.map_err(raised)?,
+        })
+        .to_string())
+    }
+
+    /// Fused probabilities (n × J) and their errors (n).
+    #[pyo3(signature = (values, kind, class_prior=None, predictive=false))]
+    #[allow(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
+    fn fuse<'py>(
+        &self,
+        py: Python<'py>,
+        values: Values<'_>,
+        kind: &str,
+        class_prior: Option<&str>,
+        predictive: bool,
+    ) -> Fusing<'py> {
+        let (rule, prior) = self.rule(class_prior, predictive)?;
+        self.by_item(py, &values, kind, rule.fusion(), |outputs, fusion, rows, errors| {
+            let mut fused = Fused::default();
+            fuse_into(fusion, outputs, &prior, &mut fused)?;
+            rows.copy_from_slice(fused.all());
+            errors.iter_mut().enumerate().for_each(|(item, error)| *error = fused.error(item));
+            Ok(())
+        })
+    }
+
+    /// Log densities of every class (n × J) and their errors (n).
+    #[pyo3(signature = (values, kind, predictive=false))]
+    #[allow(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
+    fn density<'py>(
+        &self,
+        py: Python<'py>,
+        values: Values<'_>,
+        kind: &str,
+        predictive: bool,
+    ) -> Fusing<'py> {
+        let (rule, _) = self.rule(None, predictive)?;
+        self.by_item(py, &values, kind, rule.fusion(), |outputs, fusion, rows, errors| {
+            let (densities, own) = ln_densities(fusion, outputs)?;
+            rows.copy_from_slice(&densities);
+            errors.copy_from_slice(&own);
+            Ok(())
+        })
+    }
+
+    /// The evidence that each classifier adds, n × K × J.
+    #[pyo3(signature = (values, kind, class_prior=None, predictive=false))]
+    #[allow(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
+    fn explain<'py>(
+        &self,
+        py: Python<'py>,
+        values: Values<'_>,
+        kind: &str,
+        class_prior: Option<&str>,
+        predictive: bool,
+    ) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        let schema = self.model.schema();
+        let (rule, prior) = self.rule(class_prior, predictive)?;
+        let intake = intake(kind, floor_of(&self.model))?;
+        let values = slice(&values, schema)?;
+        let evidence = watched(py, None, |_| {
+            explain(rule.fusion(), &outputs(schema, intake, values, None)?, &prior)
+        })?;
+        let shape = [values.len() / schema.width(), schema.n_classifiers(), schema.n_classes()];
+        evidence.into_pyarray(py).reshape(shape)
+    }
+
+    /// Scores on labelled items, as the JSON that `evaluate --format json` prints.
+    #[pyo3(signature = (values, labels, kind, class_prior, predictive, score_items, bootstrap, seed))]
+    #[allow(clippy::too_many_arguments, reason = "called by one place of the package")]
+    #[allow(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
+    fn evaluate(
+        &self,
+        py: Python<'_>,
+        values: Values<'_>,
+        labels: Labels<'_>,
+        kind: &str,
+        class_prior: Option<&str>,
+        predictive: bool,
+        score_items: bool,
+        bootstrap: usize,
+        seed: u64,
+    ) -> PyResult<String> {
+        let schema = self.model.schema();
+        let (rule, prior) = self.rule(class_prior, predictive)?;
+        let intake = intake(kind, floor_of(&self.model))?;
+        let values = slice(&values, schema)?;
+        let labels = label_slice(&labels, values.len() / schema.width())?;
+        let settings = EvaluationSettings {
+            weighting: if score_items { Weighting::Items } else { Weighting::ClassPrior },
+            bootstrap: BootstrapSettings { replicates: bootstrap, seed },
+        };
+        let evaluation = watched(py, None, |watch| {
+            let outputs = outputs(schema, intake, values, Some(labels))?;
+            evaluate(&self.model, rule.fusion(), &outputs, &prior, &settings, watch)
+        })?;
+        Ok(json!(evaluation).to_string())
+    }
+
+    /// What fusing with `auto` is worth beside simpler ways, in cross-validation, as JSON.
+    #[pyo3(signature = (values, labels, kind, seed, progress=None))]
+    #[allow(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
+    fn worth(
+        &self,
+        py: Python<'_>,
+        values: Values<'_>,
+        labels: Labels<'_>,
+        kind: &str,
+        seed: u64,
+        progress: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<String> {
+        let schema = self.model.schema();
+        let intake = intake(kind, floor_of(&self.model))?;
+        let values = slice(&values, schema)?;
+        let labels = label_slice(&labels, values.len() / schema.width())?;
+        let settings = WorthSettings { seed, ..WorthSettings::default() };
+        let worth = watched(py, progress.as_ref(), |watch| {
+            let outputs = outputs(schema, intake, values, Some(labels))?;
+            worth(&outputs, self.model.class_prior(), &settings, watch)
+        })?;
+        Ok(json!(worth).to_string())
+    }
+
+    /// Items drawn from the model, class by class: values and labels.
+    #[allow(clippy::type_complexity, reason = "a pair of arrays")]
+    fn simulate<'py>(
+        &self,
+        py: Python<'py>,
+        items_per_class: usize,
+        seed: u64,
+    ) -> PyResult<(Bound<'py, PyArray3<f64>>, Bound<'py, PyArray1<i64>>)> {
+        let truth = self.model.truth().map_err(|error| raise(&error))?;
+        crate::simulation::drawn(py, &truth, items_per_class, seed)
+    }
+
+    fn __reduce__(slf: &Bound<'_, Self>) -> PyResult<(Py<PyAny>, (String,))> {
+        let read = slf.get_type().getattr("from_json")?.unbind();
+        Ok((read, (slf.get().to_json(),)))
+    }
+
+    fn __repr__(&self) -> String {
+        let schema = self.model.schema();
+        format!(
+            "<model `{}` of {} classifiers and {} classes>",
+            self.model.method_name(),
+            schema.n_classifiers(),
+            schema.n_classes()
+        )
+    }
+}
+
+/// The rule in force.
+enum Rule<'a> {
+    Own(&'a dyn Fusion),
+    Predictive(PosteriorPredictive),
+}
+
+impl Rule<'_> {
+    fn fusion(&self) -> &dyn Fusion {
+        match self {
+            Self::Own(fusion) => *fusion,
+            Self::Predictive(predictive) => predictive,
+        }
+    }
+}
+
+impl Model {
+    fn rule(
+        &self,
+        class_prior: Option<&str>,
+        predictive: bool,
+    ) -> PyResult<(Rule<'_>, ClassPrior)> {
+        let raised = |error: Error| raise(&error);
+        let prior = self.model.prior(prior_choice(class_prior)?.as_ref()).map_err(raised)?;
+        let rule = if predictive {
+            Rule::Predictive(self.model.predictive().map_err(raised)?)
+        } else {
+            Rule::Own(self.model.fusion().map_err(raised)?)
+        };
+        Ok((rule, prior))
+    }
+
+    fn by_item<'py>(
+        &self,
+        py: Python<'py>,
+        values: &Values<'_>,
+        kind: &str,
+        fusion: &dyn Fusion,
+        work: impl Fn(
+            &consilience::Outputs,
+            &dyn Fusion,
+            &mut [f64],
+            &mut [f64],
+        ) -> consilience::Result<()>
+        + Sync
+        + Send,
+    ) -> Fusing<'py> {
+        let schema = self.model.schema();
+        let intake = intake(kind, floor_of(&self.model))?;
+        let values = slice(values, schema)?;
+        let widths = (schema.n_classes(), 1);
+        let pieces = fusion.items_per_task();
+        let (rows, errors) = watched(py, None, |watch| {
+            in_pieces((schema, intake, values), pieces, widths, watch, |outputs, rows, errors| {
+                work(outputs, fusion, rows, errors)
+            })
+        })?;
+        let shape = [errors.len(), widths.0];
+        Ok((rows.into_pyarray(py).reshape(shape)?, errors.into_pyarray(py)))
+    }
+}
