@@ -72,6 +72,13 @@ const METHODS: [(&str, MethodChoice); 11] = [
     ("log-pool", MethodChoice::LogPool),
 ];
 
+impl MethodChoice {
+    /// All methods but the meta classifiers, of which there is one for every classifier.
+    pub fn named() -> impl Iterator<Item = Self> {
+        METHODS.into_iter().map(|(_, method)| method)
+    }
+}
+
 impl FromStr for MethodChoice {
     type Err = Error;
 

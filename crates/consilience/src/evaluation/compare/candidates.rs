@@ -15,24 +15,8 @@ pub struct Candidate {
     pub config: FitConfig,
 }
 
-/// The methods compared unless others are named, besides meta classifiers.
-const METHODS: [&str; 12] = [
-    "auto",
-    "stacking",
-    "correlated",
-    "independent",
-    "discounted",
-    "logit-normal",
-    "normal-mixture",
-    "nazabal",
-    "bcc",
-    "opinion-pool",
-    "linear-pool",
-    "log-pool",
-];
-
 /// Methods about what several classifiers share.
-const OF_SEVERAL: [&str; 2] = ["correlated", "discounted"];
+const OF_SEVERAL: [MethodChoice; 2] = [MethodChoice::Correlated, MethodChoice::Discounted];
 
 /// The settings of a comparison: those given, but posterior modes of Dirichlets and of what
 /// classifiers share instead of full posteriors. They predict nearly alike and take seconds
@@ -48,11 +32,13 @@ pub fn by_mode(config: &FitConfig) -> FitConfig {
 
 /// Every method that suits these classifiers, with the meta classifier of each.
 pub fn all_methods(schema: &Schema, config: &FitConfig) -> Vec<Candidate> {
-    let suits = |name: &&&str| schema.n_classifiers() > 1 || !OF_SEVERAL.contains(name);
-    let parsed = |name: &&str| Some(((*name).to_owned(), name.parse().ok()?));
-    let choices = METHODS.iter().filter(suits).filter_map(parsed);
-    choices
-        .map(|(name, method)| Candidate { name, config: FitConfig { method, ..config.clone() } })
+    let suits = |method: &MethodChoice| schema.n_classifiers() > 1 || !OF_SEVERAL.contains(method);
+    MethodChoice::named()
+        .filter(suits)
+        .map(|method| Candidate {
+            name: method.to_string(),
+            config: FitConfig { method, ..config.clone() },
+        })
         .chain(meta_classifiers(schema, config))
         .collect()
 }
