@@ -386,7 +386,7 @@ impl Planes {
 }
 
 /// Finer resolutions and larger shapes of a component are left to single columns.
-const FINEST_RESOLUTION: f64 = 1e-3;
+const FINEST_RESOLUTION: f64 = 2e-4;
 const LARGEST_SHAPE: f64 = 4000.0;
 
 fn is_served(c: &Component) -> bool {
