@@ -31,6 +31,7 @@
 #![allow(clippy::doc_markdown, reason = "formulas in the documentation carry their indices")]
 
 mod aliasing;
+mod columns;
 mod common;
 mod ends;
 mod engine;

@@ -17,7 +17,7 @@ use crate::math::legendre::Legendre;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SmoothScratch {
     buffers: Buffers,
-    panels: Vec<Panel>,
+    pub(super) panels: Vec<Panel>,
 }
 
 /// Relative accuracy of the tables, a component, and the finest tolerance that makes sense with it.
@@ -43,13 +43,7 @@ impl PairDensity {
         let planes = self.planes()?;
         let rules = if self.rules.tolerance < FINEST { Rules::new(FINEST) } else { self.rules };
         let Scratch { smooth, places, breaks, .. } = scratch;
-        let power = self.components.iter().map(Component::power).fold(0.0, f64::max);
-        let corner = Corner { epsilon: self.epsilon, power };
-        let near = if self.components.iter().any(is_sharp) {
-            spike_width(rules.tolerance) * self.epsilon
-        } else {
-            corner.width(mode.sd_y, rules.tolerance)
-        };
+        let (corner, near) = self.corner(mode, rules.tolerance);
         let shape = mode.precision_s.min(self.power);
         let mut lines = SmoothLines {
             arch: self.arch,
@@ -90,10 +84,22 @@ impl PairDensity {
             step = 0.6 * lines.step();
         }
     }
+
+    /// What the panels have to know of kinks, and the width of those beside them.
+    pub(super) fn corner(&self, mode: &Mode, tolerance: f64) -> (Corner, f64) {
+        let power = self.components.iter().map(Component::power).fold(0.0, f64::max);
+        let corner = Corner { epsilon: self.epsilon, power };
+        let near = if self.components.iter().any(is_sharp) {
+            spike_width(tolerance) * self.epsilon
+        } else {
+            corner.width(mode.sd_y, tolerance)
+        };
+        (corner, near)
+    }
 }
 
 /// The rule of every panel.
-fn legendre() -> &'static Legendre<POINTS> {
+pub(super) fn legendre() -> &'static Legendre<POINTS> {
     static RULE: OnceLock<Legendre<POINTS>> = OnceLock::new();
     RULE.get_or_init(Legendre::new)
 }
