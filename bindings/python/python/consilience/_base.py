@@ -112,8 +112,11 @@ class Fusion(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
     def _read_labelled(self, X: Any, y: Any, reset: bool = True) -> tuple[Floats, Any]:
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        names = [str(c) for c in np.unique(np.asarray(y)) if reset] if self.classes is None else None
-        X = self._flat(X, names or [str(c) for c in self.classes or ()], reset)
+        if not reset:
+            classes = self.classes_
+        else:
+            classes = np.unique(np.asarray(y)) if self.classes is None else self.classes
+        X = self._flat(X, [str(c) for c in classes], reset)
         X, y = validate_data(self, X, y, reset=reset, dtype=np.float64, order="C",
                              ensure_all_finite=False, ensure_min_samples=1)
         check_classification_targets(y)
