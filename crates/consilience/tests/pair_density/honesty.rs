@@ -135,6 +135,5 @@ fn the_reported_error_bounds_the_true_one_at_a_finite_resolution() {
             *beyond += usize::from(!(off <= got.error + truth.error));
         }
     }
-    println!("{beyond:?} beyond their error, {large} with errors above 1e-6 at 1e-8");
     assert!(large <= 5 && beyond.iter().all(|&n| n <= 10), "{beyond:?} beyond, {large} large");
 }

@@ -123,10 +123,10 @@ impl<L: Integrand> Sweep<'_, L> {
             marks.push(self.mode.y);
         }
         for pair in marks.windows(2) {
-            self.between(pair[0], pair[1])?;
+            self.between(pair[0], pair[1], near)?;
         }
-        self.outwards(marks[marks.len() - 1], 1.0)?;
-        self.outwards(marks[0], -1.0)?;
+        self.outwards(marks[marks.len() - 1], 1.0, near)?;
+        self.outwards(marks[0], -1.0, near)?;
         for _ in 0..MAX_ROUNDS {
             if !self.halve()? {
                 break;
@@ -135,8 +135,12 @@ impl<L: Integrand> Sweep<'_, L> {
         Some(self.total())
     }
 
-    fn between(&mut self, from: f64, to: f64) -> Option<()> {
-        let parts = ((to - from) / (LONGEST * self.mode.sd_y)).ceil().clamp(1.0, 50.0);
+    fn between(&mut self, from: f64, to: f64, near: f64) -> Option<()> {
+        let mut longest = LONGEST * self.mode.sd_y;
+        if self.has_kink(from) || self.has_kink(to) {
+            longest = longest.min(1.5 * near);
+        }
+        let parts = ((to - from) / longest).ceil().clamp(1.0, 50.0);
         let width = (to - from) / parts;
         for i in 0..parts as usize {
             let panel = self.panel(from + width * i as f64, from + width * (i + 1) as f64)?;
@@ -146,10 +150,11 @@ impl<L: Integrand> Sweep<'_, L> {
     }
 
     /// Panels from a kink on until nothing is left.
-    fn outwards(&mut self, from: f64, direction: f64) -> Option<()> {
+    fn outwards(&mut self, from: f64, direction: f64, near: f64) -> Option<()> {
         let (mut at, mut width) = (from, FIRST * self.mode.sd_y);
         while self.panels.len() < MAX_PANELS {
-            let next = at + direction * width;
+            let first = at == from && self.has_kink(from);
+            let next = at + direction * if first { width.min(near) } else { width };
             let panel = self.panel(at.min(next), at.max(next))?;
             self.panels.push(panel);
             let rest = if direction > 0.0 { panel.beyond[1] } else { panel.beyond[0] };
@@ -157,7 +162,7 @@ impl<L: Integrand> Sweep<'_, L> {
                 break;
             }
             at = next;
-            width *= GROWTH;
+            width *= if first { 1.0 } else { GROWTH };
         }
         Some(())
     }

@@ -26,7 +26,7 @@ const FINEST: f64 = 2e-8;
 /// Kinks of higher powers are smooth enough as they are.
 const SHARP: f64 = 3.0;
 /// The reported error over the estimated one.
-const SAFETY: f64 = 3.0;
+const SAFETY: f64 = 5.0;
 
 impl PairDensity {
     /// The tables of this class, made when first asked for.
@@ -77,7 +77,8 @@ impl PairDensity {
             let total = sweep.integrate(breaks, near)?;
             let in_s = error_in_s(&total, shape, lines.step());
             if in_s <= 0.3 * rules.tolerance || 2 * lines.phases > MAX_PHASES {
-                let tables = TABLES * self.components.len() as f64;
+                let tables: f64 =
+                    self.components.iter().map(|c| table_error(c, self.epsilon)).sum();
                 let error = SAFETY * (total.error + in_s + (-rules.cut).exp()) + tables;
                 return Some(Estimate { ln_density: total.ln_value, error });
             }
@@ -102,6 +103,11 @@ impl PairDensity {
 pub(super) fn legendre() -> &'static Legendre<POINTS> {
     static RULE: OnceLock<Legendre<POINTS>> = OnceLock::new();
     RULE.get_or_init(Legendre::new)
+}
+
+/// The relative error of a component's table: more where the resolution is wider than its density.
+fn table_error(c: &Component, epsilon: f64) -> f64 {
+    if c.is_rigid() { 0.0 } else { TABLES * (1.0 + 2.0 * epsilon * epsilon * c.power()) }
 }
 
 /// Whether a component's spike shows on the scale of the resolution.
