@@ -72,6 +72,13 @@ const METHODS: [(&str, MethodChoice); 11] = [
     ("log-pool", MethodChoice::LogPool),
 ];
 
+impl MethodChoice {
+    /// All methods but the meta classifiers, with their names.
+    pub fn all() -> impl Iterator<Item = (&'static str, Self)> {
+        METHODS.into_iter()
+    }
+}
+
 impl FromStr for MethodChoice {
     type Err = Error;
 
@@ -176,6 +183,7 @@ impl FitConfig {
         self.correlated.independent.seed = seed;
         self.stacking.seed = seed;
         self.auto.seed = seed;
+        self.normal_mixture.seed = seed;
         self
     }
 

@@ -15,22 +15,6 @@ pub struct Candidate {
     pub config: FitConfig,
 }
 
-/// The methods compared unless others are named, besides meta classifiers.
-const METHODS: [&str; 12] = [
-    "auto",
-    "stacking",
-    "correlated",
-    "independent",
-    "discounted",
-    "logit-normal",
-    "normal-mixture",
-    "nazabal",
-    "bcc",
-    "opinion-pool",
-    "linear-pool",
-    "log-pool",
-];
-
 /// Methods about what several classifiers share.
 const OF_SEVERAL: [&str; 2] = ["correlated", "discounted"];
 
@@ -48,13 +32,13 @@ pub fn by_mode(config: &FitConfig) -> FitConfig {
 
 /// Every method that suits these classifiers, with the meta classifier of each.
 pub fn all_methods(schema: &Schema, config: &FitConfig) -> Vec<Candidate> {
-    let suits = |name: &&&str| schema.n_classifiers() > 1 || !OF_SEVERAL.contains(name);
-    let parsed = |name: &&str| Some(((*name).to_owned(), name.parse().ok()?));
-    let choices = METHODS.iter().filter(suits).filter_map(parsed);
-    choices
-        .map(|(name, method)| Candidate { name, config: FitConfig { method, ..config.clone() } })
-        .chain(meta_classifiers(schema, config))
-        .collect()
+    let suits = |name: &str| schema.n_classifiers() > 1 || !OF_SEVERAL.contains(&name);
+    let candidate = |(name, method): (&str, MethodChoice)| Candidate {
+        name: name.to_owned(),
+        config: FitConfig { method, ..config.clone() },
+    };
+    let methods = MethodChoice::all().filter(|(name, _)| suits(name));
+    methods.map(candidate).chain(meta_classifiers(schema, config)).collect()
 }
 
 /// The methods named, as of `--method`, with the meta classifier of every classifier.
