@@ -260,9 +260,10 @@ pub(crate) struct FitOptions {
 }
 
 /// Options that only some methods look at: their identifiers, and those methods.
-const OPTIONS_OF_METHODS: [(&[&str], &[&str]); 4] = [
+const OPTIONS_OF_METHODS: [(&[&str], &[&str]); 5] = [
     (&["weights"], &["linear-pool", "log-pool"]),
     (&["ridge"], &["stacking"]),
+    (&["variant"], &["normal-mixture"]),
     (&["delta_prior", "structure", "resolution", "sampler"], &["correlated"]),
     (
         &["alpha_prior", "prior_items", "inference", "chains", "draws", "warmup", "keep_draws"],

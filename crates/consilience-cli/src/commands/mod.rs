@@ -8,7 +8,6 @@ pub(crate) mod fit;
 pub(crate) mod fuse;
 pub(crate) mod generate;
 pub(crate) mod inspect;
-mod inspect_rivals;
 mod pictures;
 pub(crate) mod reproduce;
 pub(crate) mod simulate;

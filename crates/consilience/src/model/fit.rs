@@ -73,9 +73,9 @@ const METHODS: [(&str, MethodChoice); 11] = [
 ];
 
 impl MethodChoice {
-    /// All methods but the meta classifiers, with their names.
-    pub fn all() -> impl Iterator<Item = (&'static str, Self)> {
-        METHODS.into_iter()
+    /// All methods but the meta classifiers, of which there is one for every classifier.
+    pub fn named() -> impl Iterator<Item = Self> {
+        METHODS.into_iter().map(|(_, method)| method)
     }
 }
 

@@ -1,5 +1,6 @@
 //! `consilience inspect`: a model's parameters and what they mean.
 
+mod rivals;
 mod shared;
 
 use std::path::Path;
@@ -16,12 +17,12 @@ use consilience_io::ReadOptions;
 use serde_json::{Value, json};
 
 use super::fit::worst_of_pairs;
-use super::inspect_rivals::{bcc_text, logarithms_text, normal_mixture_text};
 use super::pictures;
 use crate::args::{CommonOptions, InspectOptions, ReportFormat};
 use crate::data::{read_all, read_model};
 use crate::error::Failure;
 use crate::output::{self, Talk};
+use rivals::{bcc_text, logarithms_text, normal_mixture_text};
 use shared::{correlation_text, correlations, shared_text, tree_text, worth_text};
 
 pub(crate) fn run(
@@ -233,7 +234,7 @@ fn margins_text(model: &Model, alpha: &Alpha) -> Result<String> {
 }
 
 /// Four significant digits.
-pub(super) fn significant(value: f64) -> String {
+fn significant(value: f64) -> String {
     if value == 0.0 {
         return "0".into();
     }

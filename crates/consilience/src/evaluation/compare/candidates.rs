@@ -16,7 +16,7 @@ pub struct Candidate {
 }
 
 /// Methods about what several classifiers share.
-const OF_SEVERAL: [&str; 2] = ["correlated", "discounted"];
+const OF_SEVERAL: [MethodChoice; 2] = [MethodChoice::Correlated, MethodChoice::Discounted];
 
 /// The settings of a comparison: those given, but posterior modes of Dirichlets and of what
 /// classifiers share instead of full posteriors. They predict nearly alike and take seconds
@@ -32,13 +32,15 @@ pub fn by_mode(config: &FitConfig) -> FitConfig {
 
 /// Every method that suits these classifiers, with the meta classifier of each.
 pub fn all_methods(schema: &Schema, config: &FitConfig) -> Vec<Candidate> {
-    let suits = |name: &str| schema.n_classifiers() > 1 || !OF_SEVERAL.contains(&name);
-    let candidate = |(name, method): (&str, MethodChoice)| Candidate {
-        name: name.to_owned(),
-        config: FitConfig { method, ..config.clone() },
-    };
-    let methods = MethodChoice::all().filter(|(name, _)| suits(name));
-    methods.map(candidate).chain(meta_classifiers(schema, config)).collect()
+    let suits = |method: &MethodChoice| schema.n_classifiers() > 1 || !OF_SEVERAL.contains(method);
+    MethodChoice::named()
+        .filter(suits)
+        .map(|method| Candidate {
+            name: method.to_string(),
+            config: FitConfig { method, ..config.clone() },
+        })
+        .chain(meta_classifiers(schema, config))
+        .collect()
 }
 
 /// The methods named, as of `--method`, with the meta classifier of every classifier.

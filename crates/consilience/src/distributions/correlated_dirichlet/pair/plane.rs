@@ -301,7 +301,8 @@ impl Plane {
         for (i, column) in self.entries.chunks_exact_mut(stride).enumerate() {
             let (tau, part) = columns.place(i);
             let excess = if part == Part::Side { tau.abs().exp_m1() } else { 0.0 };
-            let gaussian = if part == Part::Empty { 0.5 * (tau / columns.epsilon).powi(2) } else { 0.0 };
+            let gaussian =
+                if part == Part::Empty { 0.5 * (tau / columns.epsilon).powi(2) } else { 0.0 };
             values.clear();
             values.extend_from_slice(smoothed.column(self.arch, tau, &mut row));
             for (value, m) in values.iter_mut().zip(&masses.convolved) {

@@ -6,7 +6,7 @@ use consilience::fusion::logit_normal::LogDistribution;
 use consilience::fusion::normal_mixture::NormalMixtureFusion;
 use consilience::math::simplex::softmax;
 
-use super::inspect::significant;
+use super::significant;
 use crate::output;
 
 /// The probability of every decision, and what all decisions in the table are worth in items.
