@@ -50,7 +50,7 @@ def cell(row):
 
 
 if __name__ == "__main__":
-    for suffix, title in (("", "All methods"), ("-few", "With `correlated`, fewer splits")):
+    for suffix, title in (("", "All methods"), ("-few", "With `correlated` and `normal-mixture`, fewer splits")):
         for prior in ("uniform", "empirical"):
             if any((HERE / f"{name}-{prior}{suffix}.csv").exists() for name in SETS):
                 print(f"### {title}, {prior} class prior\n")

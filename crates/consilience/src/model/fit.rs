@@ -183,6 +183,7 @@ impl FitConfig {
         self.correlated.independent.seed = seed;
         self.stacking.seed = seed;
         self.auto.seed = seed;
+        self.normal_mixture.seed = seed;
         self
     }
 

@@ -9,8 +9,9 @@ mod tables;
 
 use std::path::Path;
 
-use consilience::FitConfig;
+use consilience::fusion::normal_mixture::{MixtureVariant, NormalMixtureConfig};
 use consilience::simulation::Preset;
+use consilience::{FitConfig, MethodChoice};
 
 use self::records::{Record, Store};
 use self::simulated::Entry;
@@ -58,9 +59,14 @@ const PIRS: &str = "Pirs";
 /// The same with the uniform prior of all others.
 const PIRS_UNIFORM: &str = "Pirs (uniform prior)";
 
-/// The published method of Pirs & Štrumbelj as their code runs, where this version has it.
-fn published(_defaults: &FitConfig) -> Option<FitConfig> {
-    None
+/// The method of Pirs & Štrumbelj as their program runs.
+fn published(defaults: &FitConfig) -> FitConfig {
+    let variant = MixtureVariant::Published;
+    FitConfig {
+        method: MethodChoice::NormalMixture,
+        normal_mixture: NormalMixtureConfig { variant, ..defaults.normal_mixture.clone() },
+        ..defaults.clone()
+    }
 }
 
 struct Work<'a> {

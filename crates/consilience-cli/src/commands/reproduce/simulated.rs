@@ -73,10 +73,15 @@ impl Entry {
         let defaults = FitConfig::default();
         let schema = Preset::Sim1.truth(0.5)?.schema().clone();
         let ours = all_methods(&schema, &by_mode(&defaults));
-        let pirs = published(&defaults).map(|config| Candidate { name: PIRS.into(), config });
-        let fitted = pirs.into_iter().chain(ours).map(|candidate| Self::Fitted(candidate.into()));
+        let pirs = Candidate { name: PIRS.into(), config: published(&defaults) };
+        let fitted =
+            std::iter::once(pirs).chain(ours).map(|candidate| Self::Fitted(candidate.into()));
         let singles = [Self::Single(0), Self::Single(1)];
-        Ok(singles.into_iter().chain(known.map(Self::Known)).chain(fitted).collect())
+        let mut all: Vec<Self> =
+            singles.into_iter().chain(known.map(Self::Known)).chain(fitted).collect();
+        // What takes longest comes last, so that an interrupted run has all else.
+        all.sort_by_key(|entry| entry.name() == "correlated");
+        Ok(all)
     }
 }
 
