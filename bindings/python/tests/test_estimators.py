@@ -323,9 +323,9 @@ def test_interruption():
     thread.start()
     start = time.process_time()
     with pytest.raises(KeyboardInterrupt):
-        cs.IndependentFusion(draws=20_000).fit(P, np.arange(90) % 30)
+        cs.IndependentFusion(draws=3000).fit(P, np.arange(90) % 30)
     thread.join()
-    assert time.process_time() - start < 60  # it would take many minutes
+    assert time.process_time() - start < 30  # it would take minutes
 
 
 def test_other_threads_run_while_fitting(train):
