@@ -1,6 +1,6 @@
 """A robot that recognises a gesture from speech, gaze and camera, any of which may drop out.
 
-Missing modalities are NaN: they are left out for that item, in training and later, without imputation.
+Missing modalities are NaN, in training and later; what the others imply stands in for them.
 """
 
 import numpy as np

@@ -12,7 +12,7 @@ CLI = ["cargo", "run", "--quiet", "--locked", "--package", "consilience-cli", "-
 
 def recipes(folder):
     """Committed file, the file that the recipe makes anew, and the recipe."""
-    for name in ("special", "dirichlet"):
+    for name in ("special", "dirichlet", "multivariate_t"):
         made = folder / f"{name}.csv"
         yield ROOT / f"reference/{name}.csv", made, [sys.executable, f"reference/make_{name}.py", made]
     made = folder / "photos.csv"

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use consilience::fusion::normal_mixture::MixtureVariant;
 use consilience::fusion::pools::Weights;
 use consilience::fusion::stacking::Ridge;
 use consilience::simulation::Preset;
@@ -22,7 +23,8 @@ use consilience_io::{Format, Layout, Location};
         consilience demo\n  \
         consilience fit train.csv -o model.json\n  \
         consilience fuse model.json new.csv -o fused.csv\n  \
-        consilience evaluate model.json test.csv"
+        consilience evaluate model.json test.csv\n  \
+        consilience compare labelled.csv"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -71,6 +73,8 @@ pub(crate) enum Command {
     Density(DensityOptions),
     /// Score a model on labelled outputs, beside every single classifier.
     Evaluate(EvaluateOptions),
+    /// Compare methods on your own labelled outputs, each scored on items it was not fitted to.
+    Compare(Box<CompareOptions>),
     /// Show a model's parameters and what they mean.
     Inspect(InspectOptions),
     /// Draw outputs from a model with known truth.
@@ -139,7 +143,9 @@ impl From<Values> for ValueKind {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "The folder gets the data, the model, the fused table and a report.")]
+#[command(
+    after_help = "The folder gets the data, the model, the fused table, a report and pictures."
+)]
 pub(crate) struct DemoOptions {
     /// Folder of the report.
     #[arg(long, short, default_value = "consilience-demo", value_name = "DIR")]
@@ -159,6 +165,9 @@ Methods:\n  \
     independent        a Dirichlet for every classifier and class (the independent fusion model)\n  \
     correlated         the same, and what classifiers share (the correlated fusion model)\n  \
     discounted         the independent model, every classifier weighted by its independent share\n  \
+    logit-normal       one normal distribution of all log-ratios a class\n  \
+    normal-mixture     mixtures of such distributions (Pirs and Strumbelj)\n  \
+    bcc                confusion matrices of hard decisions (Kim and Ghahramani)\n  \
     opinion-pool       product of all opinions (independent opinion pool)\n  \
     linear-pool        weighted average of probabilities\n  \
     log-pool           weighted average of logarithms\n  \
@@ -173,14 +182,9 @@ pub(crate) struct FitOptions {
     #[arg(long, default_value = "auto", value_name = "METHOD", conflicts_with = "update")]
     pub(crate) method: MethodChoice,
     /// Probabilities of the classes before any output: uniform, empirical or p1,p2,...
-    #[arg(
-        long,
-        default_value = "uniform",
-        value_name = "PRIOR",
-        conflicts_with = "update",
-        allow_hyphen_values = true
-    )]
-    pub(crate) class_prior: PriorChoice,
+    /// [default: uniform; empirical for `--variant published`].
+    #[arg(long, value_name = "PRIOR", conflicts_with = "update", allow_hyphen_values = true)]
+    pub(crate) class_prior: Option<PriorChoice>,
     /// Weights of a linear or logarithmic pool: equal, simplex (fitted), free (fitted, log-pool
     /// only) or w1,w2,...
     #[arg(
@@ -201,6 +205,9 @@ pub(crate) struct FitOptions {
         conflicts_with = "update"
     )]
     pub(crate) ridge: Ridge,
+    /// Sampler of `normal-mixture`: repaired, or published (as its authors' program runs).
+    #[arg(long, default_value = "repaired", value_name = "VARIANT", conflicts_with = "update")]
+    pub(crate) variant: MixtureVariant,
     /// Prior of the Dirichlets.
     #[arg(long, value_enum, default_value_t = AlphaPriorName::Pooled, conflicts_with = "update")]
     pub(crate) alpha_prior: AlphaPriorName,
@@ -253,9 +260,10 @@ pub(crate) struct FitOptions {
 }
 
 /// Options that only some methods look at: their identifiers, and those methods.
-const OPTIONS_OF_METHODS: [(&[&str], &[&str]); 4] = [
+const OPTIONS_OF_METHODS: [(&[&str], &[&str]); 5] = [
     (&["weights"], &["linear-pool", "log-pool"]),
     (&["ridge"], &["stacking"]),
+    (&["variant"], &["normal-mixture"]),
     (&["delta_prior", "structure", "resolution", "sampler"], &["correlated"]),
     (
         &["alpha_prior", "prior_items", "inference", "chains", "draws", "warmup", "keep_draws"],
@@ -431,10 +439,77 @@ pub(crate) struct EvaluateOptions {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Every method sees the same items and the same class prior. Rows come by log-loss; beside each\n\
+stands what it loses against the best one, paired, with a 95 % interval. Every classifier is shown\n\
+as it is (`classifier:<name>`) and recalibrated (`meta:<name>`).\n\n\
+Examples:\n  \
+    consilience compare data.csv\n  \
+    consilience compare data.csv --methods auto,correlated,stacking --splits 50 --plots pictures\n  \
+    consilience compare data.csv --protocol paper --format json"
+)]
+pub(crate) struct CompareOptions {
+    /// Labelled outputs; `-` is standard input.
+    pub(crate) data: Location,
+    /// Methods, as of `fit --method` [default: all that suit the data].
+    #[arg(long, value_delimiter = ',', value_name = "A,B,...")]
+    pub(crate) methods: Option<Vec<String>>,
+    /// How items are divided [default: folds, or splits where `--splits` is given].
+    #[arg(long, value_enum)]
+    pub(crate) protocol: Option<ProtocolName>,
+    /// Stratified folds.
+    #[arg(long, default_value_t = 10, value_name = "N", conflicts_with = "splits")]
+    pub(crate) folds: usize,
+    /// Times that the folds are made anew.
+    #[arg(long, default_value_t = 1, value_name = "N", conflicts_with = "splits")]
+    pub(crate) repeats: usize,
+    /// Random splits [default: 5].
+    #[arg(long, value_name = "N")]
+    pub(crate) splits: Option<usize>,
+    /// Share of every class that a random split keeps for testing.
+    #[arg(long, default_value_t = 0.2, value_name = "P", allow_negative_numbers = true)]
+    pub(crate) test_share: f64,
+    /// Probabilities of the classes before any output: uniform, empirical or p1,p2,...
+    #[arg(long, default_value = "uniform", value_name = "PRIOR", allow_hyphen_values = true)]
+    pub(crate) class_prior: PriorChoice,
+    /// Count every item alike instead of every class as the class prior says.
+    #[arg(long)]
+    pub(crate) score_items: bool,
+    /// How Dirichlets and what classifiers share are learnt: by modes, which takes seconds, or
+    /// from full posteriors.
+    #[arg(long, value_enum, default_value_t = InferenceName::Map)]
+    pub(crate) inference: InferenceName,
+    /// Also write the rows as CSV.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Also draw the rows, reliability diagrams and classifiers against each other (SVG, PNG).
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plots: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) reading: DataOptions,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProtocolName {
+    /// Cross-validation: every item is scored by fits that have not seen it.
+    Folds,
+    /// Random splits, some of every class for testing.
+    Splits,
+    /// The paper's: random splits with 20 test items a class.
+    Paper,
+}
+
+#[derive(Debug, Args)]
 #[command(after_help = "Example:\n  consilience inspect model.json --format json")]
 pub(crate) struct InspectOptions {
     /// Model file.
     pub(crate) model: PathBuf,
+    /// Also draw the correlations that the model implies (SVG, PNG).
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plots: Option<PathBuf>,
+    /// With `--plots`: labelled outputs to draw beside the fitted correlations.
+    #[arg(long, value_name = "FILE", requires = "plots")]
+    pub(crate) data: Option<Location>,
 }
 
 #[derive(Debug, Args)]
@@ -475,14 +550,34 @@ pub(crate) struct SimulateOptions {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  consilience reproduce -o paper --only figure-2")]
+#[command(
+    after_help = "Writes figures (SVG, PNG), log-losses.csv and bars.csv (our numbers beside the printed ones),\n\
+rivals.csv (all methods under one class prior) and report.md. A part that is finished is not computed\n\
+again: delete its file under results to have it so.\n\nExamples:\n  \
+    consilience reproduce -o paper\n  \
+    consilience reproduce -o paper --only figure-2\n  \
+    consilience reproduce -o paper --only dna-a,dna-b --data sets --splits 5"
+)]
 pub(crate) struct ReproduceOptions {
-    /// Folder of the figures (SVG, PNG) and tables (CSV).
+    /// Folder of the figures and tables.
     #[arg(long, short, value_name = "DIR")]
     pub(crate) output: PathBuf,
-    /// Only this part.
-    #[arg(long, value_enum, value_name = "NAME")]
-    only: Option<PaperPart>,
+    /// Only these parts.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "NAME,...")]
+    only: Vec<PaperPart>,
+    /// Folder of the real sets (bookies_a.csv and so on) [default: the environment variable
+    /// CONSILIENCE_DATA, else ../shared/data if it is there].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Splits of every real set; the paper has 5.
+    #[arg(long, default_value_t = 5, value_name = "N", value_parser = at_least_two)]
+    pub(crate) splits: usize,
+    /// Test sets of every simulated set and correlation; the paper has 25.
+    #[arg(long, default_value_t = 100, value_name = "N", value_parser = at_least_two)]
+    pub(crate) test_sets: usize,
+    /// Training sets that they are shared out among.
+    #[arg(long, default_value_t = 4, value_name = "N", value_parser = at_least_two)]
+    pub(crate) training_sets: usize,
 }
 
 /// A part of the paper.
@@ -491,18 +586,51 @@ pub(crate) enum PaperPart {
     /// The fused probability of two agreeing classifiers against their correlation.
     #[value(name = "figure-2")]
     Figure2,
+    /// Figure 3a and its rows of the table of log-losses.
+    #[value(name = "sim1")]
+    Sim1,
+    /// Figure 3b and its rows.
+    #[value(name = "sim2")]
+    Sim2,
+    /// Figure D.8 and its rows.
+    #[value(name = "sim3")]
+    Sim3,
+    /// A set of figure 4 and its row.
+    BookiesA,
+    /// A set of figure 4 and its row.
+    BookiesB,
+    /// Figure D.9 and its row.
+    BookiesC,
+    /// A set of figure 4 and its row.
+    DnaA,
+    /// A set of figure 4 and its row.
+    DnaB,
+    /// A set of figure 4 and its row.
+    DnaC,
 }
 
 impl PaperPart {
     pub(crate) fn name(self) -> String {
         self.to_possible_value().expect("no part is hidden").get_name().to_owned()
     }
+
+    pub(crate) fn all() -> Vec<Self> {
+        Self::value_variants().to_vec()
+    }
 }
 
 impl ReproduceOptions {
     /// What was asked for; everything unless told otherwise.
     pub(crate) fn parts(&self) -> Vec<PaperPart> {
-        self.only.map_or_else(|| PaperPart::value_variants().to_vec(), |part| vec![part])
+        if self.only.is_empty() { PaperPart::all() } else { self.only.clone() }
+    }
+}
+
+/// A standard deviation needs two.
+fn at_least_two(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(n @ 2..=100_000) => Ok(n),
+        _ => Err("must be a whole number from 2 to 100000".into()),
     }
 }
 

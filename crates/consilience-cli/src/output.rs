@@ -154,19 +154,36 @@ pub(crate) fn worth_text(worth: &Worth) -> String {
 }
 
 /// How items count, as a sentence.
-pub(crate) fn weighting_sentence(evaluation: &Evaluation) -> String {
-    let uniform =
-        evaluation.class_prior.iter().all(|p| (p - evaluation.class_prior[0]).abs() < 1e-12);
-    match evaluation.weighting {
+pub(crate) fn weighting_sentence(
+    weighting: Weighting,
+    classes: &[String],
+    class_prior: &[f64],
+) -> String {
+    let uniform = class_prior.iter().all(|p| (p - class_prior[0]).abs() < 1e-12);
+    match weighting {
         Weighting::Items => "Every item counts alike.".into(),
         Weighting::ClassPrior if uniform => {
             "Every class counts the same (uniform class prior; `--score-items` counts items alike)."
                 .into()
         }
         Weighting::ClassPrior => {
-            let parts = evaluation.classes.iter().zip(&evaluation.class_prior);
+            let parts = classes.iter().zip(class_prior);
             let parts: Vec<String> = parts.map(|(class, p)| format!("{class} {p:.3}")).collect();
             format!("Classes count as the class prior says: {}.", parts.join(", "))
         }
     }
+}
+
+/// One cell of a CSV file, quoted where it must be.
+pub(crate) fn csv_cell(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+/// A number in a CSV file; nothing where there is none.
+pub(crate) fn csv_number(value: f64) -> String {
+    if value.is_nan() { String::new() } else { value.to_string() }
 }

@@ -4,6 +4,28 @@ use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
 
+use crate::error::{Error, Result};
+use crate::outputs::Outputs;
+
+/// How many folds there can be of those wanted, 2 to 100: no more than the smallest class has
+/// items.
+pub(crate) fn usable(outputs: &Outputs, wanted: usize) -> Result<usize> {
+    if !(2..=100).contains(&wanted) {
+        return Err(Error::parameter("folds", "from 2 to 100", wanted));
+    }
+    let classes = outputs.schema().classes().iter().zip(outputs.class_counts());
+    let (class, least) = classes.min_by_key(|(_, count)| *count).expect("two classes at least");
+    match usize::try_from(least).unwrap_or(usize::MAX) {
+        0 => Err(Error::EmptyClass { class: class.clone() }),
+        1 => Err(Error::parameter(
+            format!("items of class {class}"),
+            "at least 2 to score items that were not fitted",
+            1,
+        )),
+        least => Ok(wanted.min(least)),
+    }
+}
+
 /// The fold of every item, 0 to `n_folds` − 1, so that every fold has its share of every class.
 ///
 /// Each class is shuffled and dealt out one by one; the next class goes on with the fold where the
@@ -29,6 +51,27 @@ pub(crate) fn stratified(
         }
     }
     folds
+}
+
+/// So many items of every class, drawn at random; the items drawn and the others, both in order.
+/// Draws of different numbers are independent.
+pub(crate) fn drawn(
+    labels: &[usize],
+    per_class: &[usize],
+    (seed, number): (u64, u64),
+) -> (Vec<usize>, Vec<usize>) {
+    let mut classes = vec![Vec::new(); per_class.len()];
+    for (item, &label) in labels.iter().enumerate() {
+        classes[label].push(item);
+    }
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(number);
+    let mut is_drawn = vec![false; labels.len()];
+    for (class, &wanted) in classes.iter_mut().zip(per_class) {
+        class.shuffle(&mut rng);
+        class.iter().take(wanted).for_each(|&item| is_drawn[item] = true);
+    }
+    (0..labels.len()).partition(|&item| is_drawn[item])
 }
 
 /// The items inside and outside of one fold.

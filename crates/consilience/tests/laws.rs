@@ -3,7 +3,14 @@
 use std::sync::Arc;
 
 use consilience::fusion::auto::{AutoFusion, AutoParameters, LayerParameters};
+use consilience::fusion::bcc::BccFusion;
 use consilience::fusion::independent::{Alpha, IndependentFusion};
+use consilience::fusion::logit_normal::{
+    LogDistribution, LogitNormalFusion, LogitNormalParameters,
+};
+use consilience::fusion::normal_mixture::{
+    MixtureComponent, NormalMixtureFusion, NormalMixtureParameters,
+};
 use consilience::fusion::pools::{Pool, PoolKind};
 use consilience::fusion::stacking::{
     FillParameters, LogisticParameters, StackingFusion, StackingParameters,
@@ -88,6 +95,38 @@ impl Case {
         AutoFusion::new(self.schema(), parameters).unwrap()
     }
 
+    /// Student t or normal logarithms, centred where the Dirichlets are, all correlated by .3.
+    fn logarithms(&self, class: usize, degrees: Option<f64>) -> LogDistribution {
+        let (j, width) = (self.n_classes, self.n_classifiers() * self.n_classes);
+        let scale = |a: usize, b: usize| if a == b { 0.3 + self.weights[a / j] } else { 0.3 };
+        let centre = |rows: &Vec<Vec<f64>>| rows[class].iter().map(|a| a.ln()).collect();
+        LogDistribution {
+            degrees,
+            location: self.alpha.iter().map(centre).collect(),
+            scale: (0..width).map(|a| (0..width).map(|b| scale(a, b)).collect()).collect(),
+        }
+    }
+
+    fn logit_normal(&self) -> LogitNormalFusion {
+        let class = |j: usize| self.logarithms(j, Some(2.0 + 9.0 * self.prior[j]));
+        let classes = (0..self.n_classes).map(class).collect();
+        LogitNormalFusion::new(self.schema(), LogitNormalParameters { classes }).unwrap()
+    }
+
+    /// Two draws of two components a class.
+    fn normal_mixture(&self) -> NormalMixtureFusion {
+        let component = |j: usize, weight: f64, degrees: Option<f64>| MixtureComponent {
+            weight,
+            logarithms: self.logarithms(j, degrees),
+        };
+        let class = |j: usize, weight: f64| {
+            vec![component(j, weight, None), component(j, self.prior[j], Some(3.0))]
+        };
+        let draw = |weight: f64| (0..self.n_classes).map(|j| class(j, weight)).collect();
+        let parameters = NormalMixtureParameters { jitter: 0.0, draws: vec![draw(0.2), draw(5.0)] };
+        NormalMixtureFusion::new(self.schema(), parameters).unwrap()
+    }
+
     /// Every method that needs no fit.
     fn methods(&self) -> Vec<Box<dyn Fusion>> {
         vec![
@@ -99,6 +138,9 @@ impl Case {
             Box::new(IndependentFusion::new(self.schema(), self.alpha.clone()).unwrap()),
             Box::new(self.stacking()),
             Box::new(self.auto()),
+            Box::new(self.logit_normal()),
+            Box::new(self.normal_mixture()),
+            Box::new(BccFusion::new(self.schema(), self.alpha.clone()).unwrap()),
         ]
     }
 

@@ -7,8 +7,8 @@
 use std::path::Path;
 
 use consilience::evaluation::{
-    BootstrapSettings, Evaluation, EvaluationSettings, Predictions, evaluate_all, meta_classifiers,
-    single_classifiers,
+    BootstrapSettings, Evaluation, EvaluationSettings, Predictions, ReliabilityBin, evaluate_all,
+    meta_classifiers, reliability, single_classifiers,
 };
 use consilience::fusion::auto::AutoConfig;
 use consilience::fusion::correlated::learning::{CorrelatedConfig, CorrelatedInference};
@@ -19,9 +19,11 @@ use consilience_io::{Location, ReadOptions, read_outputs, write_whole};
 
 use super::fit;
 use super::fuse::Rule;
+use super::pictures::{self, DrawnMethod};
 use crate::args::{CommonOptions, DemoOptions, ReportFormat, TableOutput};
 use crate::error::Failure;
 use crate::output::{self, SCORE_HEADER, Talk, score_rows};
+use crate::plots::Bar;
 use crate::progress::{Progress, Unit};
 
 const PHOTOS: &str = include_str!("../../demo/photos.csv");
@@ -51,8 +53,9 @@ pub(crate) fn run(
     let rule = Rule { model: &model, fusion, prior, explain: false, costs: None };
     rule.fuse_table(source, &table, &silent)?;
 
-    let evaluation = compare(&model, &train, &test, common.seed, &progress)?;
+    let (evaluation, reliabilities) = compare(&model, &train, &test, common.seed, &progress)?;
     drop(progress);
+    draw(&evaluation, &reliabilities, &test, &folder.join("pictures"))?;
     let json = serde_json::to_value(&evaluation).expect("scores are plain JSON values");
     write_whole(&at("comparison.json"), format!("{json:#}\n").as_bytes())?;
     write_whole(&at("report.md"), report(&model, &evaluation)?.as_bytes())?;
@@ -91,6 +94,9 @@ const RIVALS: [MethodChoice; 6] = [
     MethodChoice::LogPool,
 ];
 
+/// The name of a method and how often it is right when it is so sure.
+type Reliability = (String, Vec<ReliabilityBin>);
+
 /// All methods on the test photos, best first.
 fn compare(
     model: &Model,
@@ -98,7 +104,7 @@ fn compare(
     test: &Outputs,
     seed: u64,
     progress: &Progress,
-) -> Result<Evaluation, Failure> {
+) -> Result<(Evaluation, Vec<Reliability>), Failure> {
     let prior = model.class_prior();
     let predict = |model: &Model| -> Result<Predictions, Failure> {
         let probabilities = fuse(model.fusion()?, test, prior)?.all().to_vec();
@@ -112,11 +118,43 @@ fn compare(
     methods.extend(meta_classifiers(model, test, prior)?);
     let bootstrap = BootstrapSettings { seed, ..BootstrapSettings::default() };
     let settings = EvaluationSettings { bootstrap, ..EvaluationSettings::default() };
+    let labels = test.require_labels()?;
+    let reliable = |said: &Predictions| -> Result<Reliability, Failure> {
+        Ok((said.name.clone(), reliability(said, &labels, prior, settings.weighting)?))
+    };
+    let reliabilities = methods.iter().map(reliable).collect::<Result<Vec<_>, Failure>>()?;
     let mut evaluation = evaluate_all(methods, test, prior, &settings, progress)?;
     evaluation
         .methods
         .sort_by(|a, b| a.overall.log_loss.value.total_cmp(&b.overall.log_loss.value));
-    Ok(evaluation)
+    Ok((evaluation, reliabilities))
+}
+
+/// The methods beside each other, and the classifiers against each other.
+fn draw(
+    evaluation: &Evaluation,
+    reliabilities: &[Reliability],
+    test: &Outputs,
+    folder: &Path,
+) -> Result<(), Failure> {
+    output::make_folder(folder)?;
+    let single = evaluation.methods.iter().position(|row| row.method.contains(':'));
+    let rows = evaluation.methods.iter().enumerate();
+    let drawn: Vec<DrawnMethod<'_>> = rows
+        .map(|(i, row)| {
+            let loss = row.overall.log_loss;
+            let own = reliabilities.iter().find(|(name, _)| *name == row.method);
+            DrawnMethod {
+                name: &row.method,
+                log_loss: Bar { value: loss.value, error: (loss.high - loss.low) / 2.0 },
+                best_single: Some(i) == single,
+                reliability: own.map_or(&[][..], |(_, bins)| bins),
+            }
+        })
+        .collect();
+    let title = format!("{} photos", evaluation.n_items);
+    pictures::draw_methods(&drawn, &title, "log-loss in nats, with 95 % interval", folder)?;
+    pictures::draw_classifiers(test, &[], folder)
 }
 
 const INTRODUCTION: &str = "Three image classifiers say how probable cat, dog and fox are for each photo. \
@@ -151,7 +189,7 @@ fn story(model: &Model, evaluation: &Evaluation, folder: &Path) -> Result<String
     Ok(format!(
         "{INTRODUCTION}\n\nFit on every second photo:\n\n{}\n\
          {} other photos, fused and scored (log-loss in nats, lower is better):\n\n{}\n{}\n\n\
-         Written to {folder}: train.csv, test.csv, model.json, fused.csv, comparison.json, report.md.\n\
+         Written to {folder}: train.csv, test.csv, model.json, fused.csv, comparison.json, report.md, pictures.\n\
          Next: consilience inspect {folder}/model.json\n      \
          consilience evaluate {folder}/model.json {folder}/test.csv --per-class\n",
         fit::summary(model, &format!("{folder}/model.json"))?,

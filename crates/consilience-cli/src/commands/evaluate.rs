@@ -67,5 +67,9 @@ fn text(evaluation: &Evaluation, per_class: bool) -> String {
             text += &output::table(&SCORE_HEADER, &rows);
         }
     }
-    text + &format!("\n{} items. {}\n", evaluation.n_items, weighting_sentence(evaluation))
+    text + &format!(
+        "\n{} items. {}\n",
+        evaluation.n_items,
+        weighting_sentence(evaluation.weighting, &evaluation.classes, &evaluation.class_prior)
+    )
 }

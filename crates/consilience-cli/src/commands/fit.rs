@@ -4,15 +4,18 @@ use std::path::Path;
 
 use consilience::evaluation::{Worth, WorthSettings, worth};
 use consilience::fusion::auto::AutoConfig;
+use consilience::fusion::bcc::BccConfig;
 use consilience::fusion::correlated::Structure;
 use consilience::fusion::correlated::learning::{
     CorrelatedConfig, CorrelatedInference, DeltaPrior, DeltaSampler,
 };
 use consilience::fusion::independent::{AlphaPrior, IndependentConfig, Inference};
+use consilience::fusion::logit_normal::LogitNormalConfig;
+use consilience::fusion::normal_mixture::{MixtureVariant, NormalMixtureConfig};
 use consilience::fusion::stacking::StackingConfig;
 use consilience::model::PairPosterior;
 use consilience::sampling::diagnostics::Diagnostics;
-use consilience::{DEFAULT_FLOOR, FitConfig, MethodChoice, Model, Outputs};
+use consilience::{DEFAULT_FLOOR, FitConfig, MethodChoice, Model, Outputs, PriorChoice};
 use consilience_io::{Location, ReadOptions, check_writable, read_outputs, write_whole};
 use serde_json::json;
 
@@ -106,7 +109,7 @@ impl FitOptions {
         let independent = self.independent(seed)?;
         Ok(FitConfig {
             method: self.method.clone(),
-            class_prior: self.class_prior.clone(),
+            class_prior: self.class_prior.clone().unwrap_or_else(|| self.usual_prior()),
             weights: self.weights.clone(),
             correlated: self.correlated(&independent),
             structure: match self.structure {
@@ -119,8 +122,24 @@ impl FitOptions {
             independent,
             stacking: StackingConfig { ridge: self.ridge, seed, ..StackingConfig::default() },
             auto: AutoConfig { seed },
+            logit_normal: LogitNormalConfig::default(),
+            normal_mixture: NormalMixtureConfig {
+                variant: self.variant,
+                seed,
+                ..NormalMixtureConfig::default()
+            },
+            bcc: BccConfig::default(),
             floor: self.reading.floor.unwrap_or(DEFAULT_FLOOR),
         })
+    }
+
+    /// The published variant of `normal-mixture` takes class frequencies for the class prior.
+    fn usual_prior(&self) -> PriorChoice {
+        let mixture = self.method == MethodChoice::NormalMixture;
+        match self.variant {
+            MixtureVariant::Published if mixture => PriorChoice::Empirical,
+            _ => PriorChoice::Uniform,
+        }
     }
 
     fn independent(&self, seed: u64) -> Result<IndependentConfig, Failure> {

@@ -1,5 +1,6 @@
 //! One file a command.
 
+pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod density;
 pub(crate) mod evaluate;
@@ -7,6 +8,7 @@ pub(crate) mod fit;
 pub(crate) mod fuse;
 pub(crate) mod generate;
 pub(crate) mod inspect;
+mod pictures;
 pub(crate) mod reproduce;
 pub(crate) mod simulate;
 mod stream;

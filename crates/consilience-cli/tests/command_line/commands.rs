@@ -284,8 +284,11 @@ fn the_demo_writes_its_folder() {
     let names =
         ["comparison.json", "fused.csv", "model.json", "report.md", "test.csv", "train.csv"];
     let files: Vec<_> = bench.files().into_keys().filter(|path| path.is_file()).collect();
-    let files: Vec<_> = files.iter().map(|path| path.file_name().unwrap()).collect();
-    assert_eq!(files, names);
+    let pictures = |path: &&std::path::PathBuf| path.parent().unwrap().ends_with("pictures");
+    let others = files.iter().filter(|path| !pictures(path));
+    assert_eq!(others.map(|path| path.file_name().unwrap()).collect::<Vec<_>>(), names);
+    // Bars, reliability, correlations and three pairs, each as SVG and PNG.
+    assert_eq!(files.iter().filter(pictures).count(), 12);
     let compared = json(&bench.good("demo --format json -o elsewhere"));
     assert_eq!(compared["methods"].as_array().unwrap().len(), 13);
     assert_eq!(

@@ -17,6 +17,7 @@ fn help_of_every_command() {
         "fuse",
         "density",
         "evaluate",
+        "compare",
         "inspect",
         "simulate",
         "reproduce",

@@ -6,11 +6,14 @@ mod bad_settings;
 mod bad_tables;
 mod bad_values;
 mod commands;
+mod compare;
 mod correlated;
 mod costs;
 mod formats;
 mod help;
 mod paths;
+mod reproduce;
+mod rivals;
 mod signals;
 mod whole_files;
 

@@ -179,3 +179,18 @@ fn an_interrupted_fit_leaves_the_old_model() {
     assert_eq!(bench.text("model.json"), MODEL);
     assert_eq!(bench.names(), ["data.csv", "model.json"]);
 }
+
+#[test]
+fn an_interrupted_comparison_leaves_nothing() {
+    let bench = Bench::new();
+    bench.good("simulate --preset sim1 --items-per-class 300 -o data.csv");
+    let words = "compare data.csv --inference two-step --csv rows.csv --plots pictures";
+    let mut child = bench.command(words).spawn().unwrap();
+    // Reading takes an instant, posteriors of ten folds minutes.
+    thread::sleep(Duration::from_millis(500));
+    send("-INT", &child);
+    wait_for(&mut child);
+    let run = finish(child);
+    assert_eq!((run.code, run.err.as_str()), (Some(130), "error: interrupted\n"));
+    assert_eq!(bench.names(), ["data.csv"]);
+}

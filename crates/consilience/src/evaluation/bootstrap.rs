@@ -88,7 +88,7 @@ pub(super) fn with_intervals(
     Ok(values.iter().enumerate().map(rows).collect())
 }
 
-fn strata(labels: &[usize], n_classes: usize, weighting: Weighting) -> Vec<Vec<u32>> {
+pub(super) fn strata(labels: &[usize], n_classes: usize, weighting: Weighting) -> Vec<Vec<u32>> {
     let mut strata = match weighting {
         Weighting::ClassPrior => vec![Vec::new(); n_classes],
         Weighting::Items => vec![Vec::new()],
@@ -99,7 +99,7 @@ fn strata(labels: &[usize], n_classes: usize, weighting: Weighting) -> Vec<Vec<u
     strata
 }
 
-fn resample(strata: &[Vec<u32>], seed: u64, replicate: u64) -> Vec<u32> {
+pub(super) fn resample(strata: &[Vec<u32>], seed: u64, replicate: u64) -> Vec<u32> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(replicate);
     let mut items = Vec::with_capacity(strata.iter().map(Vec::len).sum());

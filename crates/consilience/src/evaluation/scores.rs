@@ -152,6 +152,11 @@ impl ItemScores {
         self.by_class.extend(gaps);
     }
 
+    /// Log-loss, Brier score, hit and entropy of every item.
+    pub(super) fn items(&self) -> &[[f64; 4]] {
+        &self.scores
+    }
+
     /// Scores of the items listed (any may come repeatedly), overall and by class.
     pub(super) fn aggregate(
         &self,
@@ -198,7 +203,7 @@ fn score_set(sums: &[f64; 4], weight: f64, ece: f64) -> ScoreSet {
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a probability times 15
-fn bin(probability: f64) -> u8 {
+pub(super) fn bin(probability: f64) -> u8 {
     ((probability * CALIBRATION_BINS as f64) as usize).min(CALIBRATION_BINS - 1) as u8
 }
 

@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
-use super::scores::{Predictions, Weighting, item_weights};
+use super::estimate::{Estimate, estimate};
+use super::scores::{Predictions, Weighting};
 use super::single_classifiers;
 use crate::class_prior::ClassPrior;
-use crate::error::{Error, Result, quoted};
+use crate::error::{Result, quoted};
 use crate::folds;
 use crate::fusion::auto::{AutoConfig, AutoFusion};
 use crate::fusion::pools::{Pool, PoolKind};
@@ -30,15 +31,6 @@ impl Default for WorthSettings {
     fn default() -> Self {
         Self { folds: 10, weighting: Weighting::default(), seed: 0 }
     }
-}
-
-/// A mean over items with its standard error.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Estimate {
-    /// The mean.
-    pub mean: f64,
-    /// Its standard error; NaN where a class has a single item.
-    pub se: f64,
 }
 
 /// Something simpler than `auto`.
@@ -108,7 +100,7 @@ pub fn worth(
     watch: &dyn Watch,
 ) -> Result<Worth> {
     let labels = outputs.require_labels()?;
-    let n_folds = usable_folds(outputs, settings)?;
+    let n_folds = folds::usable(outputs, settings.folds)?;
     let methods = out_of_fold(outputs, &labels, prior, (n_folds, settings.seed), watch)?;
     let fitted = AutoConfig { seed: settings.seed }.fit(outputs, &Unwatched)?.fusion;
     let covariance = EvidenceCovariance::of(outputs, fitted.dirichlets().alpha())?;
@@ -163,23 +155,6 @@ fn summarise(
     };
     worth.verdict = verdict(&worth, outputs.schema().n_classifiers());
     worth
-}
-
-fn usable_folds(outputs: &Outputs, settings: &WorthSettings) -> Result<usize> {
-    if !(2..=100).contains(&settings.folds) {
-        return Err(Error::parameter("folds", "from 2 to 100", settings.folds));
-    }
-    let classes = outputs.schema().classes().iter().zip(outputs.class_counts());
-    let (class, least) = classes.min_by_key(|(_, count)| *count).expect("two classes at least");
-    match usize::try_from(least).unwrap_or(usize::MAX) {
-        0 => Err(Error::EmptyClass { class: class.clone() }),
-        1 => Err(Error::parameter(
-            format!("items of class {class}"),
-            "at least 2 to score items that were not fitted",
-            1,
-        )),
-        least => Ok(settings.folds.min(least)),
-    }
 }
 
 /// The predictions of `auto` (first) and of everything simpler, for every item by fits that have
@@ -272,36 +247,6 @@ fn item_losses(method: &Predictions, labels: &[usize], prior: &ClassPrior) -> Ve
     rows.zip(labels).map(|(row, &label)| -row[label].max(f64::MIN_POSITIVE).ln()).collect()
 }
 
-/// The weighted mean of a number an item. With the classes weighted, Σₜ pₜ meanₜ, whose variance is
-/// Σₜ pₜ² varianceₜ / nₜ: how many items a class has is given, not drawn.
-fn estimate(
-    values: &[f64],
-    labels: &[usize],
-    prior: &ClassPrior,
-    weighting: Weighting,
-) -> Estimate {
-    let weights = item_weights(labels, prior, weighting);
-    let group = |label: usize| if weighting == Weighting::Items { 0 } else { label };
-    let n_groups = if weighting == Weighting::Items { 1 } else { weights.len() };
-    let (mut counts, mut sums) = (vec![0.0; n_groups], vec![0.0; n_groups]);
-    let mut total = 0.0;
-    for (value, &label) in values.iter().zip(labels) {
-        counts[group(label)] += 1.0;
-        sums[group(label)] += value;
-        total += weights[label];
-    }
-    let (mut mean, mut squares) = (0.0, vec![0.0; n_groups]);
-    for (value, &label) in values.iter().zip(labels) {
-        mean += weights[label] / total * value;
-        squares[group(label)] += (value - sums[group(label)] / counts[group(label)]).powi(2);
-    }
-    let variance = (0..n_groups).filter(|&t| counts[t] > 0.0).map(|t| {
-        let n = counts[t];
-        (weights[t] * n / total).powi(2) * squares[t] / (n - 1.0) / n
-    });
-    Estimate { mean, se: variance.sum::<f64>().sqrt() }
-}
-
 /// The pairs of classifiers that are nearly one.
 fn alike(outputs: &Outputs, covariance: &EvidenceCovariance) -> Vec<Alike> {
     let names = outputs.schema().classifiers();
@@ -357,25 +302,4 @@ fn verdict(worth: &Worth, n_classifiers: usize) -> String {
         );
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Two classes of 3 and 2 items under a prior of (.25, .75), by hand.
-    #[test]
-    fn means_and_standard_errors_are_those_computed_by_hand() {
-        let (values, labels) = ([1.0, 2.0, 3.0, 5.0, 7.0], [0, 0, 0, 1, 1]);
-        let prior = ClassPrior::new(&[1.0, 3.0]).unwrap();
-        let got = estimate(&values, &labels, &prior, Weighting::ClassPrior);
-        // Means 2 and 6; variances 1 and 2.
-        assert!((got.mean - (0.25 * 2.0 + 0.75 * 6.0)).abs() < 1e-12);
-        let variance: f64 = 0.0625 * 1.0 / 3.0 + 0.5625 * 2.0 / 2.0;
-        assert!((got.se - variance.sqrt()).abs() < 1e-12, "{got:?}");
-        let got = estimate(&values, &labels, &prior, Weighting::Items);
-        // Mean 3.6, squares 6.76 + 2.56 + .36 + 1.96 + 11.56 = 23.2.
-        assert!((got.mean - 3.6).abs() < 1e-12);
-        assert!((got.se - (23.2f64 / 4.0 / 5.0).sqrt()).abs() < 1e-12, "{got:?}");
-    }
 }

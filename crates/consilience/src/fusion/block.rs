@@ -104,6 +104,18 @@ impl Block {
         }
     }
 
+    /// Adds one number an item, the same for every class.
+    pub(super) fn add_per_item(&mut self, number: impl Fn(usize) -> f64) {
+        let rounding = 4.0 * f64::EPSILON;
+        for item in 0..self.n_items {
+            let number = number(item);
+            for class in 0..self.n_classes {
+                self.values[class * self.stride + item] += number;
+            }
+            self.errors[item] += rounding * number.abs();
+        }
+    }
+
     /// Takes the logarithms of the items' outputs, for [`Block::with_logs`]; once after a reset,
     /// so that many rules can look at the same items.
     pub(super) fn load_logs(&mut self, items: &Items<'_>) {

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use super::independent::IndependentFusion;
 use super::log_linear::{self, LogLinear};
+use super::presence::{ByPresence, presence};
 use super::shares::EvidenceCovariance;
 use super::{Block, Fusion};
 use crate::class_prior::ClassPrior;
@@ -75,22 +76,17 @@ impl Fusion for DiscountedFusion {
             return log_linear::add_evidence(&self.complete, items, block);
         }
         // items that lack the same classifiers have the same shares
-        let presence = |item: usize| -> Vec<bool> {
-            (0..items.n_classifiers()).map(|k| items.output(item, k).is_some()).collect()
-        };
-        let mut rules: Vec<(Vec<bool>, LogLinear)> = Vec::new();
+        let mut rules: ByPresence<LogLinear> = ByPresence::default();
         let mut one = Block::default();
         for item in 0..items.len() {
-            let present = presence(item);
-            let known = rules.iter().position(|(mask, _)| *mask == present);
-            let place = known.unwrap_or_else(|| {
+            let present = presence(items, item);
+            let rule = rules.get(&present, || {
                 let shares = self.covariance.shares(|k| present[k]);
-                rules.push((present, self.margins.weighted_evidence(&shares)));
-                rules.len() - 1
+                self.margins.weighted_evidence(&shares)
             });
             let part = items.range(item..item + 1);
             one.reset(&part);
-            log_linear::add_evidence(&rules[place].1, &part, &mut one);
+            log_linear::add_evidence(rule, &part, &mut one);
             block.copy_item(item, &one);
         }
         block.add_per_class(prior.ln());

@@ -5,14 +5,19 @@
 //! Normalising, predicting and spreading the work over threads are done here, once for all.
 
 pub mod auto;
+pub mod bcc;
 mod block;
 pub mod correlated;
 pub mod discounted;
 mod explain;
 pub mod independent;
 mod log_linear;
+mod log_ratio;
+pub mod logit_normal;
+pub mod normal_mixture;
 pub mod pools;
 mod predictive;
+mod presence;
 pub mod shares;
 pub mod stacking;
 

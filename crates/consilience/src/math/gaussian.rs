@@ -23,6 +23,28 @@ pub(crate) struct Regression {
     slopes: DMatrix<f64>,
 }
 
+/// Which coordinates are present, and the rows of each such pattern.
+#[derive(Debug, Clone)]
+pub(crate) struct Patterns {
+    pub(crate) members: BTreeMap<Vec<bool>, Vec<usize>>,
+}
+
+impl Patterns {
+    pub(crate) fn of(rows: &DMatrix<f64>, is_present: &impl Fn(usize, usize) -> bool) -> Self {
+        let (d, n) = rows.shape();
+        let mut members: BTreeMap<Vec<bool>, Vec<usize>> = BTreeMap::new();
+        for row in 0..n {
+            members.entry((0..d).map(|c| is_present(row, c)).collect()).or_default().push(row);
+        }
+        Self { members }
+    }
+
+    /// Whether nothing is absent.
+    pub(crate) fn are_complete(&self) -> bool {
+        self.members.keys().all(|pattern| pattern.iter().all(|p| *p))
+    }
+}
+
 impl Gaussian {
     /// By expectation maximisation, `steps` times, with `ridge` added to every variance.
     ///
@@ -34,15 +56,11 @@ impl Gaussian {
         steps: usize,
         ridge: f64,
     ) -> Self {
-        let (d, n) = rows.shape();
-        let mut patterns: BTreeMap<Vec<bool>, Vec<usize>> = BTreeMap::new();
-        for row in 0..n {
-            patterns.entry((0..d).map(|c| is_present(row, c)).collect()).or_default().push(row);
-        }
-        let complete = patterns.keys().all(|pattern| pattern.iter().all(|p| *p));
+        let patterns = Patterns::of(rows, &is_present);
         let mut gaussian = Self::of_present(rows, &is_present, ridge);
-        for _ in 0..if complete { 1 } else { steps } {
-            gaussian = gaussian.improved(rows, &patterns, ridge);
+        for _ in 0..if patterns.are_complete() { 1 } else { steps } {
+            gaussian = gaussian.moments(rows, &patterns);
+            (0..rows.nrows()).for_each(|c| gaussian.covariance[(c, c)] += ridge);
         }
         gaussian
     }
@@ -67,32 +85,21 @@ impl Gaussian {
 
     /// One step: moments of the rows, the absent coordinates at their conditional mean plus the
     /// covariance that this mean leaves out.
-    fn improved(
-        &self,
-        rows: &DMatrix<f64>,
-        patterns: &BTreeMap<Vec<bool>, Vec<usize>>,
-        ridge: f64,
-    ) -> Self {
+    pub(crate) fn moments(&self, rows: &DMatrix<f64>, patterns: &Patterns) -> Self {
         let d = rows.nrows();
         let mut filled = rows.clone();
         let mut covariance = DMatrix::zeros(d, d);
-        for (pattern, members) in patterns {
+        for (pattern, members) in &patterns.members {
             let Some(regression) = self.regression(pattern) else { continue };
             for &row in members {
                 let mut vector: Vec<f64> = rows.column(row).iter().copied().collect();
                 self.complete(&regression, &mut vector);
                 filled.column_mut(row).copy_from_slice(&vector);
             }
-            let Regression { present, absent, slopes } = &regression;
-            for (i, &a) in absent.iter().enumerate() {
-                for &b in absent {
-                    let explained: f64 = present
-                        .iter()
-                        .enumerate()
-                        .map(|(j, &p)| slopes[(i, j)] * self.covariance[(p, b)])
-                        .sum();
-                    covariance[(a, b)] +=
-                        members.len() as f64 * (self.covariance[(a, b)] - explained);
+            let rest = self.residual(&regression);
+            for (i, &a) in regression.absent.iter().enumerate() {
+                for (j, &b) in regression.absent.iter().enumerate() {
+                    covariance[(a, b)] += members.len() as f64 * rest[(i, j)];
                 }
             }
         }
@@ -104,7 +111,6 @@ impl Gaussian {
         covariance.gemm(1.0, &filled, &filled.transpose(), 1.0);
         covariance /= n;
         covariance = (&covariance + covariance.transpose()) * 0.5;
-        (0..d).for_each(|c| covariance[(c, c)] += ridge);
         Self { mean, covariance }
     }
 
@@ -117,6 +123,14 @@ impl Gaussian {
         let cross = self.covariance.select_rows(&present).select_columns(&absent);
         let slopes = own.cholesky()?.solve(&cross).transpose();
         Some(Regression { present, absent, slopes })
+    }
+
+    /// C: the covariance of the absent coordinates around their mean given the present ones.
+    pub(crate) fn residual(&self, regression: &Regression) -> DMatrix<f64> {
+        let Regression { present, absent, slopes } = regression;
+        let own = self.covariance.select_rows(absent).select_columns(absent);
+        let cross = self.covariance.select_rows(present).select_columns(absent);
+        own - slopes * cross
     }
 
     /// Replaces the absent coordinates by their mean given the present ones.

@@ -7,6 +7,7 @@ pub(crate) mod gaussian;
 pub(crate) mod laguerre;
 pub(crate) mod lbfgs;
 pub(crate) mod legendre;
+pub(crate) mod log_ratio;
 pub mod log_space;
 pub mod optimise;
 pub mod root;

@@ -18,6 +18,24 @@ pub fn ln_multivariate_beta(concentration: &[f64]) -> f64 {
     concentration.iter().map(|&a| ln_gamma(a)).sum::<f64>() - ln_gamma(total)
 }
 
+/// ln Γ(a + h/2) − ln Γ(a) for a > 0: a whole number h of half steps.
+///
+/// # Numerics
+/// Whole steps are products. For the half step that may be left, the two logarithms are
+/// subtracted while they are small; from 32 on, where they would cancel, the series of
+/// ln Γ(a + ½) − ln Γ(a) in 1/a has converged.
+pub fn ln_gamma_increment(a: f64, half_steps: usize) -> f64 {
+    const SERIES: [f64; 4] = [-1.0 / 8.0, 1.0 / 192.0, -1.0 / 640.0, 17.0 / 14_336.0];
+    let whole: f64 = (0..half_steps / 2).map(|i| (a + i as f64).ln()).sum();
+    let top = a + (half_steps / 2) as f64;
+    let half = match half_steps % 2 {
+        0 => 0.0,
+        _ if top < 32.0 => ln_gamma(top + 0.5) - ln_gamma(top),
+        _ => 0.5 * top.ln() + polynomial(&SERIES, 1.0 / (top * top)) / top,
+    };
+    whole + half
+}
+
 /// From here on the asymptotic series of digamma and trigamma have converged.
 const ASYMPTOTIC: f64 = 10.0;
 

@@ -12,10 +12,13 @@ use crate::class_prior::ClassPrior;
 use crate::distributions::CorrelatedDirichlet;
 use crate::error::{Error, Result};
 use crate::fusion::auto::AutoFusion;
+use crate::fusion::bcc::BccFusion;
 use crate::fusion::correlated::Structure;
 use crate::fusion::correlated::tree::{TreeKind, TreePair};
 use crate::fusion::discounted::DiscountedFusion;
 use crate::fusion::independent::{Alpha, IndependentFusion, PosteriorReport};
+use crate::fusion::logit_normal::LogitNormalFusion;
+use crate::fusion::normal_mixture::NormalMixtureFusion;
 use crate::fusion::pools::{Pool, PoolKind};
 use crate::fusion::shares::EvidenceCovariance;
 use crate::fusion::stacking::StackingFusion;
@@ -60,6 +63,12 @@ struct IndependentParameters {
 #[serde(deny_unknown_fields)]
 struct PoolParameters {
     weights: Vec<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BccParameters {
+    confusion: Alpha,
 }
 
 #[derive(Deserialize)]
@@ -176,6 +185,9 @@ impl Method {
             Self::Tree(parameters) => tree_value(parameters),
             Self::Stacking(fusion) => json!(fusion.parameters()),
             Self::Auto(fusion) => json!(fusion.parameters()),
+            Self::LogitNormal(fusion) => json!(fusion.parameters()),
+            Self::NormalMixture(fusion) => json!(fusion.parameters()),
+            Self::Bcc(fusion) => json!({ "confusion": fusion.confusion() }),
         }
     }
 }
@@ -250,6 +262,18 @@ fn method(name: &str, parameters: Value, schema: &Arc<Schema>) -> Result<Method>
         "auto" => {
             let fusion = AutoFusion::new(Arc::clone(schema), parse(parameters)?)?;
             Ok(Method::Auto(Box::new(fusion)))
+        }
+        "logit-normal" => {
+            let fusion = LogitNormalFusion::new(Arc::clone(schema), parse(parameters)?)?;
+            Ok(Method::LogitNormal(fusion))
+        }
+        "normal-mixture" => {
+            let fusion = NormalMixtureFusion::new(Arc::clone(schema), parse(parameters)?)?;
+            Ok(Method::NormalMixture(fusion))
+        }
+        "bcc" => {
+            let BccParameters { confusion } = parse(parameters)?;
+            Ok(Method::Bcc(BccFusion::new(Arc::clone(schema), confusion)?))
         }
         "discounted" => discounted(parse(parameters)?, schema).map(Method::Discounted),
         "independent" => independent(parse(parameters)?, schema).map(Method::Independent),

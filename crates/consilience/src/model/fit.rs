@@ -11,10 +11,13 @@ use super::{Draw, Method, Model, Settings, Training};
 use crate::class_prior::{ClassPrior, PriorChoice};
 use crate::error::{Error, Result};
 use crate::fusion::auto::AutoConfig;
+use crate::fusion::bcc::BccConfig;
 use crate::fusion::correlated::Structure;
 use crate::fusion::correlated::learning::{CorrelatedConfig, ObservedPair};
 use crate::fusion::discounted::DiscountedFusion;
 use crate::fusion::independent::{Alpha, IndependentConfig, SufficientStatistics};
+use crate::fusion::logit_normal::LogitNormalConfig;
+use crate::fusion::normal_mixture::NormalMixtureConfig;
 use crate::fusion::pools::{Pool, PoolKind, Weights, fit_weights};
 use crate::fusion::shares::EvidenceCovariance;
 use crate::fusion::stacking::StackingConfig;
@@ -46,19 +49,35 @@ pub enum MethodChoice {
     /// `auto`
     #[default]
     Auto,
+    /// `logit-normal`
+    LogitNormal,
+    /// `normal-mixture`
+    NormalMixture,
+    /// `bcc`
+    Bcc,
 }
 
 /// All methods but the meta classifiers, by name.
-const METHODS: [(&str, MethodChoice); 8] = [
+const METHODS: [(&str, MethodChoice); 11] = [
     ("auto", MethodChoice::Auto),
     ("stacking", MethodChoice::Stacking),
     ("correlated", MethodChoice::Correlated),
     ("independent", MethodChoice::Independent),
     ("discounted", MethodChoice::Discounted),
+    ("logit-normal", MethodChoice::LogitNormal),
+    ("normal-mixture", MethodChoice::NormalMixture),
+    ("bcc", MethodChoice::Bcc),
     ("opinion-pool", MethodChoice::OpinionPool),
     ("linear-pool", MethodChoice::LinearPool),
     ("log-pool", MethodChoice::LogPool),
 ];
+
+impl MethodChoice {
+    /// All methods but the meta classifiers, of which there is one for every classifier.
+    pub fn named() -> impl Iterator<Item = Self> {
+        METHODS.into_iter().map(|(_, method)| method)
+    }
+}
 
 impl FromStr for MethodChoice {
     type Err = Error;
@@ -73,8 +92,8 @@ impl FromStr for MethodChoice {
         found.map(|(_, method)| method.clone()).ok_or_else(|| {
             Error::parameter(
                 "method",
-                "auto, stacking, correlated, independent, discounted, meta:<classifier>, \
-                 opinion-pool, linear-pool or log-pool",
+                "auto, stacking, correlated, independent, discounted, logit-normal, \
+                 normal-mixture, bcc, meta:<classifier>, opinion-pool, linear-pool or log-pool",
                 text,
             )
         })
@@ -123,6 +142,13 @@ pub struct FitConfig {
     pub stacking: StackingConfig,
     /// The fit of `auto`.
     pub auto: AutoConfig,
+    /// The fit of `logit-normal`.
+    pub logit_normal: LogitNormalConfig,
+    /// The fit of `normal-mixture`. Its published variant has the class frequencies of the training
+    /// items for a class prior: for the published result choose [`PriorChoice::Empirical`].
+    pub normal_mixture: NormalMixtureConfig,
+    /// The fit of `bcc`.
+    pub bcc: BccConfig,
     /// The floor that the outputs were read with; kept in the model, so that new data are read
     /// alike.
     pub floor: f64,
@@ -140,12 +166,26 @@ impl Default for FitConfig {
             resolution: None,
             stacking: StackingConfig::default(),
             auto: AutoConfig::default(),
+            logit_normal: LogitNormalConfig::default(),
+            normal_mixture: NormalMixtureConfig::default(),
+            bcc: BccConfig::default(),
             floor: DEFAULT_FLOOR,
         }
     }
 }
 
 impl FitConfig {
+    /// The same settings with one seed for everything random.
+    #[must_use]
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        self.independent.seed = seed;
+        self.correlated.seed = seed;
+        self.correlated.independent.seed = seed;
+        self.stacking.seed = seed;
+        self.auto.seed = seed;
+        self
+    }
+
     /// Fits a model.
     ///
     /// # Example
@@ -177,6 +217,9 @@ impl FitConfig {
             MethodChoice::Correlated => self.fit_correlated(&outputs, training, watch),
             MethodChoice::Stacking => self.fit_stacking(&outputs, training),
             MethodChoice::Auto => self.fit_auto(&outputs, training, watch),
+            MethodChoice::LogitNormal => self.fit_logit_normal(&outputs, training),
+            MethodChoice::NormalMixture => self.fit_normal_mixture(&outputs, training, watch),
+            MethodChoice::Bcc => self.fit_bcc(&outputs, training),
             _ => self.fit_pool(&outputs, training),
         }
     }
@@ -196,6 +239,9 @@ impl FitConfig {
             structure: settings.structure.unwrap_or_default(),
             stacking: settings.stacking.clone().unwrap_or_default(),
             auto: settings.auto.clone().unwrap_or_default(),
+            logit_normal: settings.logit_normal.clone().unwrap_or_default(),
+            normal_mixture: settings.normal_mixture.clone().unwrap_or_default(),
+            bcc: settings.bcc.clone().unwrap_or_default(),
             floor: settings.floor,
         })
     }
@@ -234,6 +280,11 @@ impl FitConfig {
             structure: None,
             stacking: (self.method == MethodChoice::Stacking).then(|| self.stacking.clone()),
             auto: (self.method == MethodChoice::Auto).then(|| self.auto.clone()),
+            logit_normal: (self.method == MethodChoice::LogitNormal)
+                .then(|| self.logit_normal.clone()),
+            normal_mixture: (self.method == MethodChoice::NormalMixture)
+                .then(|| self.normal_mixture.clone()),
+            bcc: (self.method == MethodChoice::Bcc).then(|| self.bcc.clone()),
         }
     }
 
@@ -325,11 +376,16 @@ impl FitConfig {
     fn fit_stacking(&self, outputs: &Outputs, mut training: Training) -> Result<Model> {
         let fitted = self.stacking.fit(outputs)?;
         training.warnings = fitted.warnings;
-        let class_prior = self.resolve_prior(&training, outputs.schema().classes())?;
+        self.model(Method::Stacking(fitted.fusion), training)
+    }
+
+    /// A model of a method whose fit leaves nothing but its parameters.
+    pub(super) fn model(&self, method: Method, training: Training) -> Result<Model> {
+        let class_prior = self.resolve_prior(&training, method.schema().classes())?;
         Ok(Model {
             settings: Some(self.settings()),
             training: Some(training),
-            ..Model::new(Method::Stacking(fitted.fusion), class_prior)?
+            ..Model::new(method, class_prior)?
         })
     }
 
@@ -343,12 +399,7 @@ impl FitConfig {
         training.warnings = fitted.warnings;
         let alpha = fitted.fusion.dirichlets().alpha();
         training.evidence_covariance = Some(EvidenceCovariance::of(outputs, alpha)?);
-        let class_prior = self.resolve_prior(&training, outputs.schema().classes())?;
-        Ok(Model {
-            settings: Some(self.settings()),
-            training: Some(training),
-            ..Model::new(Method::Auto(Box::new(fitted.fusion)), class_prior)?
-        })
+        self.model(Method::Auto(Box::new(fitted.fusion)), training)
     }
 
     fn fit_pool(&self, outputs: &Outputs, mut training: Training) -> Result<Model> {
@@ -406,6 +457,13 @@ impl Model {
             }
             (Method::Stacking(_) | Method::Auto(_), _) => {
                 Err(needs_all("its weights are learnt from"))
+            }
+            (Method::LogitNormal(_) | Method::NormalMixture(_), _) => {
+                Err(needs_all("its distributions are learnt from"))
+            }
+            (Method::Bcc(fusion), _) => {
+                training.warnings.clear();
+                config.model(Method::Bcc(fusion.updated(&outputs)?), training)
             }
             (Method::Pool(_), _) => {
                 training.warnings.clear();

@@ -5,6 +5,7 @@ mod file;
 mod fit;
 mod learnt;
 mod parameters;
+mod rivals;
 mod tree;
 
 use std::sync::Arc;
@@ -15,12 +16,15 @@ use crate::class_prior::{ClassPrior, PriorChoice};
 use crate::distributions::CorrelatedDirichlet;
 use crate::error::{Error, Result};
 use crate::fusion::auto::{AutoConfig, AutoFusion};
+use crate::fusion::bcc::{BccConfig, BccFusion};
 use crate::fusion::correlated::learning::{CorrelatedConfig, DeltaReport, ObservedPair};
 use crate::fusion::correlated::{PairInsight, Structure, effective_number};
 use crate::fusion::discounted::DiscountedFusion;
 use crate::fusion::independent::{
     Alpha, IndependentConfig, IndependentFusion, PosteriorReport, SufficientStatistics,
 };
+use crate::fusion::logit_normal::{LogitNormalConfig, LogitNormalFusion};
+use crate::fusion::normal_mixture::{NormalMixtureConfig, NormalMixtureFusion};
 use crate::fusion::pools::{Pool, Weights};
 use crate::fusion::shares::EvidenceCovariance;
 use crate::fusion::stacking::{StackingConfig, StackingFusion};
@@ -66,6 +70,12 @@ pub enum Method {
     Stacking(StackingFusion),
     /// Exponents of outputs and evidence, averaged with stacking.
     Auto(Box<AutoFusion>),
+    /// One normal distribution of all log-ratios a class.
+    LogitNormal(LogitNormalFusion),
+    /// Mixtures of normal distributions of all log-ratios.
+    NormalMixture(NormalMixtureFusion),
+    /// Confusion matrices of hard decisions.
+    Bcc(BccFusion),
 }
 
 /// One draw from the posterior.
@@ -119,6 +129,15 @@ pub struct Settings {
     /// The fit of `auto`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto: Option<AutoConfig>,
+    /// The fit of `logit-normal`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logit_normal: Option<LogitNormalConfig>,
+    /// The fit of `normal-mixture`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub normal_mixture: Option<NormalMixtureConfig>,
+    /// The fit of `bcc`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bcc: Option<BccConfig>,
 }
 
 /// What a model was fitted on.
@@ -197,6 +216,9 @@ impl Model {
             Method::Correlated(_) | Method::Tree(_) => "correlated".into(),
             Method::Stacking(_) => "stacking".into(),
             Method::Auto(_) => "auto".into(),
+            Method::LogitNormal(_) => "logit-normal".into(),
+            Method::NormalMixture(_) => "normal-mixture".into(),
+            Method::Bcc(_) => "bcc".into(),
         }
     }
 
@@ -234,6 +256,9 @@ impl Model {
             Method::Tree(parameters) => Ok(parameters.fusion()),
             Method::Stacking(fusion) => Ok(fusion),
             Method::Auto(fusion) => Ok(&**fusion),
+            Method::LogitNormal(fusion) => Ok(fusion),
+            Method::NormalMixture(fusion) => Ok(fusion),
+            Method::Bcc(fusion) => Ok(fusion),
             Method::Correlated(parameters) => Ok(parameters.fusion()),
         }
     }
@@ -242,7 +267,13 @@ impl Model {
     pub fn predictive(&self) -> Result<PosteriorPredictive> {
         let schema = || Arc::clone(&self.schema);
         let rule: &(dyn Fn(&Draw) -> Result<Box<dyn Fusion>> + Sync) = match &self.method {
-            Method::Pool(_) | Method::Discounted(_) | Method::Stacking(_) | Method::Auto(_) => {
+            Method::Pool(_)
+            | Method::Discounted(_)
+            | Method::Stacking(_)
+            | Method::Auto(_)
+            | Method::LogitNormal(_)
+            | Method::NormalMixture(_)
+            | Method::Bcc(_) => {
                 return Err(Error::Unsupported {
                     method: self.method_name(),
                     cannot: "has no posterior predictive".into(),
@@ -258,10 +289,14 @@ impl Model {
         PosteriorPredictive::new(rules.into_iter().collect::<Result<_>>()?)
     }
 
-    /// The Dirichlets of every classifier and class; none for pools and stacking.
+    /// The Dirichlets of every classifier and class; none for methods without any.
     pub fn margins(&self) -> Result<Option<IndependentFusion>> {
         match &self.method {
-            Method::Pool(_) | Method::Stacking(_) => Ok(None),
+            Method::Pool(_)
+            | Method::Stacking(_)
+            | Method::LogitNormal(_)
+            | Method::NormalMixture(_)
+            | Method::Bcc(_) => Ok(None),
             Method::Independent(fusion) | Method::Meta(fusion) => Ok(Some(fusion.clone())),
             Method::Auto(fusion) => Ok(Some(fusion.dirichlets().clone())),
             Method::Discounted(fusion) => Ok(Some(fusion.margins().clone())),
@@ -322,7 +357,7 @@ impl Model {
     }
 
     /// The meta classifier of every classifier: the model's own Dirichlets, or the posterior mode
-    /// given its training statistics; none for pools and stacking written by hand.
+    /// given its training statistics; none for a model without either.
     pub fn meta_classifiers(&self) -> Result<Vec<IndependentFusion>> {
         let margins = match (self.margins()?, &self.training) {
             (Some(margins), _) => margins,
@@ -345,6 +380,10 @@ impl Model {
             Method::Discounted(_) => Err(cannot("it has no density")),
             Method::Stacking(_) | Method::Auto(_) => {
                 Err(cannot("it predicts classes and does not model the classifiers"))
+            }
+            Method::Bcc(_) => Err(cannot("it models decisions, not outputs")),
+            Method::LogitNormal(_) | Method::NormalMixture(_) => {
+                Err(cannot("only Dirichlets are drawn from"))
             }
             Method::Tree(parameters) => Ok(Truth::of_tree(parameters.fusion().clone())),
             Method::Correlated(parameters) => parameters.truth(),
@@ -370,6 +409,9 @@ impl Method {
             Self::Tree(parameters) => parameters.schema(),
             Self::Stacking(fusion) => fusion.schema(),
             Self::Auto(fusion) => fusion.schema(),
+            Self::LogitNormal(fusion) => fusion.schema(),
+            Self::NormalMixture(fusion) => fusion.schema(),
+            Self::Bcc(fusion) => fusion.schema(),
         })
     }
 }

@@ -1,6 +1,9 @@
 //! `consilience inspect`: a model's parameters and what they mean.
 
+mod rivals;
 mod shared;
+
+use std::path::Path;
 
 use consilience::distributions::Dirichlet;
 use consilience::fusion::Fusion;
@@ -9,26 +12,62 @@ use consilience::fusion::independent::Alpha;
 use consilience::fusion::pools::Pool;
 use consilience::fusion::stacking::LogisticParameters;
 use consilience::model::Method;
-use consilience::{Model, Result};
+use consilience::{DEFAULT_FLOOR, Intake, Model, Result};
+use consilience_io::ReadOptions;
 use serde_json::{Value, json};
 
 use super::fit::worst_of_pairs;
+use super::pictures;
 use crate::args::{CommonOptions, InspectOptions, ReportFormat};
-use crate::data::read_model;
+use crate::data::{read_all, read_model};
 use crate::error::Failure;
-use crate::output;
+use crate::output::{self, Talk};
+use rivals::{bcc_text, logarithms_text, normal_mixture_text};
 use shared::{correlation_text, correlations, shared_text, tree_text, worth_text};
 
 pub(crate) fn run(
     options: &InspectOptions,
     common: &CommonOptions,
+    talk: &Talk,
 ) -> std::result::Result<(), Failure> {
     let model = read_model(&options.model)?;
+    if let Some(folder) = &options.plots {
+        draw(&model, options, folder, talk)?;
+    }
     let report = match common.format {
         ReportFormat::Json => format!("{:#}", as_json(&model)?),
         ReportFormat::Table => as_text(&model)?,
     };
     output::print(&report)
+}
+
+/// The correlations that the model implies, and the data beside them where there are any.
+fn draw(
+    model: &Model,
+    options: &InspectOptions,
+    folder: &Path,
+    talk: &Talk,
+) -> std::result::Result<(), Failure> {
+    let pairs = model.implied_correlations()?;
+    if pairs.is_none() && options.data.is_none() {
+        return Err(Failure::message(format!(
+            "method `{}` implies no correlations to draw; `--data FILE` draws those of a table",
+            model.method_name()
+        )));
+    }
+    output::make_folder(folder)?;
+    if let Some(pairs) = &pairs {
+        pictures::draw_implied(model.schema().classifiers(), pairs, folder)?;
+    }
+    if let Some(data) = &options.data {
+        let floor = model.settings().map_or(DEFAULT_FLOOR, |settings| settings.floor);
+        let intake = Intake { floor, ..Intake::default() };
+        let reading = ReadOptions { needs_labels: true, intake, ..ReadOptions::default() };
+        let outputs = read_all(data, model.schema(), &reading, talk.is_quiet())?;
+        pictures::draw_classifiers(&outputs, pairs.as_deref().unwrap_or(&[]), folder)?;
+    }
+    talk.note(format_args!("pictures -> {}", folder.display()));
+    Ok(())
 }
 
 fn as_json(model: &Model) -> Result<Value> {
@@ -98,6 +137,9 @@ fn as_text(model: &Model) -> Result<String> {
         Method::Tree(parameters) => tree_text(model, parameters.fusion()),
         Method::Stacking(fusion) => logistic_text(model, &fusion.parameters().logistic),
         Method::Auto(fusion) => auto_text(model, fusion.parameters()),
+        Method::LogitNormal(fusion) => logarithms_text(model, &fusion.parameters().classes),
+        Method::NormalMixture(fusion) => normal_mixture_text(model, fusion),
+        Method::Bcc(fusion) => bcc_text(model, fusion),
         _ => String::new(),
     };
     text += &correlation_text(model)?;

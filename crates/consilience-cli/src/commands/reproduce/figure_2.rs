@@ -13,7 +13,7 @@ use consilience::{ClassPrior, Intake, OutputsBuilder, Schema};
 use consilience_io::write_whole;
 
 use crate::error::Failure;
-use crate::plots::{COLOURS, Line, LinePicture};
+use crate::plots::{COLOURS, Line, LinePicture, StackedBars};
 
 /// What both classifiers say.
 const OPINION: [f64; 3] = [0.6, 0.2, 0.2];
@@ -32,7 +32,7 @@ pub(super) fn write(folder: &Path) -> Result<(), Failure> {
     for (&concentration, colour) in TRUE_CLASS.iter().zip(COLOURS) {
         let steps = (0..=STEPS).map(|step| f64::from(step) / f64::from(STEPS));
         let points = steps
-            .map(|r| Ok((r, fused(concentration, r)?)))
+            .map(|r| Ok((r, fused(concentration, r)?[0])))
             .collect::<Result<Vec<_>, consilience::Error>>()?;
         for (r, p) in &points {
             table += &format!("{concentration},{r:.2},{p:.6}\n");
@@ -54,11 +54,34 @@ pub(super) fn write(folder: &Path) -> Result<(), Failure> {
         y_label: "fused probability of the first class",
         lines: &lines,
     };
-    picture.write(folder, "figure-2")
+    picture.write(folder, "figure-2")?;
+    write_stacks(folder)
 }
 
-/// The fused probability of the first class with δ = rα; at r = 0 the paper's 0.1.
-fn fused(concentration: f64, r: f64) -> consilience::Result<f64> {
+/// Writes figure-2-stacks.svg and figure-2-stacks.png: the distributions as the paper draws them.
+fn write_stacks(folder: &Path) -> Result<(), Failure> {
+    let panel = |concentration: f64| -> Result<_, Failure> {
+        let mut stacks = vec![("x1".to_owned(), OPINION.to_vec()), ("x2".into(), OPINION.to_vec())];
+        for step in 0..=10 {
+            let r = f64::from(step) / 10.0;
+            stacks.push((format!("r = {r}"), fused(concentration, r)?));
+        }
+        let first = alone(concentration);
+        let meta = vec![first, (1.0 - first) / 2.0, (1.0 - first) / 2.0];
+        stacks.extend([("M1".to_owned(), meta.clone()), ("M2".into(), meta)]);
+        Ok((format!("α of the true class {concentration}, of the others {OTHERS}"), stacks))
+    };
+    let picture = StackedBars {
+        title: "Figure 2: two outputs, fused at rising correlation",
+        x_label: "outputs, fused distributions, meta classifiers",
+        panels: &[panel(TRUE_CLASS[0])?, panel(TRUE_CLASS[1])?],
+        parts: &[("class 1", COLOURS[0]), ("class 2", COLOURS[4]), ("class 3", COLOURS[2])],
+    };
+    picture.write(folder, "figure-2-stacks")
+}
+
+/// The fused distribution with δ = rα; at r = 0 the paper's 0.1.
+fn fused(concentration: f64, r: f64) -> consilience::Result<Vec<f64>> {
     let schema = Arc::new(Schema::new(["1", "2"], ["a", "b", "c"])?);
     let class = |j: usize| {
         let alpha: Vec<f64> = (0..3).map(|l| if l == j { concentration } else { OTHERS }).collect();
@@ -70,7 +93,7 @@ fn fused(concentration: f64, r: f64) -> consilience::Result<f64> {
     let mut builder = OutputsBuilder::new(schema, Intake::default())?;
     builder.push(&[OPINION, OPINION].concat(), None)?;
     let fused = fuse(&rule, &builder.finish(), &ClassPrior::uniform(3))?;
-    Ok(fused.probabilities(0)[0])
+    Ok(fused.probabilities(0).to_vec())
 }
 
 /// The meta classifier of one: the opinion to the power by which the true class stands out.

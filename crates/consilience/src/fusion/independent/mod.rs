@@ -148,16 +148,26 @@ impl Fusion for IndependentFusion {
 
 /// Whether there is one legal Dirichlet over the classes for every classifier and class.
 pub(crate) fn check_alpha(schema: &Schema, alpha: &Alpha) -> Result<()> {
-    check_shape(schema, alpha)?;
+    check_dirichlets("alpha", "shapes of `alpha` and the model", schema, alpha)
+}
+
+/// The same for Dirichlets of another name; `shapes` is what an error says of their shape.
+pub(crate) fn check_dirichlets(
+    name: &str,
+    shapes: &'static str,
+    schema: &Schema,
+    alpha: &Alpha,
+) -> Result<()> {
+    check_shape(shapes, schema, alpha)?;
     for (k, rows) in alpha.iter().enumerate() {
         for (j, row) in rows.iter().enumerate() {
-            crate::distributions::check_concentration(&format!("alpha[{k}][{j}]"), row)?;
+            crate::distributions::check_concentration(&format!("{name}[{k}][{j}]"), row)?;
         }
     }
     Ok(())
 }
 
-fn check_shape(schema: &Schema, alpha: &Alpha) -> Result<()> {
+fn check_shape(what: &'static str, schema: &Schema, alpha: &Alpha) -> Result<()> {
     let (k, j) = (schema.n_classifiers(), schema.n_classes());
     let fits = alpha.len() == k
         && alpha.iter().all(|rows| rows.len() == j && rows.iter().all(|row| row.len() == j));
@@ -165,7 +175,7 @@ fn check_shape(schema: &Schema, alpha: &Alpha) -> Result<()> {
         return Ok(());
     }
     Err(Error::Mismatch {
-        what: "shapes of `alpha` and the model",
+        what,
         expected: format!("{k} classifiers × {j} classes × {j} classes"),
         found: format!(
             "{} × {} × {}",

@@ -31,8 +31,11 @@
 #![allow(clippy::doc_markdown, reason = "formulas in the documentation carry their indices")]
 
 mod aliasing;
+mod columns;
+mod common;
 mod ends;
 mod engine;
+mod far;
 mod gradient;
 pub(crate) mod grid;
 mod inner;

@@ -4,7 +4,8 @@
 //! these points the integrand is analytic, on the scale of the resolution at least; panels are halved
 //! until their own series say that they are short enough.
 
-use super::smooth_line::SmoothLines;
+use super::place::Place;
+use super::smooth_line::SmoothLine;
 use super::surrogate::Mode;
 use crate::math::legendre::Legendre;
 
@@ -37,13 +38,68 @@ pub(crate) struct Panel {
     coarse: f64,
 }
 
+/// What smoothing leaves of a corner: ln h has slopes of about n on the two sides of a kink, and its bend is
+/// rounded off over the resolution.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Corner {
+    pub(crate) epsilon: f64,
+    /// The largest n.
+    pub(crate) power: f64,
+}
+
+impl Corner {
+    /// Error of a panel of this half width that begins at a kink, in units of the integrand there.
+    ///
+    /// The rounded bend, an entire function that grows like e^(c²/2) at a distance cε from the real line, has an integral of
+    /// about nε²; c = 2.5 suits the widths that matter.
+    pub(crate) fn error(&self, half: f64) -> f64 {
+        let rate = convergence(GROWN * self.epsilon / half);
+        23.0 * self.power * self.epsilon * self.epsilon * rate.powi(-2 * POINTS as i32)
+    }
+
+    /// The width of panels beside kinks that makes this small against an integrand of width σ.
+    pub(crate) fn width(&self, sd: f64, tolerance: f64) -> f64 {
+        let goal = PANEL_GOAL * tolerance * 2.5 * sd;
+        let mut width = WIDEST * self.epsilon;
+        while width > NARROWEST * self.epsilon && self.error(0.5 * width) > goal {
+            width *= 0.85;
+        }
+        width
+    }
+}
+
+/// Distance from the real line, in resolutions, at which what smoothing leaves has grown to e^(c²/2).
+const GROWN: f64 = 2.5;
+
+/// How much a Legendre series shrinks a term if the nearest singularity lies this far beyond the end, in half widths.
+fn convergence(distance: f64) -> f64 {
+    1.0 + (2.0 * distance).sqrt() + distance
+}
+
+/// Logarithm that stands for 0.
+const NOTHING: f64 = -1e12;
+
+/// Widths of panels beside kinks, in resolutions.
+const NARROWEST: f64 = 5.0;
+const WIDEST: f64 = 60.0;
+
+/// What is integrated: lines at any y.
+pub(crate) trait Integrand {
+    /// The line at y, with the integrand in s expected around `ln_s`; none where it cannot be had.
+    fn evaluate(&mut self, y: f64, ln_s: f64) -> Option<SmoothLine>;
+
+    /// The components' outputs.
+    fn places(&self) -> &[Place];
+}
+
 /// The walk over panels.
-pub(crate) struct Sweep<'a, 'b> {
-    pub(crate) lines: &'a mut SmoothLines<'b>,
+pub(crate) struct Sweep<'a, L> {
+    pub(crate) lines: &'a mut L,
     pub(crate) rule: &'a Legendre<POINTS>,
     pub(crate) panels: &'a mut Vec<Panel>,
     pub(crate) mode: Mode,
     pub(crate) tolerance: f64,
+    pub(crate) corner: Corner,
     /// Where the last line was, and its ln s.
     pub(crate) last: (f64, f64),
 }
@@ -57,7 +113,7 @@ pub(crate) struct Total {
     pub(crate) coarse: f64,
 }
 
-impl Sweep<'_, '_> {
+impl<L: Integrand> Sweep<'_, L> {
     /// Integrates over all y; none where the tables end. `marks` holds the kinks, and is used up.
     pub(crate) fn integrate(&mut self, marks: &mut Vec<f64>, near: f64) -> Option<Total> {
         self.panels.clear();
@@ -92,12 +148,8 @@ impl Sweep<'_, '_> {
     /// Panels from a kink on until nothing is left.
     fn outwards(&mut self, from: f64, direction: f64) -> Option<()> {
         let (mut at, mut width) = (from, FIRST * self.mode.sd_y);
-        let limit = self.lines.limit(direction);
         while self.panels.len() < MAX_PANELS {
-            let next = direction * (direction * at + width).min(direction * limit);
-            if direction * (next - at) <= 0.0 {
-                return None;
-            }
+            let next = at + direction * width;
             let panel = self.panel(at.min(next), at.max(next))?;
             self.panels.push(panel);
             let rest = if direction > 0.0 { panel.beyond[1] } else { panel.beyond[0] };
@@ -139,19 +191,42 @@ impl Sweep<'_, '_> {
             let guess = self.last.1 + self.mode.slope * (y - self.last.0);
             let line = self.lines.evaluate(y, guess)?;
             self.last = (y, line.ln_s);
-            (logs[i], coarse[i]) = (line.ln_value, line.coarse);
+            (logs[i], coarse[i]) = (line.ln_value.max(NOTHING), line.coarse);
         }
         let ln_unit = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let values = logs.map(|log| (log - ln_unit).exp());
-        let (integral, error) = self.rule.integrate(&values);
+        let reach = (self.distance_to_kink(from, to) + GROWN * self.corner.epsilon) / half;
+        let (integral, error) = self.rule.integrate(&values, 1.0 / convergence(reach));
         let coarse = values.iter().zip(coarse).map(|(v, c)| v * c).fold(0.0, f64::max);
         let distance = |i: usize, j: usize| half * (self.rule.nodes[j] - self.rule.nodes[i]).abs();
         let beyond = [(0, 1), (POINTS - 1, POINTS - 2)].map(|(end, inner)| {
             let slope = (logs[inner] - logs[end]) / distance(end, inner);
-            if slope > 0.0 { logs[end] - slope.ln() } else { f64::INFINITY }
+            if logs[end] <= NOTHING {
+                NOTHING
+            } else if slope > 0.0 {
+                logs[end] - slope.ln()
+            } else {
+                f64::INFINITY
+            }
         });
-        let (integral, error) = (half * integral, half * error);
+        let corner = self.corner.error(half);
+        let bent = |y: f64, value: f64| if self.has_kink(y) { corner * value } else { 0.0 };
+        let bends = bent(from, values[0]) + bent(to, values[POINTS - 1]);
+        let (integral, error) = (half * integral, half * error + bends);
         Some(Panel { from, to, ln_unit, integral, error, beyond, coarse })
+    }
+
+    /// The distance from a stretch of the y axis to the nearest kink outside.
+    fn distance_to_kink(&self, from: f64, to: f64) -> f64 {
+        let middle = 0.5 * (from + to);
+        let one = |place: &Place| ((place.kink - middle).abs() - 0.5 * (to - from)).max(0.0);
+        self.lines.places().iter().map(one).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Whether a component's outputs tie at y.
+    fn has_kink(&self, y: f64) -> bool {
+        let near = 0.01 * self.corner.epsilon;
+        self.lines.places().iter().any(|place| (place.kink - y).abs() < near)
     }
 
     fn total(&self) -> Total {

@@ -10,20 +10,24 @@
 //! Entries are T = ln φ − (n−2) ln m + |τ| − v̄M, φ as in `inner`, v̄ a typical share of the common part. In the
 //! core, |τ| ≤ 8ε, columns are ε/16 apart: ln h_ε has branch points about ε/2 from the real line, where a spike
 //! gives way to its tails. There M(e^|τ| − 1), which has a corner, is left to the line. Outside h
-//! is smooth on the scale of τ itself, and columns are equidistant in ln |τ|. Interpolation is by eight points in
-//! both directions. Below [`SERIES`] T is linear in M.
+//! is smooth on the scale of τ itself, and columns are equidistant in ln |τ|; far out they are `far`'s.
+//! Where a private shape is 0 and h ends at its kink, only the Gaussian's tail is left on the empty side: e^(−τ²/2ε²) is
+//! taken out, and columns equidistant in ln |τ| go on as far as anything can be. Interpolation is by eight points
+//! in both directions. Below [`SERIES`] T is linear in M.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use pulp::Arch;
 
+use super::far::{self, Far};
+use super::plane_kernel::MAX_POINTS;
 use super::resolution::{Row, Smoothed};
 use super::shapes::Component;
 
 /// Points of an interpolation.
 pub(crate) const TAPS: usize = 8;
 /// Points below the one that is interpolated at.
-const BELOW: usize = TAPS / 2 - 1;
+pub(crate) const BELOW: usize = TAPS / 2 - 1;
 /// Half width and step of the core, in resolutions.
 const CORE: f64 = 8.0;
 const CORE_STEP: f64 = 1.0 / 16.0;
@@ -38,7 +42,9 @@ const ROOM: f64 = 1.5;
 /// Entries that a read may go beyond what it interpolates.
 pub(crate) const SLACK: usize = 8;
 /// ln s from here and a window below to here above the logarithm of the total shape.
-const SCALES: [f64; 2] = [12.0, 4.0];
+const SCALES: [f64; 2] = [150.0, 12.0];
+/// |τ|/ε up to which the empty side of a component has columns: beyond, all is below e^−5000.
+const EMPTY: f64 = 100.0;
 
 /// The tables of one class.
 #[derive(Debug)]
@@ -51,7 +57,7 @@ pub(crate) struct Planes {
     pub(crate) scales: Vec<f64>,
     pub(crate) first_scale: i64,
     /// Lattice index of the last entry.
-    last: i64,
+    pub(crate) last: i64,
     pub(crate) tables: Vec<Arc<Plane>>,
 }
 
@@ -66,7 +72,12 @@ pub(crate) struct Plane {
     /// Entries of a column, and where the next begins: behind them T(0) and dT/dM.
     pub(crate) count: usize,
     pub(crate) stride: usize,
-    pub(crate) entries: Vec<f64>,
+    entries: Vec<f64>,
+    /// What the columns far out are made of when first asked for.
+    arch: Arch,
+    component: Component,
+    masses: Arc<Masses>,
+    far: OnceLock<Far>,
 }
 
 /// Where columns stand: the core, then the side below and the side above.
@@ -74,19 +85,34 @@ pub(crate) struct Plane {
 struct Columns {
     epsilon: f64,
     core: usize,
-    side: usize,
-    /// ln |τ| of a side's first column.
+    sides: [usize; 2],
+    /// Whether a side holds nothing but a Gaussian's tail.
+    empty: [bool; 2],
+    /// ln |τ| of a side's first column, and where the columns far out take over.
     ln_first: f64,
+    reach: f64,
 }
 
 /// The columns to blend for one τ.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Blend {
-    /// The first of eight, and the weights of all.
-    pub(crate) column: usize,
+pub(crate) struct Blend<'a> {
+    /// Entries from the first of eight columns on, and the weights of all.
+    pub(crate) entries: &'a [f64],
     pub(crate) weights: [f64; TAPS],
-    /// M(e^|τ| − 1) is not part of the entries.
-    pub(crate) core: bool,
+    pub(crate) part: Part,
+}
+
+/// What the entries of a column leave to the line.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Part {
+    /// M(e^|τ| − 1).
+    Core,
+    /// Nothing.
+    Side,
+    /// M(e^|τ| − 1) and −τ²/2ε².
+    Empty,
+    /// (b−1)|τ| − M, b the larger gamma's private shape; they are over L, not M.
+    Far { larger: f64 },
 }
 
 /// Weights of the polynomial through eight values at 0, 1, …, 7.
@@ -115,10 +141,15 @@ pub(crate) fn lagrange(x: f64) -> [f64; TAPS] {
 }
 
 impl Columns {
-    fn new(epsilon: f64, reach: f64) -> Self {
+    fn new(c: &Component, epsilon: f64) -> Self {
         let ln_first = (CORE * epsilon).ln() - (BELOW + 1) as f64 * SIDE_STEP;
-        let side = ((reach.ln() - ln_first) / SIDE_STEP).max(0.0) as usize + 1;
-        Self { epsilon, core: 2 * Self::half() + 1, side, ln_first }
+        let reach = far::start(c, epsilon);
+        let empty = [c.private[1] == 0.0, c.private[0] == 0.0];
+        let sides = empty.map(|empty| {
+            let furthest = if empty { reach.max(EMPTY * epsilon) } else { reach };
+            ((furthest.ln() - ln_first) / SIDE_STEP) as usize + BELOW + 2
+        });
+        Self { epsilon, core: 2 * Self::half() + 1, sides, empty, ln_first, reach }
     }
 
     /// Columns of the core on either side of 0.
@@ -126,48 +157,63 @@ impl Columns {
         (CORE / CORE_STEP) as usize + BELOW + 1
     }
 
-    fn tau(&self, column: usize) -> f64 {
+    /// τ of a column, and what it leaves to the line.
+    fn place(&self, column: usize) -> (f64, Part) {
         if column < self.core {
-            return self.epsilon * CORE_STEP * (column as f64 - Self::half() as f64);
+            let z = CORE_STEP * (column as f64 - Self::half() as f64);
+            return (self.epsilon * z, Part::Core);
         }
         let column = column - self.core;
-        let tau = |i: usize| (self.ln_first + SIDE_STEP * i as f64).exp();
-        if column < self.side { -tau(column) } else { tau(column - self.side) }
+        let upper = column >= self.sides[0];
+        let i = if upper { column - self.sides[0] } else { column };
+        let tau = (self.ln_first + SIDE_STEP * i as f64).exp();
+        let part = if self.empty[usize::from(upper)] { Part::Empty } else { Part::Side };
+        (if upper { tau } else { -tau }, part)
     }
 
     fn count(&self) -> usize {
-        self.core + 2 * self.side
+        self.core + self.sides[0] + self.sides[1]
     }
 
-    /// The last |τ| with columns on both sides of it.
-    fn reach(&self) -> f64 {
-        (self.ln_first + SIDE_STEP * (self.side as f64 - 2.0)).exp()
+    /// The largest |τ| that has columns.
+    fn furthest(&self) -> f64 {
+        let longest = self.sides[0].max(self.sides[1]);
+        (self.ln_first + SIDE_STEP * longest as f64).exp()
     }
 
-    /// None beyond the last columns.
-    fn blend(&self, tau: f64) -> Option<Blend> {
+    fn is_far(&self, tau: f64) -> bool {
+        tau.abs() > self.reach && !self.empty[usize::from(tau > 0.0)]
+    }
+
+    /// The first of eight columns and their weights; none far out.
+    fn blend(&self, tau: f64) -> Option<(usize, [f64; TAPS], Part)> {
         let z = tau / self.epsilon;
         if z.abs() <= CORE {
             let at = z / CORE_STEP + Self::half() as f64;
             let column = at as usize - BELOW;
-            return Some(Blend { column, weights: lagrange(at - column as f64), core: true });
+            return Some((column, lagrange(at - column as f64), Part::Core));
         }
-        let at = (tau.abs().ln() - self.ln_first) / SIDE_STEP;
-        if !(at < self.side as f64 - 1.5) || self.side < TAPS {
+        let upper = usize::from(tau > 0.0);
+        let (empty, side) = (self.empty[upper], self.sides[upper]);
+        if self.is_far(tau) {
             return None;
         }
-        let column = (at as usize - BELOW).min(self.side - TAPS);
-        let start = self.core + if tau < 0.0 { 0 } else { self.side };
-        Some(Blend { column: start + column, weights: lagrange(at - column as f64), core: false })
+        let last = (side - 1) as f64;
+        let at = ((tau.abs().ln() - self.ln_first) / SIDE_STEP).min(last);
+        let column = (at as usize - BELOW).min(side - TAPS);
+        let start = self.core + upper * self.sides[0];
+        let part = if empty { Part::Empty } else { Part::Side };
+        Some((start + column, lagrange(at - column as f64), part))
     }
 }
 
 /// The lattice in ln M, and the few M at which columns are convolved.
 ///
 /// Below [`LOW`] entries are values of the polynomial through a column at Chebyshev's points: T is analytic in M.
-struct Masses {
+#[derive(Debug)]
+pub(crate) struct Masses {
     /// Chebyshev points from 0 to `LOW`, then the lattice from there on.
-    convolved: Vec<f64>,
+    pub(crate) convolved: Vec<f64>,
     /// Lattice points below `LOW`, with the weights of Chebyshev's points.
     low: Vec<(f64, [f64; CHEBYSHEV])>,
     /// dT/dM at 0.
@@ -200,6 +246,25 @@ impl Masses {
         masses.slope = std::array::from_fn(|i| (up[i] - down[i]) / (2.0 * SERIES));
         masses
     }
+
+    /// Lattice points.
+    fn count(&self) -> usize {
+        self.low.len() + self.convolved.len() - CHEBYSHEV
+    }
+
+    /// A whole column from its values at the M of `convolved`; T(0) and dT/dM are its last two entries.
+    pub(crate) fn spread(&self, values: &[f64], column: &mut [f64]) {
+        let (nodes, lattice) = values.split_at(CHEBYSHEV);
+        let dot = |w: &[f64]| -> f64 { w.iter().zip(nodes).map(|(w, v)| w * v).sum() };
+        for (entry, (_, weights)) in column.iter_mut().zip(&self.low) {
+            *entry = dot(weights);
+        }
+        column[self.low.len()..self.count()].copy_from_slice(lattice);
+        column[self.count()..].fill(*lattice.last().unwrap_or(&0.0));
+        let end = column.len();
+        column[end - 2] = nodes[0];
+        column[end - 1] = dot(&self.slope);
+    }
 }
 
 /// M below which columns are polynomials in M, and their points.
@@ -207,65 +272,69 @@ const LOW: f64 = 0.3;
 const CHEBYSHEV: usize = 8;
 
 impl Plane {
-    fn new(arch: Arch, c: &Component, epsilon: f64, masses: &Masses) -> Self {
-        let count = masses.low.len() + masses.convolved.len() - CHEBYSHEV;
+    fn new(arch: Arch, c: &Component, epsilon: f64, masses: &Arc<Masses>) -> Self {
+        let count = masses.count();
         let mut plane = Self {
-            columns: Columns::new(epsilon, 1.0),
+            columns: Columns::new(c, epsilon),
             rigid: c.is_rigid(),
             pivot: c.shared.max(0.5) / (c.shared.max(0.5) + c.private[0].min(c.private[1]) + 0.5),
             count,
             stride: (count + SLACK + 2).next_multiple_of(4),
             entries: Vec::new(),
+            arch,
+            component: *c,
+            masses: masses.clone(),
+            far: OnceLock::new(),
         };
         if !plane.rigid {
-            let smoothed = Smoothed::at(arch, c, epsilon, &masses.convolved);
-            plane.columns = Columns::new(epsilon, smoothed.reach);
-            plane.fill(arch, &smoothed, masses);
+            let reach = plane.columns.furthest();
+            let smoothed = Smoothed::at(arch, c, epsilon, &masses.convolved, reach);
+            plane.fill(&smoothed);
         }
         plane
     }
 
-    fn fill(&mut self, arch: Arch, smoothed: &Smoothed, masses: &Masses) {
-        let (columns, stride, n_low) = (self.columns, self.stride, masses.low.len());
+    fn fill(&mut self, smoothed: &Smoothed) {
+        let (columns, stride, masses) = (self.columns, self.stride, self.masses.clone());
         self.entries.resize(columns.count() * stride, 0.0);
         let (mut row, mut values) = (Row::default(), Vec::new());
         for (i, column) in self.entries.chunks_exact_mut(stride).enumerate() {
-            let tau = columns.tau(i);
-            let excess = if i < columns.core { 0.0 } else { tau.abs().exp_m1() };
+            let (tau, part) = columns.place(i);
+            let excess = if part == Part::Side { tau.abs().exp_m1() } else { 0.0 };
+            let gaussian =
+                if part == Part::Empty { 0.5 * (tau / columns.epsilon).powi(2) } else { 0.0 };
             values.clear();
-            values.extend_from_slice(smoothed.column(arch, tau, &mut row));
+            values.extend_from_slice(smoothed.column(self.arch, tau, &mut row));
             for (value, m) in values.iter_mut().zip(&masses.convolved) {
-                *value += m * (excess - self.pivot);
+                *value += m * (excess - self.pivot) + gaussian;
             }
-            let (nodes, lattice) = values.split_at(CHEBYSHEV);
-            let dot = |w: &[f64]| -> f64 { w.iter().zip(nodes).map(|(w, v)| w * v).sum() };
-            for (entry, (_, weights)) in column.iter_mut().zip(&masses.low) {
-                *entry = dot(weights);
-            }
-            column[n_low..self.count].copy_from_slice(lattice);
-            column[self.count..].fill(*lattice.last().unwrap_or(&0.0));
-            column[stride - 2] = nodes[0];
-            column[stride - 1] = dot(&masses.slope);
+            masses.spread(&values, column);
         }
     }
 
-    /// The largest |τ| that has columns.
-    pub(crate) fn reach(&self) -> f64 {
-        self.columns.reach()
+    /// Whether the columns for τ are over the larger gamma.
+    pub(crate) fn is_far(&self, tau: f64) -> bool {
+        self.columns.is_far(tau)
     }
 
-    /// The columns for τ; none where the table does not reach.
-    pub(crate) fn blend(&self, tau: f64) -> Option<Blend> {
-        self.columns.blend(tau)
+    /// The columns for τ.
+    pub(crate) fn blend(&self, tau: f64) -> Blend<'_> {
+        if let Some((column, weights, part)) = self.columns.blend(tau) {
+            return Blend { entries: &self.entries[column * self.stride..], weights, part };
+        }
+        let Self { arch, component, masses, stride, .. } = self;
+        let make = || Far::new(*arch, component, self.columns.epsilon, masses, *stride);
+        let (entries, weights) = self.far.get_or_init(make).blend(tau);
+        let larger = component.private[usize::from(tau < 0.0)];
+        Blend { entries, weights, part: Part::Far { larger } }
     }
 
     /// T(0) and dT/dM at τ.
-    pub(crate) fn series(&self, blend: &Blend) -> [f64; 2] {
+    pub(crate) fn series(&self, blend: &Blend<'_>) -> [f64; 2] {
         let mut sum = [0.0; 2];
-        for (i, w) in blend.weights.iter().enumerate() {
-            let end = (blend.column + i + 1) * self.stride;
-            sum[0] += w * self.entries[end - 2];
-            sum[1] += w * self.entries[end - 1];
+        for (column, w) in blend.entries.chunks_exact(self.stride).zip(&blend.weights) {
+            sum[0] += w * column[self.stride - 2];
+            sum[1] += w * column[self.stride - 1];
         }
         sum
     }
@@ -275,22 +344,22 @@ impl Planes {
     /// Makes the tables of a class; none for shapes that they do not serve.
     pub(crate) fn new(arch: Arch, components: &[Component], epsilon: f64) -> Option<Self> {
         let power: f64 = components.iter().map(Component::power).sum();
-        if !(power > SMALLEST_TOTAL) || !components.iter().all(is_served) {
+        if epsilon < FINEST_RESOLUTION || !components.iter().all(is_served) {
             return None;
         }
         let largest = components.iter().map(Component::power).fold(15.0, f64::max);
         // ln h_ε bends on the scale of M itself, more so where ε is wider than h
         let wide = (1.0 / (epsilon * largest.sqrt())).min(1.0);
         let step = 0.11 * (15.0 / largest).powf(1.0 / TAPS as f64) * wide.sqrt();
-        let window = WINDOW[0] + WINDOW[1] / power;
+        let window = (WINDOW[0] + WINDOW[1] / power).min(step * (MAX_POINTS + TAPS) as f64);
         let first = ((SERIES.ln() - window) / step).floor() as i64;
         let index = |x: f64| (x / step).floor() as i64;
         let [first_scale, last_scale] =
             [index(power.ln() - SCALES[0] - window), index(power.ln() + SCALES[1])];
-        // M is at most half of s₁ + s₂, which is about a gamma of shape N
-        let highest = 0.5 * (power + 8.0 * power.sqrt() + 25.0);
+        // L is at most s₁ + s₂, which is about a gamma of shape N, observed with an error
+        let highest = (power + 8.0 * power.sqrt() + 25.0) * (6.0 * epsilon).exp();
         let last = index(highest.ln() + ROOM);
-        let masses = Masses::new(step, first, last);
+        let masses = Arc::new(Masses::new(step, first, last));
         let plane = |c: &Component| Arc::new(Plane::new(arch, c, epsilon, &masses));
         Some(Self {
             step,
@@ -310,15 +379,15 @@ impl Planes {
         component: &Component,
         epsilon: f64,
     ) -> Self {
-        let masses = Masses::new(self.step, self.first, self.last);
+        let masses = Arc::new(Masses::new(self.step, self.first, self.last));
         let mut tables = self.tables.clone();
         tables[l] = Arc::new(Plane::new(arch, component, epsilon, &masses));
         Self { scales: self.scales.clone(), tables, ..*self }
     }
 }
 
-/// Total shapes below this are left to Gauss rules, component shapes above the other to single columns.
-const SMALLEST_TOTAL: f64 = 2.0;
+/// Finer resolutions and larger shapes of a component are left to single columns.
+const FINEST_RESOLUTION: f64 = 2e-4;
 const LARGEST_SHAPE: f64 = 4000.0;
 
 fn is_served(c: &Component) -> bool {

@@ -4,8 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use super::aliasing::{level, level_slope};
 use super::kinks;
-use super::panels::{POINTS, Panel, Sweep, Total};
+use super::panels::{Corner, POINTS, Panel, Sweep, Total};
 use super::plane::Planes;
+use super::rules::Rules;
 use super::shapes::Component;
 use super::smooth_line::{Buffers, MAX_PHASES, SmoothLines};
 use super::surrogate::Mode;
@@ -16,14 +17,12 @@ use crate::math::legendre::Legendre;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SmoothScratch {
     buffers: Buffers,
-    panels: Vec<Panel>,
+    pub(super) panels: Vec<Panel>,
 }
 
-/// Relative accuracy of the tables, a component; finer tolerances are left to single columns.
+/// Relative accuracy of the tables, a component, and the finest tolerance that makes sense with it.
 const TABLES: f64 = 3e-8;
-const FINEST: f64 = 1e-7;
-/// Width of the panels beside kinks, in resolutions.
-const NEAR: f64 = 5.0;
+const FINEST: f64 = 2e-8;
 /// Kinks of higher powers are smooth enough as they are.
 const SHARP: f64 = 3.0;
 /// The reported error over the estimated one.
@@ -38,13 +37,13 @@ impl PairDensity {
 
     /// The log density from tables; none where they do not reach.
     pub(super) fn smooth(&self, mode: &Mode, scratch: &mut Scratch) -> Option<Estimate> {
-        if self.epsilon == 0.0 || self.rules.tolerance < FINEST {
+        if self.epsilon == 0.0 {
             return None;
         }
         let planes = self.planes()?;
+        let rules = if self.rules.tolerance < FINEST { Rules::new(FINEST) } else { self.rules };
         let Scratch { smooth, places, breaks, .. } = scratch;
-        let near =
-            if self.components.iter().any(is_sharp) { NEAR * self.epsilon } else { f64::INFINITY };
+        let (corner, near) = self.corner(mode, rules.tolerance);
         let shape = mode.precision_s.min(self.power);
         let mut lines = SmoothLines {
             arch: self.arch,
@@ -53,14 +52,16 @@ impl PairDensity {
             places,
             epsilon: self.epsilon,
             power: self.power,
-            cut: self.rules.cut,
+            cut: rules.cut,
+            onset: rules.onset,
             phases: 1,
-            points: 0,
             below: 0,
+            above: 0,
+            points: 0,
             ratio: 1.0,
             buffers: &mut smooth.buffers,
         };
-        let mut step = step_in_ln_s(shape, self.rules.target_s);
+        let mut step = step_in_ln_s(shape, rules.target_s);
         loop {
             lines.fit(shape, step);
             let mut sweep = Sweep {
@@ -68,24 +69,37 @@ impl PairDensity {
                 rule: legendre(),
                 panels: &mut smooth.panels,
                 mode: *mode,
-                tolerance: self.rules.tolerance,
+                tolerance: rules.tolerance,
+                corner,
                 last: (0.0, 0.0),
             };
-            kinks::corners(&self.components, places, mode, &self.rules, self.epsilon, breaks);
+            kinks::corners(&self.components, places, mode, &rules, self.epsilon, breaks);
             let total = sweep.integrate(breaks, near)?;
             let in_s = error_in_s(&total, shape, lines.step());
-            if in_s <= 0.3 * self.rules.tolerance || 2 * lines.phases > MAX_PHASES {
+            if in_s <= 0.3 * rules.tolerance || 2 * lines.phases > MAX_PHASES {
                 let tables = TABLES * self.components.len() as f64;
-                let error = SAFETY * (total.error + in_s + (-self.rules.cut).exp()) + tables;
+                let error = SAFETY * (total.error + in_s + (-rules.cut).exp()) + tables;
                 return Some(Estimate { ln_density: total.ln_value, error });
             }
             step = 0.6 * lines.step();
         }
     }
+
+    /// What the panels have to know of kinks, and the width of those beside them.
+    pub(super) fn corner(&self, mode: &Mode, tolerance: f64) -> (Corner, f64) {
+        let power = self.components.iter().map(Component::power).fold(0.0, f64::max);
+        let corner = Corner { epsilon: self.epsilon, power };
+        let near = if self.components.iter().any(is_sharp) {
+            spike_width(tolerance) * self.epsilon
+        } else {
+            corner.width(mode.sd_y, tolerance)
+        };
+        (corner, near)
+    }
 }
 
 /// The rule of every panel.
-fn legendre() -> &'static Legendre<POINTS> {
+pub(super) fn legendre() -> &'static Legendre<POINTS> {
     static RULE: OnceLock<Legendre<POINTS>> = OnceLock::new();
     RULE.get_or_init(Legendre::new)
 }
@@ -93,6 +107,11 @@ fn legendre() -> &'static Legendre<POINTS> {
 /// Whether a component's spike shows on the scale of the resolution.
 fn is_sharp(c: &Component) -> bool {
     c.kink_power() < SHARP
+}
+
+/// Width of the panels beside sharp kinks, in resolutions: what a Gaussian leaves beyond is negligible.
+fn spike_width(tolerance: f64) -> f64 {
+    (-2.0 * (0.1 * tolerance).ln()).sqrt()
 }
 
 /// The step in ln s at which a gamma of this shape is summed with this error.

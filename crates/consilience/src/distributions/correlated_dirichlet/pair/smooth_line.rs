@@ -6,12 +6,18 @@ use std::sync::Arc;
 use pulp::Arch;
 
 use super::kernel::{GROUP, run};
+use super::panels::Integrand;
 use super::place::Place;
-use super::plane::{Blend, Plane, Planes, SERIES, SLACK, TAPS};
+use super::plane::{Blend, Part, Plane, Planes, SERIES, SLACK, TAPS};
 use super::plane_kernel::{AddColumns, Columns, LineSum, MAX_POINTS, SumLine};
 use super::shapes::Component;
+use crate::math::closing;
 use crate::math::special::ln_gamma;
 
+/// Number of exponentials in a closed end, and weights that let an alternating sum fade out over them, the
+/// outermost first (Euler's transformation).
+const CLOSING: usize = 4;
+const FADE: [f64; CLOSING] = [1.0 / 16.0, 5.0 / 16.0, 11.0 / 16.0, 15.0 / 16.0];
 /// Attempts at placing a line's points.
 const MAX_TRIES: usize = 60;
 /// Sets of points that a line may interleave.
@@ -28,10 +34,14 @@ pub(crate) struct SmoothLines<'a> {
     pub(crate) power: f64,
     /// Terms below e^−cut of the largest are left out.
     pub(crate) cut: f64,
-    /// Interleaved sets of points, points of each, and how many of them lie below the expected centre.
+    /// s(1+ρ) below which the integrand is a power of s and a few more, and the sum is closed.
+    pub(crate) onset: f64,
+    /// Interleaved sets of points, and how many of each lie below and above the expected centre.
     pub(crate) phases: usize,
-    pub(crate) points: usize,
     pub(crate) below: i64,
+    pub(crate) above: i64,
+    /// Points of each set on the current line.
+    pub(crate) points: usize,
     /// Ratio of s from one phase to the next.
     pub(crate) ratio: f64,
     pub(crate) buffers: &'a mut Buffers,
@@ -90,17 +100,7 @@ impl SmoothLines<'_> {
         self.ratio = self.step().exp();
         let [left, right] = extent(shape, self.cut + 1.0);
         self.below = (left / self.planes.step) as i64 + 1;
-        let points = self.below as f64 + right / self.planes.step + 2.0;
-        self.points = (points as usize).next_multiple_of(GROUP).min(MAX_POINTS);
-    }
-
-    /// The largest or the smallest y that all tables reach.
-    pub(crate) fn limit(&self, direction: f64) -> f64 {
-        let one = |(place, plane): (&Place, &Arc<Plane>)| {
-            if plane.rigid { f64::INFINITY } else { direction * place.kink + plane.reach() }
-        };
-        direction
-            * self.places.iter().zip(&self.planes.tables).map(one).fold(f64::INFINITY, f64::min)
+        self.above = (right / self.planes.step) as i64 + 2;
     }
 
     /// The step in ln s.
@@ -108,35 +108,24 @@ impl SmoothLines<'_> {
         self.planes.step / self.phases as f64
     }
 
-    /// Evaluates the line at y, with the integrand in s expected around `ln_s`; none beyond the tables.
-    pub(crate) fn evaluate(&mut self, y: f64, ln_s: f64) -> Option<SmoothLine> {
-        let rho = y.exp();
-        let step = self.planes.step;
-        let mut centre = (ln_s / step).round() as i64;
-        for _ in 0..MAX_TRIES {
-            let start = centre - self.below;
-            let mut linear = Linear { constant: self.components.len() as f64 * y, rate: 1.0 + rho };
-            let sum = self.sum(y, rho, start, &mut linear)?;
-            let best = start + sum.best as i64;
-            if sum.ends.iter().any(|&end| end > -self.cut) {
-                if (best - centre).abs() > 1 {
-                    centre = best;
-                } else {
-                    self.widen(&sum)?;
-                }
-                continue;
-            }
-            let start = start as f64 * step;
-            return Some(SmoothLine {
-                ln_value: sum.largest
-                    + (sum.sum * self.step()).ln()
-                    + linear.constant
-                    + self.power * start,
-                ln_s: best as f64 * step,
-                coarse: (sum.difference / sum.sum).abs(),
-            });
+    /// The largest argument of a table over s, in logarithms.
+    fn ln_largest(&self, y: f64, rho: f64) -> f64 {
+        let one = |(place, plane): (&Place, &Arc<Plane>)| {
+            let at = At::new(place, y, rho);
+            at.ln_smaller + if plane.is_far(at.tau) { at.tau.abs() } else { 0.0 }
+        };
+        self.places.iter().zip(&self.planes.tables).map(one).fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// Adds what lies below the first point, where the terms are s^N times a power series.
+    fn close(&self, sum: &mut LineSum) {
+        let weights: [f64; CLOSING] = closing::ladder(self.power, self.step());
+        for (k, weight) in weights.iter().rev().enumerate() {
+            let term = self.buffers.exponents[k % self.phases * self.points + k / self.phases];
+            sum.sum += (weight / self.power - 1.0) * term;
+            let sign = if k % 2 == 0 { 1.0 } else { -1.0 };
+            sum.difference += sign * (FADE[k] - 1.0) * term;
         }
-        None
     }
 
     fn sum(&mut self, y: f64, rho: f64, start: i64, linear: &mut Linear) -> Option<LineSum> {
@@ -161,13 +150,10 @@ impl SmoothLines<'_> {
     }
 
     /// Takes more points where the ends matter; none where there is no room for them.
-    fn widen(&mut self, sum: &LineSum) -> Option<()> {
-        let open = sum.ends.map(|end| end > -self.cut);
-        self.points += GROUP;
-        if open[0] {
-            self.below += if open[1] { GROUP as i64 / 2 } else { GROUP as i64 };
-        }
-        (self.points <= MAX_POINTS).then_some(())
+    fn widen(&mut self, open: [bool; 2]) -> Option<()> {
+        self.below += if open[0] { GROUP as i64 } else { 0 };
+        self.above += if open[1] { GROUP as i64 } else { 0 };
+        (self.points < MAX_POINTS).then_some(())
     }
 
     fn add_component(
@@ -187,40 +173,100 @@ impl SmoothLines<'_> {
             linear.rate -= at.smaller * (1.0 + at.excess);
             return Some(());
         }
-        let blend = plane.blend(at.tau)?;
-        linear.rate -= at.smaller * (plane.pivot + if blend.core { at.excess } else { 0.0 });
-        let top = at.ln_smaller + self.planes.step * (start + self.points as i64) as f64;
+        let blend = plane.blend(at.tau);
+        let (mut ln_argument, mut argument) = (at.ln_smaller, at.smaller);
+        match blend.part {
+            Part::Core => linear.rate -= at.smaller * (plane.pivot + at.excess),
+            Part::Side => linear.rate -= at.smaller * plane.pivot,
+            Part::Empty => {
+                linear.rate -= at.smaller * (plane.pivot + at.excess);
+                linear.constant -= 0.5 * (at.tau / self.epsilon).powi(2);
+            }
+            Part::Far { larger } => {
+                linear.rate += at.smaller;
+                linear.constant += larger * at.tau.abs();
+                ln_argument += at.tau.abs();
+                argument *= 1.0 + at.excess;
+            }
+        }
+        let top = ln_argument + self.planes.step * (start + self.points as i64) as f64;
         if top < SERIES.ln() {
             let [constant, slope] = plane.series(&blend);
             linear.constant += constant;
-            linear.rate -= at.smaller * slope;
+            linear.rate -= argument * slope;
             return Some(());
         }
-        let (base, fraction) = self.position(&at, start, plane)?;
+        let (base, fraction) = self.position(ln_argument, start, plane)?;
         self.add_columns(plane, &blend, base, fraction);
         Some(())
     }
 
     /// The first entry of the first point's eight, and its place between the middle two.
-    fn position(&self, at: &At, start: i64, plane: &Plane) -> Option<(usize, f64)> {
-        let position = at.ln_smaller / self.planes.step + (start - self.planes.first) as f64;
+    fn position(&self, ln_argument: f64, start: i64, plane: &Plane) -> Option<(usize, f64)> {
+        let position = ln_argument / self.planes.step + (start - self.planes.first) as f64;
         let whole = position.floor();
         let base = whole - (TAPS / 2 - 1) as f64;
         let fits = base >= 0.0 && base as usize + self.points + TAPS < plane.count;
         fits.then_some((base as usize, position - whole))
     }
 
-    fn add_columns(&mut self, plane: &Plane, blend: &Blend, base: usize, fraction: f64) {
+    fn add_columns(&mut self, plane: &Plane, blend: &Blend<'_>, base: usize, fraction: f64) {
         let Buffers { exponents, column } = &mut *self.buffers;
         column.resize(MAX_POINTS + SLACK, 0.0);
         let columns = Columns {
-            entries: &plane.entries[blend.column * plane.stride + base..],
+            entries: &blend.entries[base..],
             stride: plane.stride,
             weights: blend.weights,
             fraction,
         };
         let (phases, points) = (self.phases, self.points);
         run(self.arch, AddColumns { columns, phases, points, column, out: exponents });
+    }
+}
+
+impl Integrand for SmoothLines<'_> {
+    fn evaluate(&mut self, y: f64, ln_s: f64) -> Option<SmoothLine> {
+        let rho = y.exp();
+        let step = self.planes.step;
+        let mut centre = (ln_s / step).round() as i64;
+        let lowest = ((self.onset.ln() - rho.ln_1p()) / step).floor() as i64 - CLOSING as i64;
+        let room = (GROUP + TAPS + 2) as i64;
+        let highest = self.planes.last - (self.ln_largest(y, rho) / step).ceil() as i64 - room;
+        for _ in 0..MAX_TRIES {
+            let start = (centre - self.below).max(lowest);
+            let closed = start == lowest;
+            let points = ((centre + self.above).min(highest) - start).max(1) as usize;
+            self.points = points.next_multiple_of(GROUP).min(MAX_POINTS);
+            let mut linear = Linear { constant: self.components.len() as f64 * y, rate: 1.0 + rho };
+            let mut sum = self.sum(y, rho, start, &mut linear)?;
+            let best = start + sum.best as i64;
+            let open = [sum.ends[0] > -self.cut && !closed, sum.ends[1] > -self.cut];
+            if open[0] || open[1] {
+                if (best - centre).abs() > 1 {
+                    centre = best;
+                } else {
+                    self.widen(open)?;
+                }
+                continue;
+            }
+            if closed {
+                self.close(&mut sum);
+            }
+            let start = start as f64 * step;
+            return Some(SmoothLine {
+                ln_value: sum.largest
+                    + (sum.sum * self.step()).ln()
+                    + linear.constant
+                    + self.power * start,
+                ln_s: best as f64 * step,
+                coarse: (sum.difference / sum.sum).abs(),
+            });
+        }
+        None
+    }
+
+    fn places(&self) -> &[Place] {
+        self.places
     }
 }
 

@@ -1,17 +1,13 @@
-//! Pictures, as SVG and as PNG.
+//! Pictures of lines.
 
 use std::path::Path;
 
-use consilience_io::write_whole;
 use kuva::plot::LinePlot;
 use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
+use kuva::render::render::render_multiple;
 
 use crate::error::Failure;
-
-/// Colours that people with any colour vision can tell apart (Okabe & Ito 2008).
-pub(crate) const COLOURS: [&str; 6] =
-    ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"];
 
 /// One line of a picture.
 pub(crate) struct Line {
@@ -30,19 +26,11 @@ pub(crate) struct LinePicture<'a> {
     pub(crate) lines: &'a [Line],
 }
 
-/// Points of a PNG for each unit of the drawing.
-const PNG_SCALE: f32 = 2.0;
-
 impl LinePicture<'_> {
     /// Writes `<name>.svg` and `<name>.png` into a folder.
     pub(crate) fn write(&self, folder: &Path, name: &str) -> Result<(), Failure> {
         let (plots, layout) = self.draw();
-        let svg = kuva::render_to_svg(plots, layout);
-        write_whole(&folder.join(format!("{name}.svg")).into(), svg.as_bytes())?;
-        let (plots, layout) = self.draw();
-        let png = kuva::render_to_png(plots, layout, PNG_SCALE)
-            .map_err(|reason| Failure::message(format!("cannot draw {name}.png: {reason}")))?;
-        Ok(write_whole(&folder.join(format!("{name}.png")).into(), &png)?)
+        super::write(&render_multiple(plots, layout), folder, name)
     }
 
     fn draw(&self) -> (Vec<Plot>, Layout) {

@@ -1,0 +1,190 @@
+//! Pictures that several commands draw: methods beside each other, classifiers against each other.
+
+use std::path::Path;
+
+use consilience::Outputs;
+use consilience::evaluation::ReliabilityBin;
+use consilience::evaluation::compare::Comparison;
+use consilience::fusion::correlated::PairInsight;
+
+use crate::error::Failure;
+use crate::plots::{
+    Bar, BarChart, COLOURS, Cloud, Curve, HeatMap, ReliabilityDiagram, ScatterPicture, file_name,
+};
+
+/// Pairs of more classifiers are too many to look at.
+const MOST_SCATTERED: usize = 4;
+
+/// What a row of a comparison is: a fused result, a meta classifier or a classifier as it is.
+fn kind(method: &str) -> usize {
+    if method.starts_with("classifier:") { 2 } else { usize::from(method.starts_with("meta:")) }
+}
+
+/// One method of a comparison, to be drawn.
+pub(super) struct DrawnMethod<'a> {
+    pub(super) name: &'a str,
+    pub(super) log_loss: Bar,
+    pub(super) best_single: bool,
+    pub(super) reliability: &'a [ReliabilityBin],
+}
+
+/// The methods of a comparison, by log-loss.
+pub(super) fn draw_comparison(comparison: &Comparison, folder: &Path) -> Result<(), Failure> {
+    let rows = comparison.methods.iter().filter(|row| row.failures.is_empty());
+    let methods: Vec<DrawnMethod<'_>> = rows
+        .map(|row| DrawnMethod {
+            name: &row.method,
+            log_loss: Bar { value: row.scores.log_loss.mean, error: row.scores.log_loss.se },
+            best_single: row.best_single,
+            reliability: &row.reliability,
+        })
+        .collect();
+    let title = format!("{} items, {}", comparison.n_items, comparison.protocol);
+    draw_methods(&methods, &title, "log-loss in nats ± one standard error", folder)
+}
+
+/// The log-loss of every method as bars, and a reliability diagram of the best three and the best
+/// single classifier.
+pub(super) fn draw_methods(
+    methods: &[DrawnMethod<'_>],
+    title: &str,
+    x_label: &str,
+    folder: &Path,
+) -> Result<(), Failure> {
+    let bar = |row: &DrawnMethod<'_>| (row.name.to_owned(), row.log_loss, kind(row.name));
+    let bars: Vec<(String, Bar, usize)> = methods.iter().map(bar).collect();
+    let kinds = [
+        ("fused", COLOURS[0]),
+        ("one classifier, recalibrated", COLOURS[2]),
+        ("one classifier as it is", COLOURS[4]),
+    ];
+    BarChart { title, x_label, bars: &bars, kinds: &kinds }.write(folder, "log-loss")?;
+    let shown = methods.iter().enumerate().filter(|(i, row)| *i < 3 || row.best_single);
+    let curves: Vec<Curve<'_>> = shown
+        .map(|(_, row)| {
+            let mark = if row.best_single { " (best single)" } else { "" };
+            Curve { name: format!("{}{mark}", row.name), bins: row.reliability }
+        })
+        .collect();
+    ReliabilityDiagram { curves: &curves }.write(folder, "reliability")
+}
+
+/// Every pair of a few classifiers against each other, and the correlations of all pairs: those
+/// found in the data, and, where there are any, those that a model implies.
+pub(super) fn draw_classifiers(
+    outputs: &Outputs,
+    fitted: &[PairInsight],
+    folder: &Path,
+) -> Result<(), Failure> {
+    let names = outputs.schema().classifiers();
+    let k = names.len();
+    if k < 2 {
+        return Ok(());
+    }
+    for a in 0..k.min(MOST_SCATTERED) {
+        for b in a + 1..k.min(MOST_SCATTERED) {
+            let fitted = fitted.iter().find(|pair| pair.between == (a, b));
+            draw_pair(outputs, (a, b), fitted, folder)?;
+        }
+    }
+    let n_classes = outputs.schema().n_classes();
+    let mean = |a: usize, b: usize| {
+        let cells = (0..n_classes).flat_map(|j| (0..n_classes).map(move |l| (j, l)));
+        let found: Vec<f64> = cells
+            .map(|(class, component)| correlation(&points(outputs, (a, b), class, component)))
+            .filter(|r| r.is_finite())
+            .collect();
+        if found.is_empty() { 0.0 } else { found.iter().sum::<f64>() / found.len() as f64 }
+    };
+    let values: Vec<Vec<f64>> =
+        (0..k).map(|a| (0..k).map(|b| if a == b { 1.0 } else { mean(a, b) }).collect()).collect();
+    let title = "Correlation of outputs within classes";
+    HeatMap { title, names, values: &values }.write(folder, "correlation-in-data")
+}
+
+/// The correlations that a model implies, mean over classes and components.
+pub(super) fn draw_implied(
+    names: &[String],
+    pairs: &[PairInsight],
+    folder: &Path,
+) -> Result<(), Failure> {
+    let mut values: Vec<Vec<f64>> = (0..names.len())
+        .map(|a| (0..names.len()).map(|b| f64::from(u8::from(a == b))).collect())
+        .collect();
+    for pair in pairs {
+        let (a, b) = pair.between;
+        values[a][b] = pair.mean;
+        values[b][a] = pair.mean;
+    }
+    let title = "Correlation of outputs by the model";
+    HeatMap { title, names, values: &values }.write(folder, "correlation-of-model")
+}
+
+/// What two classifiers say of the true class, class by class, with the correlations.
+fn draw_pair(
+    outputs: &Outputs,
+    between: (usize, usize),
+    fitted: Option<&PairInsight>,
+    folder: &Path,
+) -> Result<(), Failure> {
+    let schema = outputs.schema();
+    let (a, b) = (&schema.classifiers()[between.0], &schema.classifiers()[between.1]);
+    let cloud = |(j, class): (usize, &String)| {
+        let points = points(outputs, between, j, j);
+        let found = correlation(&points);
+        let name = match fitted.map(|pair| pair.correlation[j][j]) {
+            Some(r) => format!("{class}: r = {found:.2}, fitted {r:.2}"),
+            None => format!("{class}: r = {found:.2}"),
+        };
+        Cloud { name, points }
+    };
+    let clouds: Vec<Cloud> = schema.classes().iter().enumerate().map(cloud).collect();
+    let picture = ScatterPicture {
+        title: "What two classifiers say of the true class",
+        x_label: a,
+        y_label: b,
+        clouds: &clouds,
+    };
+    picture.write(folder, &format!("pair-{}-{}", file_name(a), file_name(b)))
+}
+
+/// One component of both classifiers' outputs for the items of a class that both have seen.
+fn points(
+    outputs: &Outputs,
+    (a, b): (usize, usize),
+    class: usize,
+    component: usize,
+) -> Vec<(f64, f64)> {
+    let items = (0..outputs.n_items()).filter(|&item| outputs.label(item) == Some(class));
+    let point = |item: usize| {
+        Some((outputs.output(item, a)?[component], outputs.output(item, b)?[component]))
+    };
+    items.filter_map(point).collect()
+}
+
+/// The sample correlation; NaN where one side does not vary.
+fn correlation(points: &[(f64, f64)]) -> f64 {
+    let n = points.len() as f64;
+    let (sum_x, sum_y) = points.iter().fold((0.0, 0.0), |(sx, sy), (x, y)| (sx + x, sy + y));
+    let (mean_x, mean_y) = (sum_x / n, sum_y / n);
+    let mut moments = [0.0; 3];
+    for (x, y) in points {
+        let (x, y) = (x - mean_x, y - mean_y);
+        moments.iter_mut().zip([x * x, y * y, x * y]).for_each(|(sum, term)| *sum += term);
+    }
+    moments[2] / (moments[0] * moments[1]).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn correlations_are_those_computed_by_hand() {
+        let line: Vec<(f64, f64)> = (0..5).map(|i| (f64::from(i), 3.0 - f64::from(i))).collect();
+        assert!((correlation(&line) + 1.0).abs() < 1e-12);
+        // Deviations (−1, −1), (0, 2), (1, −1): no covariance.
+        assert!(correlation(&[(1.0, 1.0), (2.0, 4.0), (3.0, 1.0)]).abs() < 1e-12);
+        assert!(correlation(&[(1.0, 1.0), (1.0, 2.0)]).is_nan());
+    }
+}

@@ -1,0 +1,58 @@
+//! Correlations of all pairs as a map of colours.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use kuva::plot::heatmap::{ColorMap, Heatmap};
+use kuva::render::layout::Layout;
+use kuva::render::plots::Plot;
+use kuva::render::render::render_multiple;
+
+use crate::error::Failure;
+
+/// A symmetric matrix of correlations.
+pub(crate) struct HeatMap<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) names: &'a [String],
+    pub(crate) values: &'a [Vec<f64>],
+}
+
+/// White at 0; light blue at 1 and light orange at −1, light enough for the black numbers on them.
+const POSITIVE: [f64; 3] = [86.0, 180.0, 233.0];
+const NEGATIVE: [f64; 3] = [230.0, 159.0, 0.0];
+
+impl HeatMap<'_> {
+    pub(crate) fn write(&self, folder: &Path, name: &str) -> Result<(), Failure> {
+        let cells = || self.values.iter().flatten().copied();
+        let (low, high) = (cells().fold(f64::MAX, f64::min), cells().fold(f64::MIN, f64::max));
+        // The map gets a cell's place between the smallest and the largest.
+        let colour = move |place: f64| colour(low + place * (high - low));
+        let rounded = |row: &Vec<f64>| -> Vec<f64> {
+            row.iter().map(|r| (r * 100.0).round() / 100.0).collect()
+        };
+        // Row 0 is drawn at the bottom.
+        let rows: Vec<Vec<f64>> = self.values.iter().rev().map(rounded).collect();
+        let map = Heatmap::new()
+            .with_data(rows)
+            .with_color_map(ColorMap::Custom(Arc::new(colour)))
+            .with_values();
+        let plots = vec![Plot::Heatmap(map)];
+        let side = 60.0 * self.names.len() as f64;
+        let layout = Layout::auto_from_plots(&plots)
+            .with_title(self.title)
+            .with_title_size(15)
+            .with_x_categories(self.names.to_vec())
+            .with_y_categories(self.names.iter().rev().cloned().collect())
+            .with_x_tick_rotate(-45.0)
+            .with_width(380.0 + side)
+            .with_height(220.0 + side);
+        super::write(&render_multiple(plots, layout), folder, name)
+    }
+}
+
+fn colour(correlation: f64) -> String {
+    let full = if correlation < 0.0 { NEGATIVE } else { POSITIVE };
+    let share = correlation.abs().min(1.0);
+    let [r, g, b] = full.map(|channel| (255.0 + share * (channel - 255.0)).round());
+    format!("rgb({r},{g},{b})")
+}

@@ -1,0 +1,63 @@
+//! Two classifiers against each other.
+
+use std::path::Path;
+
+use kuva::plot::LinePlot;
+use kuva::plot::scatter::ScatterPlot;
+use kuva::render::layout::Layout;
+use kuva::render::plots::Plot;
+use kuva::render::render::render_multiple;
+
+use super::{COLOURS, GUIDE};
+use crate::error::Failure;
+
+/// The items of one class.
+pub(crate) struct Cloud {
+    /// What the legend calls it.
+    pub(crate) name: String,
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+/// What two classifiers say of the true class, item by item.
+pub(crate) struct ScatterPicture<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) x_label: &'a str,
+    pub(crate) y_label: &'a str,
+    pub(crate) clouds: &'a [Cloud],
+}
+
+/// More dots of a class make files large and blots of ink.
+const MOST_DOTS: usize = 1000;
+
+impl ScatterPicture<'_> {
+    pub(crate) fn write(&self, folder: &Path, name: &str) -> Result<(), Failure> {
+        let mut plots = vec![Plot::Line(
+            LinePlot::new()
+                .with_data([(0.0, 0.0), (1.0, 1.0)])
+                .with_color(GUIDE)
+                .with_stroke_width(1.0)
+                .with_dashed(),
+        )];
+        for (cloud, colour) in self.clouds.iter().zip(COLOURS.iter().cycle()) {
+            let step = cloud.points.len().div_ceil(MOST_DOTS).max(1);
+            let dots = cloud.points.iter().copied().step_by(step);
+            plots.push(Plot::Scatter(
+                ScatterPlot::new()
+                    .with_data(dots)
+                    .with_color(*colour)
+                    .with_size(2.5)
+                    .with_marker_opacity(0.5)
+                    .with_legend(&cloud.name),
+            ));
+        }
+        let layout = Layout::auto_from_plots(&plots)
+            .with_title(self.title)
+            .with_x_label(self.x_label)
+            .with_y_label(self.y_label)
+            .with_x_axis_min(0.0)
+            .with_x_axis_max(1.0)
+            .with_y_axis_min(0.0)
+            .with_y_axis_max(1.0);
+        super::write(&render_multiple(plots, layout), folder, name)
+    }
+}

@@ -1,0 +1,40 @@
+//! Settings of the fit.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// Settings of [`LogitNormalConfig::fit`]: a normal-inverse-Wishart prior, the same for all
+/// classes, whose mean and covariance are taken from all items.
+///
+/// The prior's mean is the mean of the class means; its expected covariance that within classes,
+/// half of it as it is and half the same in all directions without any correlation, so that it is
+/// proper with a single item a class and with classifiers that are copies of each other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LogitNormalConfig {
+    /// What the prior's covariance is worth in items; 40 by default.
+    pub covariance_items: f64,
+    /// What the prior's mean is worth in items; 1 by default.
+    pub mean_items: f64,
+}
+
+impl Default for LogitNormalConfig {
+    fn default() -> Self {
+        Self { covariance_items: 40.0, mean_items: 1.0 }
+    }
+}
+
+impl LogitNormalConfig {
+    /// Refuses settings out of range.
+    pub fn check(&self) -> Result<()> {
+        for (name, value) in
+            [("covariance_items", self.covariance_items), ("mean_items", self.mean_items)]
+        {
+            if !(1e-6..=1e9).contains(&value) {
+                return Err(Error::parameter(name, "from 1e-6 to 1e9", value));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,103 @@
+//! Settings of the fit.
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// Which sampler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MixtureVariant {
+    /// Priors scaled by the data, weighted components, burn-in, several chains.
+    #[default]
+    Repaired,
+    /// As the authors' program runs: see [`super::published`].
+    Published,
+}
+
+impl FromStr for MixtureVariant {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "repaired" => Ok(Self::Repaired),
+            "published" => Ok(Self::Published),
+            _ => Err(Error::parameter("variant", "repaired or published", text)),
+        }
+    }
+}
+
+/// Settings of [`NormalMixtureConfig::fit`]. The published variant looks at the seed alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NormalMixtureConfig {
+    /// Which sampler.
+    pub variant: MixtureVariant,
+    /// Components of a class at most; superfluous ones empty themselves. 10 by default.
+    pub components: usize,
+    /// What the prior of the components' weights is worth in items, all components together; 1 by
+    /// default, which leaves superfluous components empty.
+    pub weight_items: f64,
+    /// What the prior of a component's covariance is worth in items; 40 by default.
+    pub covariance_items: f64,
+    /// What the prior of a component's mean is worth in items; 1 by default.
+    pub mean_items: f64,
+    /// Independent chains a class; 4 by default.
+    pub chains: usize,
+    /// Draws discarded at the start of each chain; 50 by default.
+    pub warmup: usize,
+    /// Draws of each chain that are kept; 4 by default.
+    pub draws: usize,
+    /// One draw of so many is kept; 5 by default.
+    pub every: usize,
+    /// Seed of the chains.
+    pub seed: u64,
+}
+
+impl Default for NormalMixtureConfig {
+    fn default() -> Self {
+        Self {
+            variant: MixtureVariant::default(),
+            components: 10,
+            weight_items: 1.0,
+            covariance_items: 40.0,
+            mean_items: 1.0,
+            chains: 4,
+            warmup: 50,
+            draws: 4,
+            every: 5,
+            seed: 0,
+        }
+    }
+}
+
+impl NormalMixtureConfig {
+    /// Refuses settings out of range.
+    pub fn check(&self) -> Result<()> {
+        for (name, value) in [
+            ("weight_items", self.weight_items),
+            ("covariance_items", self.covariance_items),
+            ("mean_items", self.mean_items),
+        ] {
+            if !(1e-6..=1e9).contains(&value) {
+                return Err(Error::parameter(name, "from 1e-6 to 1e9", value));
+            }
+        }
+        for (name, value, most) in [
+            ("components", self.components, 1000),
+            ("chains", self.chains, 1000),
+            ("draws", self.draws, 10_000),
+            ("every", self.every, 10_000),
+        ] {
+            if !(1..=most).contains(&value) {
+                return Err(Error::parameter(name, "at least 1, and not huge", value));
+            }
+        }
+        if self.warmup > 1_000_000 {
+            return Err(Error::parameter("warmup", "at most a million", self.warmup));
+        }
+        Ok(())
+    }
+}
