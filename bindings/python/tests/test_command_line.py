@@ -57,6 +57,9 @@ def test_simulations(folder):
     ("discounted", cs.DiscountedFusion, {"alpha_prior": "paper", "inference": "map"}),
     ("correlated", cs.CorrelatedFusion, {"inference": "map", "resolution": 0.05}),
     ("stacking", cs.StackingFusion, {"ridge": "cv"}),
+    ("logit-normal", cs.LogitNormalFusion, {}),
+    ("normal-mixture", cs.NormalMixtureFusion, {"variant": "repaired"}),
+    ("bcc", cs.BccFusion, {}),
 ])
 def test_fits_and_fused_probabilities(method, make, arguments, folder):
     model_path, fused_path = folder / f"{method}.json", folder / f"{method}.csv"
