@@ -185,7 +185,7 @@ class Item:
             if (below == deepest or total[0] < top - 28) and total[-1] < top - 28:
                 return np.log(np.exp(total - top).sum() * step) + top
             below = max(below - 1.0 * (total[0] > top - 28), deepest)
-            above += 0.5 * (total[-1] > top - 28)
+            above += 2.0 * (total[-1] > top - 28)
         raise ArithmeticError("the integrand in z does not end")
 
     def panel(self, a, b):
