@@ -12,7 +12,7 @@ t = w ln(1 + exp(theta)) on either side of 0) whose last nodes stand for the pow
 y is integrated by Gauss-Legendre panels that start at every kink with the width of the resolution and are halved
 until halving changes nothing. Every value is computed at two resolutions of all of these; their difference is its error.
 
-    OMP_NUM_THREADS=1 python reference/make_density_resolution.py [OUTPUT]      about five minutes
+    OMP_NUM_THREADS=1 python reference/make_density_resolution.py [OUTPUT]      five to ten minutes
 """
 
 import sys
