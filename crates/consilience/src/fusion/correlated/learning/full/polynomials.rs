@@ -59,27 +59,27 @@ pub(super) fn sample_shared(
         fitter.first(&mode.point, &covariance, watch)
     };
     let mut states = (0..problem.n_classes).map(class).collect::<Result<Vec<_>>>()?;
-    for round in 0.. {
+    // the draws of the round whose polynomials were nearest to the likelihood
+    let mut best: Option<(Draws, f64)> = None;
+    for round in 0..MAX_ROUNDS {
         let target = Followed { problem, states: &states, mode: &mode };
         let dimension = target.dimension();
         let enough = states.iter().all(|state| state.is_known_enough(problem.width()));
         if !(enough && target.ln_density(&mode.point, &mut vec![0.0; dimension]).is_finite()) {
-            return Err(Error::Unsupported {
-                method: "correlated".into(),
-                cannot: "cannot draw all that is shared: the items leave it so open that too many \
-                         densities within reach cannot be resolved; use `two-step`"
-                    .into(),
-            });
+            break;
         }
         let draws = chains.run(&target, &mode);
         for (j, state) in states.iter_mut().enumerate() {
             let fitter = Fitter { problem, alpha, class: j, seed: chains.seed };
             fitter.check(state, &draws, round, watch)?;
         }
+        let off = states.iter().map(|state| state.spread.powi(2)).sum::<f64>().sqrt();
         let good = states.iter().all(|state| state.spread < SMALL_SPREAD);
-        if good || round + 1 == MAX_ROUNDS {
-            let off = states.iter().map(|state| state.spread.powi(2)).sum::<f64>().sqrt();
-            return Ok((draws, off));
+        if best.as_ref().is_none_or(|(_, least)| off < *least) {
+            best = Some((draws.clone(), off));
+        }
+        if good {
+            break;
         }
         mode = widened(&draws, mode.converged);
         for (j, state) in states.iter_mut().enumerate() {
@@ -87,7 +87,13 @@ pub(super) fn sample_shared(
             fitter.refit(state, &draws, watch)?;
         }
     }
-    unreachable!("the last round returns")
+    best.ok_or_else(|| Error::Unsupported {
+        method: "correlated".into(),
+        cannot:
+            "cannot draw all that is shared: the items leave it so open that too many densities \
+                 within reach cannot be resolved; use `two-step`"
+                .into(),
+    })
 }
 
 /// Fits one class's polynomial.
