@@ -1,9 +1,9 @@
 # Two commands do all their own set-up: `make demo` and `make test`.
-.PHONY: demo test test-rust lint docs reference readme bench clean
+.PHONY: demo test test-rust lint docs reference readme python bench clean
 
 PYTHON := .venv/bin/python
 # The checks of a change; CI runs the same.
-test: lint docs test-rust reference readme
+test: lint docs test-rust reference readme python
 
 # Builds the command line and runs the whole job on embedded data.
 demo: | toolchain
@@ -30,9 +30,29 @@ test-rust: | toolchain
 reference: $(PYTHON)
 	$(PYTHON) scripts/check_generated.py
 
+# With the tests' features, so that nothing is compiled twice.
+PROGRAM := cargo test --quiet --workspace --locked --no-run
+
 readme: $(PYTHON)
-	cargo build --quiet --locked --package consilience-cli
+	$(PROGRAM)
 	$(PYTHON) scripts/check_readme.py
+
+# The wheel in a fresh environment, with the two newest minor versions of scikit-learn.
+FRESH := .venv-wheel/bin/python
+TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
+python: | toolchain
+	$(PROGRAM)
+	rm -rf .venv-wheel $(TARGET)/wheels
+	python3 -m venv .venv-wheel
+	$(FRESH) -m pip install --quiet --requirement bindings/python/requirements.txt
+	$(FRESH) -m maturin build --quiet --locked --profile dev --interpreter $(FRESH) \
+		--manifest-path bindings/python/Cargo.toml --out $(TARGET)/wheels
+	$(FRESH) -m pip install --quiet $(TARGET)/wheels/*.whl
+	for version in 1.9 1.8; do \
+		$(FRESH) -m pip install --quiet "scikit-learn==$$version.*" && \
+		(cd bindings/python && CONSILIENCE_PROGRAM=$(TARGET)/debug/consilience \
+			$(abspath $(FRESH)) -m pytest -p no:cacheprovider) || exit 1; \
+	done
 
 bench: $(PYTHON)
 	cargo bench --package consilience
@@ -47,4 +67,4 @@ $(PYTHON): reference/requirements.txt | toolchain
 
 clean:
 	cargo clean
-	rm -rf .venv consilience-demo
+	rm -rf .venv .venv-wheel consilience-demo

@@ -45,7 +45,7 @@ class Component:
             return
         self.typical = delta + min(a1, a2) + 0.5
         n = delta + a1 + a2
-        self.lattice = self.typical * np.exp(np.arange(-40, 5, 0.7))
+        self.lattice = self.typical * np.exp(np.arange(-200, 5, 1.0))
         self.width = min(epsilon, 1 / (1 + n))
         # where h is steep, its neighbourhood counts more than the spot itself
         self.around = (12 + 1.5 * epsilon * n) * epsilon

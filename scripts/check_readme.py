@@ -17,7 +17,8 @@ BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 
 def rerun(block, folder):
     """The block with the commands' present output."""
-    environment = {**os.environ, "PATH": f"{ROOT}/target/debug:{os.environ['PATH']}", "NO_COLOR": "1"}
+    target = os.environ.get("CARGO_TARGET_DIR", f"{ROOT}/target")
+    environment = {**os.environ, "PATH": f"{target}/debug:{os.environ['PATH']}", "NO_COLOR": "1"}
     lines = []
     for command in re.findall(r"^\$ (.*)$", block, re.MULTILINE):
         done = subprocess.run(

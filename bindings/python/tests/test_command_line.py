@@ -1,5 +1,6 @@
 """The same numbers as the command line's, to the last bit."""
 
+import csv
 import json
 import os
 import subprocess
@@ -29,7 +30,14 @@ def folder(tmp_path_factory):
 
 
 def read(path):
-    frame = pd.read_csv(path, float_precision="round_trip", dtype={"label": str})
+    """The table and its labels, numbers to the last bit."""
+    with open(path, newline="") as file:
+        rows = list(csv.DictReader(file))
+    text = {"label", "predicted"}
+    columns = {
+        name: [row[name] if name in text else float(row[name]) for row in rows] for name in rows[0]
+    }
+    frame = pd.DataFrame(columns)
     return frame, frame["label"]
 
 
@@ -49,6 +57,9 @@ def test_simulations(folder):
     ("discounted", cs.DiscountedFusion, {"alpha_prior": "paper", "inference": "map"}),
     ("correlated", cs.CorrelatedFusion, {"inference": "map", "resolution": 0.05}),
     ("stacking", cs.StackingFusion, {"ridge": "cv"}),
+    ("logit-normal", cs.LogitNormalFusion, {}),
+    ("normal-mixture", cs.NormalMixtureFusion, {"variant": "repaired"}),
+    ("bcc", cs.BccFusion, {}),
 ])
 def test_fits_and_fused_probabilities(method, make, arguments, folder):
     model_path, fused_path = folder / f"{method}.json", folder / f"{method}.csv"
@@ -59,7 +70,7 @@ def test_fits_and_fused_probabilities(method, make, arguments, folder):
     frame, labels = read(folder / "train.csv")
     model = make(class_prior="empirical", random_state=7, **arguments).fit(frame, labels)
     assert model.model_.to_json() == model_path.read_text()
-    fused = pd.read_csv(fused_path, float_precision="round_trip", dtype={"predicted": str})
+    fused, _ = read(fused_path)
     p, error = model.fuse(read(folder / "test.csv")[0])
     assert_array_equal(p, fused[[f"fused_{j}" for j in "123"]].to_numpy())
     assert_array_equal(error, fused["error"].to_numpy())

@@ -34,6 +34,9 @@ ESTIMATORS = [
     (cs.DiscountedFusion, dict(inference="map")),
     (cs.CorrelatedFusion, dict(inference="map")),
     (cs.StackingFusion, {}),
+    (cs.LogitNormalFusion, {}),
+    (cs.NormalMixtureFusion, dict(components=2, chains=1, warmup=5)),
+    (cs.BccFusion, {}),
 ]
 
 

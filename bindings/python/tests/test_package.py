@@ -33,8 +33,9 @@ def test_stubs_agree_with_the_binary():
     assert done.returncode == 0, done.stdout
 
 
-def test_the_example_of_the_readme(capsys):
+def test_the_example_of_the_readme(capsys, tmp_path, monkeypatch):
     """Python blocks run one after the other, and print what the text block after them says."""
+    monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", README.read_text(), re.DOTALL)
     assert blocks
     names = {}

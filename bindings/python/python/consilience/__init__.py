@@ -13,11 +13,14 @@ from .classifier import FusionClassifier
 from .distributions import CorrelatedDirichlet, Dirichlet
 from .estimators import (
     AutoFusion,
+    BccFusion,
     CorrelatedFusion,
     DiscountedFusion,
     IndependentFusion,
     LinearPool,
     LogPool,
+    LogitNormalFusion,
+    NormalMixtureFusion,
     OpinionPool,
     StackingFusion,
     load,
@@ -27,6 +30,7 @@ from .simulation import simulate
 
 __all__ = [
     "AutoFusion",
+    "BccFusion",
     "ConsilienceError",
     "ConvergenceWarning",
     "CorrelatedDirichlet",
@@ -38,6 +42,8 @@ __all__ = [
     "IndependentFusion",
     "LinearPool",
     "LogPool",
+    "LogitNormalFusion",
+    "NormalMixtureFusion",
     "OpinionPool",
     "StackingFusion",
     "__version__",

@@ -112,8 +112,11 @@ class Fusion(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
     def _read_labelled(self, X: Any, y: Any, reset: bool = True) -> tuple[Floats, Any]:
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        names = [str(c) for c in np.unique(np.asarray(y)) if reset] if self.classes is None else None
-        X = self._flat(X, names or [str(c) for c in self.classes or ()], reset)
+        if not reset:
+            classes = self.classes_
+        else:
+            classes = np.unique(np.asarray(y)) if self.classes is None else self.classes
+        X = self._flat(X, [str(c) for c in classes], reset)
         X, y = validate_data(self, X, y, reset=reset, dtype=np.float64, order="C",
                              ensure_all_finite=False, ensure_min_samples=1)
         check_classification_targets(y)
@@ -133,8 +136,8 @@ class Fusion(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
         columns = column_names(X)
         if columns is not None and self.layout == "wide" and self.n_classifiers is None:
             if reset:
-                found = classifiers_in(columns, classes)
-                return select(X, [f"{k}_{j}" for k in found for j in classes])
+                self._found = classifiers_in(columns, classes)
+                return select(X, [f"{k}_{j}" for k in self._found for j in classes])
             if hasattr(self, "feature_names_in_") or not hasattr(X, "shape"):
                 return select(X, [f"{k}_{j}" for k in self.classifiers_ for j in classes])
             own = [f"{k}_{j}" for k in self.classifiers_ for j in classes]
@@ -159,7 +162,7 @@ class Fusion(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
         """Finds classes and classifiers."""
         self.classes_ = np.unique(y) if self.classes is None else np.asarray(self.classes)
         J, columns = len(self.classes_), X.shape[1]
-        depth = self.__dict__.pop("_depth", J)
+        depth, found = self.__dict__.pop("_depth", J), self.__dict__.pop("_found", [])
         if self.layout == "positive":
             if J > 2:
                 raise ValueError("Only binary classification is supported. The type of the target is multiclass.")
@@ -167,7 +170,7 @@ class Fusion(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
         elif self.layout != "wide":
             raise ConsilienceError(f"`layout` must be wide or positive, got {self.layout!r}")
         else:
-            K, names = self.n_classifiers or columns // max(J, 1), []
+            K, names = self.n_classifiers or columns // max(J, 1), found
             if depth != J or K * J != columns:
                 raise ConsilienceError(
                     f"{columns} columns are not those of {K} classifiers for the {J} classes "
@@ -175,8 +178,6 @@ class Fusion(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
                     + (f" (the last dimension is {depth})" if depth != J else "")
                     + "\nhint: name every class with `classes` where some have no items"
                 )
-            if hasattr(self, "feature_names_in_") and self.n_classifiers is None:
-                names = classifiers_in(list(self.feature_names_in_), [str(c) for c in self.classes_])
         if self.classifiers is not None:
             names = list(self.classifiers)
             if len(names) != K:

@@ -38,11 +38,14 @@ from ._progress import listener
 
 __all__ = [
     "AutoFusion",
+    "BccFusion",
     "CorrelatedFusion",
     "DiscountedFusion",
     "IndependentFusion",
     "LinearPool",
     "LogPool",
+    "LogitNormalFusion",
+    "NormalMixtureFusion",
     "OpinionPool",
     "StackingFusion",
     "load",
@@ -303,11 +306,77 @@ class StackingFusion(Weighted, Fusion):
         return {"stacking": {"ridge": ridge, "seed": seed_of(self.random_state)}}
 
 
+@estimator
+class LogitNormalFusion(Weighted, Fusion):
+    """One normal distribution of all classifiers' log-ratios for every class.
+
+    Parameters
+    ----------
+    covariance_items, mean_items : float
+        What the priors of covariance and mean are worth in items.
+    """
+
+    covariance_items: float = 40.0
+    mean_items: float = 1.0
+
+    _method: ClassVar[str] = "logit-normal"
+
+    def _settings(self) -> dict[str, Any]:
+        return {"logit_normal": {"covariance_items": self.covariance_items, "mean_items": self.mean_items}}
+
+
+@estimator
+class NormalMixtureFusion(Weighted, Fusion):
+    """Mixtures of normal distributions of all log-ratios, after Pirs and Strumbelj.
+
+    Parameters
+    ----------
+    variant : "repaired" or "published"
+        "published": as its authors' program runs; it takes `class_prior="empirical"`.
+    components : int
+        Of a class at most.
+    chains, warmup, draws : int
+        Of the sampler.
+    """
+
+    variant: str = "repaired"
+    components: int = 10
+    chains: int = 4
+    warmup: int = 50
+    draws: int = 4
+
+    _method: ClassVar[str] = "normal-mixture"
+
+    def _settings(self) -> dict[str, Any]:
+        return {"normal_mixture": {
+            "variant": self.variant, "components": self.components, "chains": self.chains,
+            "warmup": self.warmup, "draws": self.draws, "seed": seed_of(self.random_state),
+        }}
+
+
+@estimator
+class BccFusion(Weighted, Fusion):
+    """Bayesian combination of hard decisions (Kim & Ghahramani 2012): a baseline.
+
+    Parameters
+    ----------
+    prior_decisions : float
+        What every entry of a confusion matrix is worth in decisions beforehand.
+    """
+
+    prior_decisions: float = 1.0
+
+    _method: ClassVar[str] = "bcc"
+
+    def _settings(self) -> dict[str, Any]:
+        return {"bcc": {"prior_decisions": self.prior_decisions}}
+
+
 METHODS: dict[str, type[Fusion]] = {
     cls._method: cls
     for cls in (
         AutoFusion, OpinionPool, LinearPool, LogPool, IndependentFusion, DiscountedFusion,
-        CorrelatedFusion, StackingFusion,
+        CorrelatedFusion, StackingFusion, LogitNormalFusion, NormalMixtureFusion, BccFusion,
     )
 }
 

@@ -179,6 +179,7 @@ impl FitOptions {
             inference: match self.inference {
                 Some(InferenceName::Map) => CorrelatedInference::Map,
                 Some(InferenceName::Joint) => CorrelatedInference::Joint,
+                Some(InferenceName::Posterior) => CorrelatedInference::Posterior,
                 _ => CorrelatedInference::TwoStep,
             },
             sampler: match self.sampler {
@@ -247,8 +248,11 @@ pub(super) fn summary(model: &Model, target: &str) -> Result<String, Failure> {
         text += &chains_text("posterior", report.chains, report.draws, &report.worst);
     }
     if let Some(worst) = worst_of_pairs(model) {
-        let report = &model.pair_posteriors()[0].delta;
-        text += &chains_text("shared part", report.chains, report.draws, &worst);
+        let pair =
+            model.pair_posteriors().first().map(|pair| (pair.delta.chains, pair.delta.draws));
+        let all = model.shared_posterior().map(|report| (report.chains, report.draws));
+        let (chains, draws) = pair.or(all).unwrap_or_default();
+        text += &chains_text("shared part", chains, draws, &worst);
     }
     if let Some(worth) = model.effective_number()? {
         text += &format!(
@@ -261,7 +265,8 @@ pub(super) fn summary(model: &Model, target: &str) -> Result<String, Failure> {
 
 /// The worst diagnostics over all pairs of classifiers.
 pub(super) fn worst_of_pairs(model: &Model) -> Option<Diagnostics> {
-    model.pair_posteriors().iter().map(|pair| pair.delta.worst).reduce(Diagnostics::worst)
+    let pairs = model.pair_posteriors().iter().map(|pair| pair.delta.worst);
+    pairs.chain(model.shared_posterior().map(|report| report.worst)).reduce(Diagnostics::worst)
 }
 
 fn chains_text(what: &str, chains: usize, draws: usize, worst: &Diagnostics) -> String {
@@ -297,6 +302,9 @@ fn summary_json(model: &Model, target: &str) -> Result<serde_json::Value, Failur
         "values_raised": training.raised,
         "diagnostics": model.posterior().map(|p| chains(p.chains, p.draws, p.acceptance, &p.worst)),
         "pair_diagnostics": model.pair_posteriors().iter().map(pair).collect::<Vec<_>>(),
+        "shared_diagnostics": model
+            .shared_posterior()
+            .map(|s| chains(s.chains, s.draws, s.acceptance, &s.worst)),
         "effective_classifiers": model.effective_number()?,
         "warnings": training.warnings.iter().map(|w| w.message.as_str()).collect::<Vec<_>>(),
         "model": target,

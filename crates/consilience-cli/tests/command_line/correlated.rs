@@ -203,7 +203,7 @@ fn three_classifiers_by_the_papers_model() {
             "structure": "common",
         },
     });
-    bench.write("truth.json", &truth.to_string());
+    bench.write("truth.json", truth.to_string());
     bench.good("simulate --model truth.json --items-per-class 20 --seed 3 -o train.csv");
     let fit = "fit train.csv --method correlated --inference map";
     for structure in ["full", "common"] {

@@ -28,6 +28,18 @@ impl Model {
                 return Err(misfit(&format!("pair_diagnostics[{i}]")));
             }
         }
+        if let (Some(report), Method::Correlated(parameters)) =
+            (&self.shared_posterior, &self.method)
+        {
+            let (n, parts) = (self.schema.n_classes(), parameters.classes()[0].pairs().len() + 1);
+            let fits = report.sd.len() == parts
+                && report.interval.len() == parts
+                && report.sd.iter().all(|rows| is_square(rows, n))
+                && report.interval.iter().all(|rows| is_square(rows, n));
+            if !fits {
+                return Err(misfit("shared_diagnostics"));
+            }
+        }
         self.check_draws()
     }
 

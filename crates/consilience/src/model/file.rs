@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::fusion::auto::AutoFusion;
 use crate::fusion::bcc::BccFusion;
 use crate::fusion::correlated::Structure;
+use crate::fusion::correlated::learning::SharedReport;
 use crate::fusion::correlated::tree::{TreeKind, TreePair};
 use crate::fusion::discounted::DiscountedFusion;
 use crate::fusion::independent::{Alpha, IndependentFusion, PosteriorReport};
@@ -49,6 +50,8 @@ struct ModelFile {
     diagnostics: Option<PosteriorReport>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pair_diagnostics: Vec<PairPosterior>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    shared_diagnostics: Option<SharedReport>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     draws: Vec<Draw>,
 }
@@ -139,6 +142,7 @@ impl Model {
             training: file.training,
             posterior: file.diagnostics,
             pair_posteriors: file.pair_diagnostics,
+            shared_posterior: file.shared_diagnostics,
             draws: file.draws,
             ..Self::new(method, ClassPrior::new(&file.class_prior)?)?
         };
@@ -161,6 +165,7 @@ impl Model {
             training: self.training.clone(),
             diagnostics: self.posterior.clone(),
             pair_diagnostics: self.pair_posteriors.clone(),
+            shared_diagnostics: self.shared_posterior.clone(),
             draws: self.draws.clone(),
         };
         let value =

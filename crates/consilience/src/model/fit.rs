@@ -369,6 +369,7 @@ impl FitConfig {
             training: Some(training),
             posterior: fitted.posterior,
             pair_posteriors: fitted.pair_posteriors,
+            shared_posterior: fitted.shared,
             draws: fitted.draws,
             ..Model::new(fitted.method, class_prior)?
         })

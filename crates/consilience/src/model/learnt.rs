@@ -6,7 +6,7 @@ use super::{CorrelatedParameters, Draw, Method, PairPosterior, TreeParameters};
 use crate::error::Result;
 use crate::fusion::correlated::Structure;
 use crate::fusion::correlated::learning::{
-    CorrelatedConfig, FittedPairs, PairDraw, PairsDraw, Split,
+    CorrelatedConfig, CorrelatedInference, FittedPairs, PairDraw, PairsDraw, SharedReport, Split,
 };
 use crate::fusion::correlated::tree::TreeKind;
 use crate::fusion::independent::{Alpha, PosteriorReport};
@@ -27,6 +27,7 @@ pub(super) struct Learnt {
     pub(super) alpha: Alpha,
     pub(super) posterior: Option<PosteriorReport>,
     pub(super) pair_posteriors: Vec<PairPosterior>,
+    pub(super) shared: Option<SharedReport>,
     pub(super) draws: Vec<Draw>,
     pub(super) warnings: Vec<Warning>,
 }
@@ -53,6 +54,7 @@ impl Learnt {
             alpha: fitted.alpha,
             posterior: fitted.alpha_posterior,
             pair_posteriors: pair.into_iter().collect(),
+            shared: None,
             draws: fitted.draws.into_iter().map(draw).collect(),
             warnings: fitted.warnings,
         })
@@ -84,6 +86,9 @@ impl Learnt {
         outputs: &Outputs,
         watch: &dyn Watch,
     ) -> Result<Self> {
+        if config.inference == CorrelatedInference::Posterior {
+            return Self::full_posterior(config, (structure, exact), outputs, watch);
+        }
         let mut fitted = config.fit_pairs(outputs, watch)?;
         let split = fitted.split(structure);
         fitted.warnings.extend(split_warning(&split));
@@ -92,18 +97,31 @@ impl Learnt {
             Draw { alpha: draw.alpha.clone(), delta }
         };
         let draws = fitted.draws.iter().map(draw).collect();
-        let between = fitted.pairs.iter().map(|pair| pair.between);
-        let pairs: Vec<_> = between.zip(split.pairs).map(|((a, b), rows)| (a, b, rows)).collect();
-        let make = |resolution: f64| {
-            let schema = Arc::clone(outputs.schema());
-            let common = Some(split.common.as_slice());
-            CorrelatedParameters::from_parts(schema, &fitted.alpha, common, &pairs, resolution)
-        };
-        let mut parameters = make(if exact { 0.0 } else { config.resolution })?;
-        if exact && parameters.smallest_private() < SMOOTH {
-            parameters = make(config.resolution)?;
-        }
+        let resolution = (config.resolution, exact);
+        let parameters = full_parameters(outputs, &fitted, &parts(split), resolution)?;
         Ok(Self::of_pairs(Method::Correlated(parameters), fitted, draws, outputs.schema()))
+    }
+
+    /// The same with the posterior of all shared shapes, from the modes of pairs on.
+    fn full_posterior(
+        config: &CorrelatedConfig,
+        (structure, exact): (Structure, bool),
+        outputs: &Outputs,
+        watch: &dyn Watch,
+    ) -> Result<Self> {
+        config.check()?;
+        let (inference, keep_draws) = (CorrelatedInference::Map, 0);
+        let modes = CorrelatedConfig { inference, keep_draws, ..config.clone() };
+        let mut fitted = modes.fit_pairs(outputs, watch)?;
+        let shared = config.fit_shared(outputs, &fitted, structure, watch)?;
+        fitted.warnings.extend(shared.warnings);
+        let resolution = (config.resolution, exact);
+        let parameters = full_parameters(outputs, &fitted, &shared.delta, resolution)?;
+        let draw = |PairsDraw { alpha, delta }| Draw { alpha, delta };
+        let draws = shared.draws.into_iter().map(draw).collect();
+        let learnt =
+            Self::of_pairs(Method::Correlated(parameters), fitted, draws, outputs.schema());
+        Ok(Self { shared: Some(shared.report), ..learnt })
     }
 
     fn of_pairs(method: Method, fitted: FittedPairs, draws: Vec<Draw>, schema: &Schema) -> Self {
@@ -118,10 +136,31 @@ impl Learnt {
             alpha: fitted.alpha,
             posterior: fitted.alpha_posterior,
             pair_posteriors,
+            shared: None,
             draws,
             warnings: fitted.warnings,
         }
     }
+}
+
+/// The parameters of the paper's model from its parts, observed exactly where their private shapes allow and `exact` asks
+/// for it.
+fn full_parameters(
+    outputs: &Outputs,
+    fitted: &FittedPairs,
+    parts: &[Vec<Vec<f64>>],
+    (resolution, exact): (f64, bool),
+) -> Result<CorrelatedParameters> {
+    let between = fitted.pairs.iter().map(|pair| pair.between);
+    let pairs: Vec<_> =
+        between.zip(&parts[1..]).map(|((a, b), rows)| (a, b, rows.clone())).collect();
+    let make = |resolution: f64| {
+        let schema = Arc::clone(outputs.schema());
+        let common = Some(parts[0].as_slice());
+        CorrelatedParameters::from_parts(schema, &fitted.alpha, common, &pairs, resolution)
+    };
+    let parameters = make(if exact { 0.0 } else { resolution })?;
+    if exact && parameters.smallest_private() < SMOOTH { make(resolution) } else { Ok(parameters) }
 }
 
 /// What all share first, then the pairs.

@@ -17,7 +17,9 @@ use crate::distributions::CorrelatedDirichlet;
 use crate::error::{Error, Result};
 use crate::fusion::auto::{AutoConfig, AutoFusion};
 use crate::fusion::bcc::{BccConfig, BccFusion};
-use crate::fusion::correlated::learning::{CorrelatedConfig, DeltaReport, ObservedPair};
+use crate::fusion::correlated::learning::{
+    CorrelatedConfig, DeltaReport, ObservedPair, SharedReport,
+};
 use crate::fusion::correlated::{PairInsight, Structure, effective_number};
 use crate::fusion::discounted::DiscountedFusion;
 use crate::fusion::independent::{
@@ -48,6 +50,7 @@ pub struct Model {
     training: Option<Training>,
     posterior: Option<PosteriorReport>,
     pair_posteriors: Vec<PairPosterior>,
+    shared_posterior: Option<SharedReport>,
     draws: Vec<Draw>,
 }
 
@@ -178,6 +181,7 @@ impl Model {
             training: None,
             posterior: None,
             pair_posteriors: Vec::new(),
+            shared_posterior: None,
             draws: Vec::new(),
         })
     }
@@ -240,6 +244,11 @@ impl Model {
     /// The posteriors of what pairs of classifiers share, where they were sampled.
     pub fn pair_posteriors(&self) -> &[PairPosterior] {
         &self.pair_posteriors
+    }
+
+    /// The posterior of all that three and more classifiers share, where it was sampled.
+    pub fn shared_posterior(&self) -> Option<&SharedReport> {
+        self.shared_posterior.as_ref()
     }
 
     /// Posterior draws kept.

@@ -47,31 +47,85 @@ fn case(rng: &mut ChaCha8Rng) -> (CorrelatedDirichlet, Vec<Vec<f64>>) {
     (distribution, x)
 }
 
-/// Against runs of half a million points from another seed: the true error below twice the reported one in at least 90 %, and no
-/// resolved estimate off by more than ten times what it reports.
-#[test]
-#[ignore = "slow: long runs of 200 random cases"]
-fn the_reported_error_is_the_true_one() {
-    let mut rng = ChaCha8Rng::seed_from_u64(20);
+/// What the reported errors of some cases are worth.
+#[derive(Default)]
+struct Tally {
+    beyond_twice: usize,
+    beyond_ten: Vec<String>,
+    resolved: usize,
+    within_wanted: usize,
+    /// Resolved, while the long run is not: nothing to compare with.
+    unknown: usize,
+}
+
+/// Against longer runs from another seed, to a quarter of the reported error. What is not resolved has an infinite
+/// error and is right by that; how many there are counts apart.
+fn tally(seed: u64, cases: usize) -> Tally {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut scratch = Scratch::default();
-    let (mut beyond, mut far, mut resolved, mut wanted) = (0, Vec::new(), 0, 0);
-    for i in 0..CASES {
+    let mut tally = Tally::default();
+    for i in 0..cases {
         let (distribution, x) = case(&mut rng);
         let density = ManyDensity::new(&distribution).unwrap();
         let got = density.ln_density(&slices(&x), &mut scratch);
-        let long = density.with_seed(77).with_tolerance(1e-5).unwrap().with_most_points(1 << 19);
+        if !got.resolved {
+            assert!(got.error == f64::INFINITY, "case {i}: {got:?}");
+            continue;
+        }
+        tally.resolved += 1;
+        tally.within_wanted += usize::from(got.error <= 1e-3);
+        let wanted = (0.25 * got.error).max(1e-5);
+        let long = density.with_seed(77).with_tolerance(wanted).unwrap().with_most_points(1 << 19);
         let truth = long.ln_density(&slices(&x), &mut scratch);
         let off = (got.ln_density - truth.ln_density).abs();
-        beyond += usize::from(!(off <= 2.0 * got.error + truth.error));
-        resolved += usize::from(got.resolved);
-        wanted += usize::from(got.error <= 1e-3);
         let line = format!("case {i}: {got:?}, long run {truth:?}");
-        if !(off <= 10.0 * got.error + 2.0 * truth.error) {
-            far.push(line);
+        tally.unknown += usize::from(!truth.resolved);
+        let error = if truth.resolved { truth.error } else { 0.0 };
+        tally.beyond_twice += usize::from(!(off <= 2.0 * got.error + error));
+        if !(off <= 10.0 * got.error + 2.0 * error) {
+            tally.beyond_ten.push(line);
+        } else if !(off <= 2.0 * got.error + error) || !truth.resolved {
+            println!("{line}");
         }
     }
-    let summary = format!("{beyond} beyond twice, {resolved} resolved, {wanted} within 1e-3");
-    assert!(beyond <= CASES / 10, "{summary}");
-    assert!(far.is_empty(), "{summary}, beyond ten times: {far:#?}");
-    assert!(resolved >= CASES / 2, "{summary}");
+    tally
+}
+
+/// The true error below twice the reported one in at least 90 % of the cases, and never beyond ten times; at least half of
+/// the cases are resolved. In four parts, of a few minutes each.
+fn check(seed: u64) {
+    let cases = CASES / 4;
+    let Tally { beyond_twice, beyond_ten, resolved, within_wanted, unknown } = tally(seed, cases);
+    let summary = format!(
+        "of {cases}: {beyond_twice} beyond twice, {resolved} resolved ({unknown} unlike their long runs), \
+         {within_wanted} within 1e-3"
+    );
+    println!("{summary}");
+    assert!(beyond_ten.is_empty(), "{summary}, beyond ten times: {beyond_ten:#?}");
+    assert!(beyond_twice <= cases / 10, "{summary}");
+    assert!(resolved >= cases / 2, "{summary}");
+}
+
+#[test]
+#[ignore = "slow: long runs of random cases"]
+fn the_reported_error_is_the_true_one_1() {
+    check(21);
+}
+
+#[test]
+#[ignore = "slow: long runs of random cases"]
+fn the_reported_error_is_the_true_one_2() {
+    check(22);
+}
+
+#[test]
+#[ignore = "slow: long runs of random cases"]
+fn the_reported_error_is_the_true_one_3() {
+    check(23);
+}
+
+#[test]
+#[ignore = "slow: long runs of random cases"]
+fn the_reported_error_is_the_true_one_4() {
+    check(24);
 }

@@ -55,8 +55,16 @@ const SETS: [&str; 6] = ["bookies_a", "bookies_b", "bookies_c", "dna_a", "dna_b"
 
 /// Predictions for every item by a fit to the other nine of ten folds, uniform class prior.
 fn out_of_fold<F: Fusion>(outputs: &Outputs, fit: impl Fn(&Outputs) -> F) -> Predictions {
+    out_of_fold_under(&ClassPrior::uniform(outputs.schema().n_classes()), outputs, fit)
+}
+
+/// The same under any class prior.
+fn out_of_fold_under<F: Fusion>(
+    prior: &ClassPrior,
+    outputs: &Outputs,
+    fit: impl Fn(&Outputs) -> F,
+) -> Predictions {
     let (n, n_classes) = (outputs.n_items(), outputs.schema().n_classes());
-    let prior = ClassPrior::uniform(n_classes);
     let mut probabilities = vec![0.0; n * n_classes];
     let mut seen = vec![0; n_classes];
     // The i-th item of its class goes to fold i mod 10.
@@ -70,7 +78,7 @@ fn out_of_fold<F: Fusion>(outputs: &Outputs, fit: impl Fn(&Outputs) -> F) -> Pre
     for fold in 0..10 {
         let (inside, outside): (Vec<usize>, Vec<usize>) = (0..n).partition(|&i| folds[i] == fold);
         let fusion = fit(&outputs.select_items(&outside));
-        let fused = fuse(&fusion, &outputs.select_items(&inside), &prior).expect("fused");
+        let fused = fuse(&fusion, &outputs.select_items(&inside), prior).expect("fused");
         for (i, &item) in inside.iter().enumerate() {
             probabilities[item * n_classes..][..n_classes].copy_from_slice(fused.probabilities(i));
         }
@@ -80,9 +88,13 @@ fn out_of_fold<F: Fusion>(outputs: &Outputs, fit: impl Fn(&Outputs) -> F) -> Pre
 
 /// The log-loss, every class counting the same.
 fn loss(outputs: &Outputs, predictions: &Predictions) -> f64 {
-    let prior = ClassPrior::uniform(outputs.schema().n_classes());
+    loss_under(&ClassPrior::uniform(outputs.schema().n_classes()), outputs, predictions)
+}
+
+/// The log-loss, every class counting as the class prior says.
+fn loss_under(prior: &ClassPrior, outputs: &Outputs, predictions: &Predictions) -> f64 {
     let labels = outputs.require_labels().expect("labels");
-    score(predictions, &labels, &prior, Weighting::ClassPrior).expect("scores")[0].log_loss
+    score(predictions, &labels, prior, Weighting::ClassPrior).expect("scores")[0].log_loss
 }
 
 /// Compares the log-loss on several sets with expected values and reports all of them.

@@ -89,6 +89,7 @@ fn as_json(model: &Model) -> Result<Value> {
         "items_per_class": training.map(|t| t.statistics.class_counts().to_vec()),
         "diagnostics": model.posterior().map(|posterior| posterior.worst),
         "pair_diagnostics": file["pair_diagnostics"],
+        "shared_diagnostics": file["shared_diagnostics"],
         "draws": model.draws().len(),
         "warnings": training.map_or_else(Vec::new, |t| {
             t.warnings.iter().map(|w| w.message.clone()).collect()

@@ -32,10 +32,15 @@ pub(super) fn shared_text(model: &Model, parameters: &CorrelatedParameters) -> S
     let two = names.len() == 2;
     let mut rows = Vec::new();
     for (j, class) in parameters.classes().iter().enumerate() {
-        let posterior = if two { learnt(0, 1) } else { None };
-        rows.push(shared_row(model, "all".into(), j, class.common(), posterior));
-        for pair in class.pairs() {
-            rows.push(shared_row(model, who(pair.first, pair.second), j, &pair.delta, None));
+        let intervals = |part: usize| match model.shared_posterior() {
+            Some(report) => Some(&report.interval[part]),
+            None if two => learnt(0, 1).map(|report| &report.delta_interval),
+            None => None,
+        };
+        rows.push(shared_row(model, "all".into(), j, class.common(), intervals(0)));
+        for (i, pair) in class.pairs().iter().enumerate() {
+            let own = intervals(i + 1);
+            rows.push(shared_row(model, who(pair.first, pair.second), j, &pair.delta, own));
         }
     }
     let text = shared_table(model, "shared by", &rows);
@@ -45,7 +50,8 @@ pub(super) fn shared_text(model: &Model, parameters: &CorrelatedParameters) -> S
     let mut rows = Vec::new();
     for (a, b) in (0..names.len()).flat_map(|b| (0..b).map(move |a| (a, b))) {
         for (j, class) in parameters.classes().iter().enumerate() {
-            rows.push(shared_row(model, who(a, b), j, &class.shared_by(a, b), learnt(a, b)));
+            let intervals = learnt(a, b).map(|report| &report.delta_interval);
+            rows.push(shared_row(model, who(a, b), j, &class.shared_by(a, b), intervals));
         }
     }
     text + &shared_table(model, "shared altogether by", &rows)
@@ -62,10 +68,10 @@ fn shared_row(
     who: String,
     class: usize,
     delta: &[f64],
-    posterior: Option<&DeltaReport>,
+    intervals: Option<&Vec<Vec<[f64; 2]>>>,
 ) -> Vec<String> {
     let mut row = vec![who, model.schema().classes()[class].clone()];
-    let cell = |(l, d): (usize, &f64)| match posterior.map(|p| p.delta_interval[class][l]) {
+    let cell = |(l, d): (usize, &f64)| match intervals.map(|rows| rows[class][l]) {
         Some([low, high]) => {
             format!("{} ({}–{})", significant(*d), significant(low), significant(high))
         }
@@ -96,8 +102,9 @@ pub(super) fn tree_text(model: &Model, fusion: &TreeFusion) -> String {
     let mut rows = Vec::new();
     for pair in fusion.tree() {
         let posterior = posterior_of(model, pair.between.0, pair.between.1);
+        let intervals = posterior.map(|report| &report.delta_interval);
         for (j, delta) in pair.delta.iter().enumerate() {
-            rows.push(shared_row(model, who(pair), j, delta, posterior));
+            rows.push(shared_row(model, who(pair), j, delta, intervals));
         }
     }
     format!(

@@ -100,7 +100,7 @@ mod tests {
         assert!(all.iter().any(|candidate| candidate.name == "correlated"));
         let one = Schema::new(["a"], ["x", "y"]).unwrap();
         let alone = all_methods(&one, &config);
-        assert!(alone.iter().all(|candidate| !OF_SEVERAL.contains(&candidate.name.as_str())));
+        assert!(alone.iter().all(|candidate| !OF_SEVERAL.contains(&candidate.config.method)));
         assert!(alone.iter().any(|candidate| candidate.name == "meta:a"));
     }
 }

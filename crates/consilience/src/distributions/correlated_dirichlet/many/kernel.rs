@@ -39,6 +39,9 @@ pub(super) struct Batch<'a> {
     pub(super) slopes: &'a [f64],
     /// Receives the log integrand.
     pub(super) out: &'a mut [f64],
+    /// Receives, unless empty, how the log integrand grows with every shared shape (α given), [`POINTS`] each:
+    /// ln D − Σ_{k∈S} ln A_k + (|S|−1) ln T.
+    pub(super) features: &'a mut [f64],
     pub(super) work: &'a mut Work,
 }
 
@@ -49,6 +52,7 @@ pub(super) struct Work {
     bounded: Vec<f64>,
     rest: Vec<f64>,
     logistic: Vec<f64>,
+    growth: Vec<f64>,
 }
 
 impl Work {
@@ -60,6 +64,7 @@ impl Work {
             (&mut self.bounded, free),
             (&mut self.rest, free + 1),
             (&mut self.logistic, factors),
+            (&mut self.growth, factors),
         ] {
             buffer.resize(n * LANES, 0.0);
         }
@@ -81,8 +86,10 @@ impl WithSimd for Batch<'_> {
             bounded: &mut S::as_mut_simd_f64s(&mut self.work.bounded).0[..self.chart.totals.len()],
             rest: S::as_mut_simd_f64s(&mut self.work.rest).0,
             logistic: S::as_mut_simd_f64s(&mut self.work.logistic).0,
+            growth: S::as_mut_simd_f64s(&mut self.work.growth).0,
         };
-        let n = self.chart.totals.len();
+        let features = S::as_mut_simd_f64s(self.features).0;
+        let (n, record) = (self.chart.totals.len(), !features.is_empty());
         for (p, out) in out.iter_mut().enumerate() {
             let mut sum = totals(simd, self.chart, &mut lanes, |i| innovations[i * stride + p]);
             for k in 0..n {
@@ -95,12 +102,20 @@ impl WithSimd for Batch<'_> {
                     let place = (n + first + i) * stride + p;
                     (innovations[place], slopes[place])
                 };
-                let [value, total] = one_class(simd, class, first, &mut lanes, at);
+                let [value, total] = one_class(simd, class, (first, record), &mut lanes, at);
                 sum = simd.add_f64s(sum, value);
                 all = simd.add_f64s(all, total);
                 first += class.coordinates.len();
             }
-            *out = fma(simd, simd.splat_f64s(-self.chart.power), ln(simd, all), sum);
+            let ln_all = ln(simd, all);
+            *out = fma(simd, simd.splat_f64s(-self.chart.power), ln_all, sum);
+            if record {
+                let coordinates = self.chart.classes.iter().flat_map(|class| &class.coordinates);
+                for (i, coordinate) in coordinates.enumerate() {
+                    let others = simd.splat_f64s((coordinate.members.len() - 1) as f64);
+                    features[i * stride + p] = fma(simd, others, ln_all, lanes.growth[i]);
+                }
+            }
         }
     }
 }
@@ -113,6 +128,8 @@ struct Lanes<'a, S: Simd> {
     rest: &'a mut [S::f64s],
     /// Deviations of logistic(z), in units of z at the centre.
     logistic: &'a mut [S::f64s],
+    /// ln D − Σ ln A of every coordinate's members.
+    growth: &'a mut [S::f64s],
 }
 
 /// Totals from their innovations; returns J Σ ln s over the free ones.
@@ -149,12 +166,13 @@ fn totals<S: Simd>(
     simd.mul_f64s(sum, simd.splat_f64s(chart.classes.len() as f64))
 }
 
-/// One class's part of the log integrand, and of T. `first` counts the z of earlier classes.
+/// One class's part of the log integrand, and of T. `first` counts the z of earlier classes; `record` keeps what
+/// features are made of.
 #[inline(always)]
 fn one_class<S: Simd>(
     simd: S,
     class: &ClassChart,
-    first: usize,
+    (first, record): (usize, bool),
     lanes: &mut Lanes<'_, S>,
     at: impl Fn(usize) -> (S::f64s, S::f64s),
 ) -> [S::f64s; 2] {
@@ -181,6 +199,7 @@ fn one_class<S: Simd>(
         let beyond = simd.max_f64s(simd.sub_f64s(z, far), simd.splat_f64s(0.0));
         sum = fma(simd, simd.splat_f64s(-OUT_OF_REACH), beyond, sum);
         sum = fma(simd, simd.splat_f64s(coordinate.shape), ln_d, sum);
+        lanes.growth[first + i] = ln_d;
         let jacobian = fma(simd, d, simd.mul_f64s(square, inverse), one);
         volume = simd.mul_f64s(volume, simd.div_f64s(slope, jacobian));
         // One logarithm for two volume elements; of three the product might leave the range of numbers.
@@ -191,8 +210,14 @@ fn one_class<S: Simd>(
     }
     for (k, &a) in class.private.iter().enumerate() {
         let rest = simd.max_f64s(lanes.rest[k], simd.splat_f64s(NEAREST));
-        sum = fma(simd, simd.splat_f64s(a - 1.0), ln(simd, rest), sum);
+        let ln_rest = ln(simd, rest);
+        sum = fma(simd, simd.splat_f64s(a - 1.0), ln_rest, sum);
         total = simd.add_f64s(total, rest);
+        let concerned = |coordinate: &Coordinate| coordinate.members.iter().any(|m| m.0 == k);
+        let coordinates = class.coordinates.iter().enumerate().filter(|_| record);
+        for (i, _) in coordinates.filter(|(_, coordinate)| concerned(coordinate)) {
+            lanes.growth[first + i] = simd.sub_f64s(lanes.growth[first + i], ln_rest);
+        }
     }
     [sum, total]
 }

@@ -216,7 +216,7 @@ fn shrunk(value: f64, noise: f64) -> f64 {
 }
 
 /// Eight sums side by side, so that they fit into vectors.
-fn dot(a: &[f64], b: &[f64]) -> f64 {
+pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     let mut sums = [0.0; 8];
     for (a, b) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
         for i in 0..8 {

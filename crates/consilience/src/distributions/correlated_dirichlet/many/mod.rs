@@ -36,6 +36,7 @@ mod learned;
 mod points;
 mod replicates;
 mod sequential;
+mod tilted;
 mod transport;
 
 use super::CorrelatedDirichlet;
@@ -44,6 +45,7 @@ use crate::math::special::ln_multivariate_beta;
 use crate::{Error, Result};
 use block::Block;
 use sequential::{Sequential, SequentialScratch};
+pub(crate) use tilted::Tilted;
 use transport::{Transport, TransportScratch};
 
 /// A log density with its estimated error.
@@ -51,7 +53,8 @@ use transport::{Transport, TransportScratch};
 pub struct Estimate {
     /// ln f(x).
     pub ln_density: f64,
-    /// Estimated absolute error of `ln_density`: the true one is below twice this in about 95 of 100 cases.
+    /// Estimated absolute error of `ln_density`: the true one is below twice this in about 95 of 100 cases. Infinite where
+    /// the estimate is not resolved.
     pub error: f64,
     /// Whether the error may be believed. If not, too few points carried the weight, or single ones too much
     /// of it: the number is a guess, and the integral may hold mass that no point has found.
@@ -198,6 +201,24 @@ impl ManyDensity {
             sum.resolved &= one.resolved;
         }
         sum
+    }
+}
+
+impl ManyDensity {
+    /// Weighted points of an item, `n_batches` of 64, that serve for neighbouring shared shapes as well. `None` where the
+    /// weights do not allow it, where classifiers fall into independent groups, and at a finite resolution.
+    pub(crate) fn tilted(
+        &self,
+        x: &[&[f64]],
+        seed: u64,
+        n_batches: usize,
+        scratch: &mut Scratch,
+    ) -> Option<Tilted> {
+        let [Part::Transport { classifiers, transport }] = self.parts.as_slice() else {
+            return None;
+        };
+        let x: Vec<Vec<f64>> = classifiers.iter().map(|&k| x[k].to_vec()).collect();
+        transport.tilted(&x, seed, n_batches, &mut scratch.transport)
     }
 }
 

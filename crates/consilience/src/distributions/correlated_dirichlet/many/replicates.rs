@@ -105,7 +105,8 @@ impl Replicates {
         let resolved = self.effective() >= LEAST_EFFECTIVE
             && error < LARGEST_ERROR
             && (shape < HEAVIEST_TAIL || unseen < UNSEEN);
-        Estimate { ln_density, error, resolved }
+        // A spread that cannot be believed is no error.
+        Estimate { ln_density, error: if resolved { error } else { f64::INFINITY }, resolved }
     }
 }
 

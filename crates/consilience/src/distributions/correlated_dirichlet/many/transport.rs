@@ -13,6 +13,7 @@ use super::law::{self, Law, NODES};
 use super::learned::Learned;
 use super::points::{LONGEST, Points, REPLICATES, Which};
 use super::replicates::Replicates;
+use super::tilted::Tilted;
 use super::{Estimate, Goal};
 use crate::math::special::ln_gamma;
 
@@ -113,6 +114,43 @@ impl Transport {
         self.finish(&map, scratch)
     }
 
+    /// Weighted points of the integral at `x`, `n_batches` of [`POINTS`], with features: they stand for the integral at
+    /// shared shapes near the own ones as well. `None` where the weights do not allow it.
+    pub(super) fn tilted(
+        &self,
+        x: &[Vec<f64>],
+        seed: u64,
+        n_batches: usize,
+        scratch: &mut TransportScratch,
+    ) -> Option<Tilted> {
+        let centre = Centre::find(&self.block, x)?;
+        let chart = Chart::new(&self.block, x, &centre)?;
+        let laws = self.laws(&chart, scratch);
+        scratch.points.prepare(seed, laws.len());
+        let mut map = Map { chart, laws, learned: Learned::default() };
+        let mut stage = 0;
+        for good in &GOOD[..GOOD.len() - 1] {
+            scratch.replicates.clear();
+            self.extend(&map, stage, FIRST, scratch);
+            stage += 1;
+            if scratch.replicates.effective() >= *good {
+                break;
+            }
+            map.learn(stage - 1, scratch);
+        }
+        scratch.replicates.clear();
+        let n_factors: usize = map.chart.classes.iter().map(|c| c.coordinates.len()).sum();
+        let mut tilted = Tilted::new(n_factors, n_batches * POINTS);
+        let mut features = vec![0.0; n_factors * POINTS];
+        for i in 0..n_batches {
+            let which = Which { stage, replicate: i % REPLICATES, batch: i / REPLICATES };
+            self.evaluate(&map, which, scratch, &mut features);
+            tilted.fill(i * POINTS, &scratch.out, &features);
+        }
+        let fixed = map.chart.classes.len() as f64 * map.chart.fixed.1.ln();
+        tilted.finish(self.ln_constant + fixed + map.learned.ln_volume())
+    }
+
     fn finish(&self, map: &Map, scratch: &mut TransportScratch) -> Estimate {
         let n_classes = map.chart.classes.len() as f64;
         // s^J of the total that is held fixed.
@@ -130,27 +168,38 @@ impl Transport {
         let done = scratch.replicates.len() / POINTS;
         for replicate in 0..REPLICATES {
             for batch in done..upto / POINTS {
-                let chunk = scratch.points.chunk(Which { stage, replicate, batch });
-                map.learned.apply(&chunk.normals, &mut scratch.innovations, &mut scratch.products);
-                for (i, law) in map.laws.iter().enumerate() {
-                    let range = i * POINTS..(i + 1) * POINTS;
-                    let (t, slope) =
-                        (&mut scratch.innovations[range.clone()], &mut scratch.slopes[range]);
-                    for (t, slope) in t.iter_mut().zip(slope) {
-                        (*t, *slope) = law.at(*t);
-                    }
-                }
-                self.arch.dispatch(Batch {
-                    chart: &map.chart,
-                    innovations: &scratch.innovations,
-                    slopes: &scratch.slopes,
-                    out: &mut scratch.out,
-                    work: &mut scratch.work,
-                });
-                scratch.out.iter_mut().zip(&chunk.ln_volume).for_each(|(w, v)| *w += v);
+                self.evaluate(map, Which { stage, replicate, batch }, scratch, &mut []);
                 scratch.replicates.push(replicate, &scratch.out);
             }
         }
+    }
+
+    /// Log weights of a batch, into `scratch.out`, and what the kernel calls features.
+    fn evaluate(
+        &self,
+        map: &Map,
+        which: Which,
+        scratch: &mut TransportScratch,
+        features: &mut [f64],
+    ) {
+        let chunk = scratch.points.chunk(which);
+        map.learned.apply(&chunk.normals, &mut scratch.innovations, &mut scratch.products);
+        for (i, law) in map.laws.iter().enumerate() {
+            let range = i * POINTS..(i + 1) * POINTS;
+            let (t, slope) = (&mut scratch.innovations[range.clone()], &mut scratch.slopes[range]);
+            for (t, slope) in t.iter_mut().zip(slope) {
+                (*t, *slope) = law.at(*t);
+            }
+        }
+        self.arch.dispatch(Batch {
+            chart: &map.chart,
+            innovations: &scratch.innovations,
+            slopes: &scratch.slopes,
+            out: &mut scratch.out,
+            features,
+            work: &mut scratch.work,
+        });
+        scratch.out.iter_mut().zip(&chunk.ln_volume).for_each(|(w, v)| *w += v);
     }
 
     /// Every innovation's law from the integrand's profile along its axis, all other innovations at 0.
@@ -176,6 +225,7 @@ impl Transport {
                 innovations: &scratch.innovations,
                 slopes: &scratch.slopes,
                 out: &mut scratch.out,
+                features: &mut [],
                 work: &mut scratch.work,
             });
             for (slot, &axis) in axes.iter().enumerate() {

@@ -6,7 +6,7 @@ use super::aliasing::Decay;
 use super::gradient::Tally;
 use super::inner::Inner;
 use super::kernel::Record;
-use super::kinks::{self, AtKink, Plan};
+use super::kinks::{self, AtKink};
 use super::line::{Grid, Lines, Position, Rest, Tabled};
 use super::outer::{Convergence, LogSum, Walk};
 use super::pieces::{End, Piece};
@@ -18,11 +18,11 @@ use super::{EQUIDISTANT_FROM, Estimate, PairDensity, singular};
 /// Buffers that one thread uses again for every density.
 #[derive(Debug, Clone, Default)]
 pub struct Scratch {
-    inner: Vec<Inner>,
+    pub(super) inner: Vec<Inner>,
     shares: Vec<Share>,
     pub(super) places: Vec<Place>,
-    active: Vec<usize>,
-    grid: Grid,
+    pub(super) active: Vec<usize>,
+    pub(super) grid: Grid,
     pub(super) breaks: Vec<f64>,
     pieces: Vec<Piece>,
     convergence: Vec<Convergence>,
@@ -30,27 +30,36 @@ pub struct Scratch {
     pub(super) tally: Tally,
     /// Differences at a finite resolution.
     pub(super) slopes: Vec<[f64; 3]>,
-    tabled: Tabled,
+    pub(super) tabled: Tabled,
     pub(super) smooth: SmoothScratch,
+}
+
+/// What lines borrow.
+pub(super) struct LineBuffers<'a> {
+    pub(super) places: &'a [Place],
+    pub(super) active: &'a [usize],
+    pub(super) grid: &'a mut Grid,
+    pub(super) record: Option<&'a mut Record>,
+    pub(super) tabled: &'a mut Tabled,
 }
 
 /// Factors on the normal steps of the three directions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Steps {
     y: f64,
-    s: f64,
+    pub(super) s: f64,
     inner: f64,
+}
+
+impl Steps {
+    pub(super) const NORMAL: Self = Self { y: 1.0, s: 1.0, inner: 1.0 };
 }
 
 /// Passes with ever finer steps, and the error, in tolerances, that ends them.
 const MAX_PASSES: usize = 5;
 const ACCEPT: f64 = 1.5;
-/// The same at a finite resolution, where the estimate is further on the safe side.
-const ACCEPT_SMOOTHED: f64 = 5.0;
 /// The reported error over the estimated one.
 const SAFETY: f64 = 5.0;
-/// The same with single columns at a finite resolution, whose closed ends the estimate does not see.
-const SAFETY_SMOOTHED: f64 = 80.0;
 /// Rounding, in units of N.
 const ROUNDING: f64 = 2e-14;
 
@@ -79,21 +88,17 @@ impl PairDensity {
             return Estimate { ln_density, error: 0.0 };
         }
         let mode = surrogate::find(&self.components, x1, x2, &mut scratch.shares);
-        if !slopes
-            && let Some(estimate) = self.smooth(&mode, scratch)
-            && estimate.ln_density.is_finite()
-            && estimate.error.is_finite()
-        {
-            return estimate;
+        if self.epsilon > 0.0 {
+            let tabled = self.smooth(&mode, scratch);
+            let finite = |e: &Estimate| e.ln_density.is_finite() && e.error.is_finite();
+            return tabled.filter(finite).unwrap_or_else(|| self.by_columns(&mode, scratch));
         }
-        let mut steps = Steps { y: 1.0, s: 1.0, inner: 1.0 };
+        let mut steps = Steps::NORMAL;
         for pass in 1.. {
             let result = self.one_pass(&mode, scratch, steps, slopes);
-            let accept = if self.epsilon > 0.0 { ACCEPT_SMOOTHED } else { ACCEPT };
-            let done = result.error <= accept * self.rules.tolerance || result.wanted == steps;
+            let done = result.error <= ACCEPT * self.rules.tolerance || result.wanted == steps;
             if done || pass == MAX_PASSES {
-                let safety = if self.epsilon > 0.0 { SAFETY_SMOOTHED } else { SAFETY };
-                let error = safety * result.error + ROUNDING * self.power;
+                let error = SAFETY * result.error + ROUNDING * self.power;
                 return Estimate { ln_density: result.ln_density, error };
             }
             steps = result.wanted;
@@ -112,25 +117,17 @@ impl PairDensity {
         }
         let normal =
             self.rules.step_y * mode.sd_y / (1.0 + 0.6 * mode.sd_y * mode.sd_y).sqrt() * steps.y;
-        let plan = self.plan(mode, normal, &scratch.places, &mut scratch.breaks);
-        lay_pieces(mode, normal * plan.factor, &scratch.breaks, &mut scratch.pieces);
-        let mut lines = Lines {
-            arch: self.arch,
-            rules: self.rules,
-            components: &self.components,
+        let Scratch { places, breaks, pieces, .. } = scratch;
+        let plan = kinks::plan(&self.components, places, mode, &self.rules, normal, breaks);
+        lay_pieces(mode, normal * plan.factor, breaks, pieces);
+        let buffers = LineBuffers {
             places: &scratch.places,
             active: &scratch.active,
-            rest,
-            power: self.power,
-            mode: *mode,
-            laguerre: if gauss { &self.laguerre } else { &[] },
-            rule: (0, 1.0),
             grid: &mut scratch.grid,
             record: slopes.then_some(&mut scratch.record),
-            smoothed: if self.epsilon > 0.0 { self.smoothed() } else { &[] },
-            epsilon: self.epsilon,
             tabled: &mut scratch.tabled,
         };
+        let mut lines = self.lines(mode, rest, gauss, buffers);
         if let Some(rigid) = rigid {
             let at = Position { anchor: scratch.places[rigid].kink, offset: 0.0 };
             let line = lines.settle(&mut scratch.inner, at);
@@ -170,7 +167,7 @@ impl PairDensity {
 
     /// Sorts the components: those with an inner integral, and those that are known; the index of one that
     /// fixes ρ.
-    fn prepare_components(
+    pub(super) fn prepare_components(
         &self,
         mode: &Mode,
         scratch: &mut Scratch,
@@ -197,11 +194,30 @@ impl PairDensity {
         (rest, rigid)
     }
 
-    fn plan(&self, mode: &Mode, normal: f64, places: &[Place], breaks: &mut Vec<f64>) -> Plan {
-        if self.epsilon > 0.0 {
-            kinks::corners(&self.components, places, mode, &self.rules, self.epsilon, breaks)
-        } else {
-            kinks::plan(&self.components, places, mode, &self.rules, normal, breaks)
+    /// Lines at this mode; over Gauss points in s or equidistant ones.
+    pub(super) fn lines<'a>(
+        &'a self,
+        mode: &Mode,
+        rest: Rest,
+        gauss: bool,
+        buffers: LineBuffers<'a>,
+    ) -> Lines<'a> {
+        Lines {
+            arch: self.arch,
+            rules: self.rules,
+            components: &self.components,
+            places: buffers.places,
+            active: buffers.active,
+            rest,
+            power: self.power,
+            mode: *mode,
+            laguerre: if gauss { &self.laguerre } else { &[] },
+            rule: (0, 1.0),
+            grid: buffers.grid,
+            record: buffers.record,
+            smoothed: if self.epsilon > 0.0 { self.smoothed() } else { &[] },
+            epsilon: self.epsilon,
+            tabled: buffers.tabled,
         }
     }
 

@@ -13,7 +13,7 @@ use pulp::Arch;
 
 use super::common::{Lattice, typical};
 use super::plane::{BELOW, Masses, TAPS, lagrange};
-use super::resolution::{NODE_STEP, half_width};
+use super::resolution::{Nodes, half_width};
 use super::shapes::Component;
 
 /// Columns of a side: a dozen below the start, and those that interpolation needs above it.
@@ -48,6 +48,7 @@ impl Far {
         let step = (-start(c, epsilon)).exp() / 12.0;
         let typical = typical(c);
         let lattice = Lattice::new(arch, c, typical, START);
+        let gaussian = gaussian(c, epsilon);
         let mut far = Self { step, sides: [Vec::new(), Vec::new()], stride };
         for k in 0..2 {
             let (near, b) = (c.private[k], c.private[1 - k]);
@@ -58,8 +59,7 @@ impl Far {
             for (i, column) in far.sides[k].chunks_exact_mut(stride).enumerate() {
                 let xi = step * i as f64 + INFINITY;
                 let side = Side { lattice: &lattice, shared: c.shared, near, far: b, typical };
-                let width = half_width(c, epsilon);
-                let values = side.column(arch, xi, epsilon, width, &masses.convolved);
+                let values = side.column(arch, xi, &gaussian, &masses.convolved);
                 masses.spread(&values, column);
             }
         }
@@ -74,6 +74,16 @@ impl Far {
     }
 }
 
+/// Distances from a column and the logarithms of the Gaussian's weights there.
+fn gaussian(c: &Component, epsilon: f64) -> Vec<(f64, f64)> {
+    let Nodes { scale, step } = Nodes::new(c, epsilon);
+    let step = step * scale / epsilon;
+    let half = (half_width(c, epsilon) / step).ceil() as i64;
+    let ln_weight = (step / std::f64::consts::TAU.sqrt()).ln();
+    let node = |j: i64| (step * j as f64 * epsilon, ln_weight - 0.5 * (step * j as f64).powi(2));
+    (-half..=half).map(node).collect()
+}
+
 /// One side of a component.
 struct Side<'a> {
     lattice: &'a Lattice,
@@ -85,21 +95,18 @@ struct Side<'a> {
 
 impl Side<'_> {
     /// U over L at one ξ.
-    fn column(&self, arch: Arch, xi: f64, epsilon: f64, width: f64, larger: &[f64]) -> Vec<f64> {
+    fn column(&self, arch: Arch, xi: f64, gaussian: &[(f64, f64)], larger: &[f64]) -> Vec<f64> {
+        let Self { lattice, shared, near, far, typical } = *self;
         let distance = -xi.ln();
         let smaller: Vec<f64> = larger.iter().map(|l| xi * l).collect();
-        let powers = self.lattice.powers(arch, &smaller, self.typical);
-        let half = (width / NODE_STEP).ceil() as i64;
-        let ln_weight = (NODE_STEP / std::f64::consts::TAU.sqrt()).ln();
-        let rows: Vec<Vec<f64>> = (-half..=half)
-            .map(|j| {
-                let x = NODE_STEP * j as f64;
-                let node = distance + epsilon * x;
-                let Self { shared, near, far, typical, .. } = *self;
-                let lattice = self.lattice;
+        let powers = lattice.powers(arch, &smaller, typical);
+        let rows: Vec<Vec<f64>> = gaussian
+            .iter()
+            .map(|&(away, ln_weight)| {
+                let node = distance + away;
                 let mut logs =
                     lattice.row(arch, shared, near, far, node, &smaller, typical, &powers);
-                logs.iter_mut().for_each(|log| *log += ln_weight - 0.5 * x * x);
+                logs.iter_mut().for_each(|log| *log += ln_weight);
                 logs
             })
             .collect();
@@ -107,7 +114,7 @@ impl Side<'_> {
             .map(|i| {
                 let top = rows.iter().map(|row| row[i]).fold(f64::NEG_INFINITY, f64::max);
                 let sum: f64 = rows.iter().map(|row| (row[i] - top).exp()).sum();
-                top + sum.ln() - self.far * distance + larger[i]
+                top + sum.ln() - far * distance + larger[i]
             })
             .collect()
     }

@@ -91,7 +91,8 @@ pub(crate) fn smaller_total(components: &[Component]) -> f64 {
 
 /// For a finite resolution: M = min(G¹, G²) has a corner at every kink, with analytic sides.
 ///
-/// Corners far out in the tails are left alone; those much closer than the resolution share a break.
+/// Corners far out in the tails are left alone, unless they are spikes, which may hold all there is; those much
+/// closer than the resolution share a break.
 pub(crate) fn corners(
     components: &[Component],
     places: &[Place],
@@ -99,17 +100,16 @@ pub(crate) fn corners(
     rules: &Rules,
     epsilon: f64,
     breaks: &mut Vec<f64>,
-) -> Plan {
+) {
     breaks.clear();
     let total = smaller_total(components);
-    for place in places {
-        if tail(place.kink, mode, total) < 3.0 - rules.tolerance.ln() {
+    for (c, place) in components.iter().zip(places) {
+        if c.kink_power() < 0.0 || tail(place.kink, mode, total) < 3.0 - rules.tolerance.ln() {
             breaks.push(place.kink);
         }
     }
     breaks.sort_unstable_by(f64::total_cmp);
     breaks.dedup_by(|a, b| (*a - *b).abs() < SAME_CORNER * epsilon);
-    Plan { factor: 1.0, error: 0.1 * rules.tolerance }
 }
 
 /// Corners closer than this, in resolutions, share a break.

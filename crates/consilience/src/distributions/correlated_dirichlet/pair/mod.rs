@@ -18,9 +18,10 @@
 //! - `aliasing`: the error of each rule from its own terms; `engine` refines until it is small enough;
 //! - `gradient`: derivatives from the same lines.
 //!
-//! At a finite resolution components come from tables: `resolution` convolves columns of them, `plane` lays these
-//! out in both variables, `smooth_line` integrates over s along the same lattice, `panels` over y between the kinks, and
-//! `smooth` puts them together. Items and shapes beyond the tables take the lines above with columns of `resolution`.
+//! At a finite resolution components come from tables: `common` integrates the common part out, `resolution`
+//! convolves columns, `plane` lays these out in both variables and `far` reaches to infinity; `smooth_line` integrates
+//! over s along the same lattice, `panels` over y between the kinks, and `smooth` puts them together. Shapes and
+//! resolutions beyond the tables are left to `columns`: the same panels over the lines above.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -31,6 +32,7 @@
 #![allow(clippy::doc_markdown, reason = "formulas in the documentation carry their indices")]
 
 mod aliasing;
+mod columns;
 mod common;
 mod ends;
 mod engine;

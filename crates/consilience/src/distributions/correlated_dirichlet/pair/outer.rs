@@ -91,9 +91,6 @@ pub(crate) struct Convergence {
     pub(crate) coarse_s: f64,
 }
 
-/// Distance over which a smoothed kink's one-sided expansion converges, in resolutions.
-const SMOOTH_REACH: f64 = 3.0;
-
 /// Part of the tolerance that a closed end may cost.
 const ONSET_GOAL: f64 = 0.1;
 
@@ -299,13 +296,7 @@ impl Walk<'_, '_> {
             }
         }
         let scale = piece.scale.min(piece.width());
-        let reach = if lines.epsilon > 0.0 {
-            // analytic from either side, and smooth on the scale of the resolution
-            (gap, all) = (f64::INFINITY, 1.0);
-            scale.min(SMOOTH_REACH * lines.epsilon)
-        } else {
-            reach.min(scale).min(1.0 / sharp)
-        };
+        let reach = reach.min(scale).min(1.0 / sharp);
         let (exponents, missing) = lines.break_exponents(y, usize::MAX, 0.0);
         // the first exponential left out, in parts of the whole: (d/reach)^(e₆−e₀) (d/σ)^e₀
         let order = missing - exponents[0];
@@ -343,9 +334,6 @@ impl Lines<'_> {
     fn break_exponents(&self, y: f64, l: usize, by: f64) -> ([f64; CLOSING], f64) {
         let mut exponents = [0.0; MAX_SUBSETS];
         exponents[0] = 1.0;
-        if self.epsilon > 0.0 {
-            return smallest(&exponents[..1], 1.0);
-        }
         let mut count = 1;
         for &tied in self.active {
             if self.places[tied].kink == y {

@@ -4,7 +4,8 @@
 //! these points the integrand is analytic, on the scale of the resolution at least; panels are halved
 //! until their own series say that they are short enough.
 
-use super::smooth_line::SmoothLines;
+use super::place::Place;
+use super::smooth_line::SmoothLine;
 use super::surrogate::Mode;
 use crate::math::legendre::Legendre;
 
@@ -75,13 +76,25 @@ fn convergence(distance: f64) -> f64 {
     1.0 + (2.0 * distance).sqrt() + distance
 }
 
+/// Logarithm that stands for 0.
+const NOTHING: f64 = -1e12;
+
 /// Widths of panels beside kinks, in resolutions.
 const NARROWEST: f64 = 5.0;
 const WIDEST: f64 = 60.0;
 
+/// What is integrated: lines at any y.
+pub(crate) trait Integrand {
+    /// The line at y, with the integrand in s expected around `ln_s`; none where it cannot be had.
+    fn evaluate(&mut self, y: f64, ln_s: f64) -> Option<SmoothLine>;
+
+    /// The components' outputs.
+    fn places(&self) -> &[Place];
+}
+
 /// The walk over panels.
-pub(crate) struct Sweep<'a, 'b> {
-    pub(crate) lines: &'a mut SmoothLines<'b>,
+pub(crate) struct Sweep<'a, L> {
+    pub(crate) lines: &'a mut L,
     pub(crate) rule: &'a Legendre<POINTS>,
     pub(crate) panels: &'a mut Vec<Panel>,
     pub(crate) mode: Mode,
@@ -100,7 +113,7 @@ pub(crate) struct Total {
     pub(crate) coarse: f64,
 }
 
-impl Sweep<'_, '_> {
+impl<L: Integrand> Sweep<'_, L> {
     /// Integrates over all y; none where the tables end. `marks` holds the kinks, and is used up.
     pub(crate) fn integrate(&mut self, marks: &mut Vec<f64>, near: f64) -> Option<Total> {
         self.panels.clear();
@@ -110,10 +123,10 @@ impl Sweep<'_, '_> {
             marks.push(self.mode.y);
         }
         for pair in marks.windows(2) {
-            self.between(pair[0], pair[1])?;
+            self.between(pair[0], pair[1], near)?;
         }
-        self.outwards(marks[marks.len() - 1], 1.0)?;
-        self.outwards(marks[0], -1.0)?;
+        self.outwards(marks[marks.len() - 1], 1.0, near)?;
+        self.outwards(marks[0], -1.0, near)?;
         for _ in 0..MAX_ROUNDS {
             if !self.halve()? {
                 break;
@@ -122,8 +135,12 @@ impl Sweep<'_, '_> {
         Some(self.total())
     }
 
-    fn between(&mut self, from: f64, to: f64) -> Option<()> {
-        let parts = ((to - from) / (LONGEST * self.mode.sd_y)).ceil().clamp(1.0, 50.0);
+    fn between(&mut self, from: f64, to: f64, near: f64) -> Option<()> {
+        let mut longest = LONGEST * self.mode.sd_y;
+        if self.has_kink(from) || self.has_kink(to) {
+            longest = longest.min(1.5 * near);
+        }
+        let parts = ((to - from) / longest).ceil().clamp(1.0, 50.0);
         let width = (to - from) / parts;
         for i in 0..parts as usize {
             let panel = self.panel(from + width * i as f64, from + width * (i + 1) as f64)?;
@@ -133,10 +150,11 @@ impl Sweep<'_, '_> {
     }
 
     /// Panels from a kink on until nothing is left.
-    fn outwards(&mut self, from: f64, direction: f64) -> Option<()> {
+    fn outwards(&mut self, from: f64, direction: f64, near: f64) -> Option<()> {
         let (mut at, mut width) = (from, FIRST * self.mode.sd_y);
         while self.panels.len() < MAX_PANELS {
-            let next = at + direction * width;
+            let first = at == from && self.has_kink(from);
+            let next = at + direction * if first { width.min(near) } else { width };
             let panel = self.panel(at.min(next), at.max(next))?;
             self.panels.push(panel);
             let rest = if direction > 0.0 { panel.beyond[1] } else { panel.beyond[0] };
@@ -144,7 +162,7 @@ impl Sweep<'_, '_> {
                 break;
             }
             at = next;
-            width *= GROWTH;
+            width *= if first { 1.0 } else { GROWTH };
         }
         Some(())
     }
@@ -178,23 +196,42 @@ impl Sweep<'_, '_> {
             let guess = self.last.1 + self.mode.slope * (y - self.last.0);
             let line = self.lines.evaluate(y, guess)?;
             self.last = (y, line.ln_s);
-            (logs[i], coarse[i]) = (line.ln_value, line.coarse);
+            (logs[i], coarse[i]) = (line.ln_value.max(NOTHING), line.coarse);
         }
         let ln_unit = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let values = logs.map(|log| (log - ln_unit).exp());
-        let reach = (self.lines.distance_to_kink(from, to) + GROWN * self.corner.epsilon) / half;
+        let reach = (self.distance_to_kink(from, to) + GROWN * self.corner.epsilon) / half;
         let (integral, error) = self.rule.integrate(&values, 1.0 / convergence(reach));
         let coarse = values.iter().zip(coarse).map(|(v, c)| v * c).fold(0.0, f64::max);
         let distance = |i: usize, j: usize| half * (self.rule.nodes[j] - self.rule.nodes[i]).abs();
         let beyond = [(0, 1), (POINTS - 1, POINTS - 2)].map(|(end, inner)| {
             let slope = (logs[inner] - logs[end]) / distance(end, inner);
-            if slope > 0.0 { logs[end] - slope.ln() } else { f64::INFINITY }
+            if logs[end] <= NOTHING {
+                NOTHING
+            } else if slope > 0.0 {
+                logs[end] - slope.ln()
+            } else {
+                f64::INFINITY
+            }
         });
         let corner = self.corner.error(half);
-        let bent = |y: f64, value: f64| if self.lines.has_kink(y) { corner * value } else { 0.0 };
+        let bent = |y: f64, value: f64| if self.has_kink(y) { corner * value } else { 0.0 };
         let bends = bent(from, values[0]) + bent(to, values[POINTS - 1]);
         let (integral, error) = (half * integral, half * error + bends);
         Some(Panel { from, to, ln_unit, integral, error, beyond, coarse })
+    }
+
+    /// The distance from a stretch of the y axis to the nearest kink outside.
+    fn distance_to_kink(&self, from: f64, to: f64) -> f64 {
+        let middle = 0.5 * (from + to);
+        let one = |place: &Place| ((place.kink - middle).abs() - 0.5 * (to - from)).max(0.0);
+        self.lines.places().iter().map(one).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Whether a component's outputs tie at y.
+    fn has_kink(&self, y: f64) -> bool {
+        let near = 0.01 * self.corner.epsilon;
+        self.lines.places().iter().any(|place| (place.kink - y).abs() < near)
     }
 
     fn total(&self) -> Total {

@@ -42,7 +42,7 @@ const ROOM: f64 = 1.5;
 /// Entries that a read may go beyond what it interpolates.
 pub(crate) const SLACK: usize = 8;
 /// ln s from here and a window below to here above the logarithm of the total shape.
-const SCALES: [f64; 2] = [150.0, 4.0];
+const SCALES: [f64; 2] = [150.0, 12.0];
 /// |τ|/ε up to which the empty side of a component has columns: beyond, all is below e^−5000.
 const EMPTY: f64 = 100.0;
 
@@ -387,7 +387,7 @@ impl Planes {
 }
 
 /// Finer resolutions and larger shapes of a component are left to single columns.
-const FINEST_RESOLUTION: f64 = 1e-3;
+const FINEST_RESOLUTION: f64 = 2e-4;
 const LARGEST_SHAPE: f64 = 4000.0;
 
 fn is_served(c: &Component) -> bool {

@@ -26,8 +26,6 @@ use super::table_kernel::{Exponentiate, Gaussian, Interpolate, SumRows};
 use crate::math::closing;
 use crate::math::special::ln_gamma;
 
-/// Step of the nodes near and far from the kink, in units of ε.
-pub(crate) const NODE_STEP: f64 = 0.75;
 /// Points of an interpolation.
 pub(crate) const POINTS: usize = 6;
 
@@ -179,24 +177,23 @@ impl Smoothed {
         }
     }
 
-    /// Nodes |τⱼ| = ε ln(1+e^θ) of one side and their weights; the innermost six are a closed end.
+    /// Nodes of one side and their weights; the innermost six are a closed end.
     fn side_nodes(&self, c: &Component) -> Vec<(f64, f64)> {
         let sharp = 1.0 + self.shared + 3.0 * self.power;
+        let Nodes { scale, step } = Nodes::new(c, self.epsilon);
         let (exponents, missing) = smallest(&[1.0, 1.0 + c.kink_power()], 1.0);
-        let range = self.epsilon.min(1.0 / sharp);
-        let ln_onset = (ACCURACY.ln()
-            + (missing - exponents[0]) * range.ln()
-            + exponents[0] * self.epsilon.ln())
-            / missing;
-        let start = (ln_onset - self.epsilon.ln()).min(-0.5);
-        let weights =
-            closing::scaled_weights(&exponents, NODE_STEP).map(|weight| weight / exponents[0]);
+        let range = scale.min(1.0 / sharp);
+        let ln_onset =
+            (ACCURACY.ln() + (missing - exponents[0]) * range.ln() + exponents[0] * scale.ln())
+                / missing;
+        let start = (ln_onset - scale.ln()).min(-0.5);
+        let weights = closing::scaled_weights(&exponents, step).map(|weight| weight / exponents[0]);
         let furthest = self.reach + self.half_width * self.epsilon;
         let mut nodes = Vec::new();
         for j in 0.. {
-            let theta = start + NODE_STEP * (f64::from(j) - (CLOSING - 1) as f64);
-            let node = self.epsilon * if theta > 36.0 { theta } else { theta.exp().ln_1p() };
-            let ordinary = NODE_STEP * self.epsilon / (1.0 + (-theta).exp());
+            let theta = start + step * (f64::from(j) - (CLOSING - 1) as f64);
+            let node = scale * if theta > 36.0 { theta } else { theta.exp().ln_1p() };
+            let ordinary = step * scale / (1.0 + (-theta).exp());
             let closed = (CLOSING - 1).checked_sub(j as usize).map_or(1.0, |i| weights[i]);
             nodes.push((node, ordinary * closed));
             if node > furthest {
@@ -310,9 +307,27 @@ impl Smoothed {
     }
 }
 
+/// How the nodes of a convolution stand: |τ| = scale · ln(1 + e^θ), equidistant in θ.
+///
+/// Far from the kink h times a Gaussian is about as wide as the scale. Near it h falls like e^−κ|τ|, κ about M: where that is
+/// within the resolution, the trapezoid rule sees it in ln |τ|, where it is analytic in half the strip only.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Nodes {
+    pub(crate) scale: f64,
+    pub(crate) step: f64,
+}
+
+impl Nodes {
+    pub(crate) fn new(c: &Component, epsilon: f64) -> Self {
+        let steep = typical(c) * epsilon;
+        let scale = epsilon / (1.0 + epsilon * steep).sqrt();
+        Self { scale, step: (0.75 / (1.0 + 0.25 * steep)).max(0.42) }
+    }
+}
+
 /// Half width of the Gaussian that has to be summed, in units of ε: where h is steep, its tails count.
 pub(crate) fn half_width(c: &Component, epsilon: f64) -> f64 {
-    7.0 + (4.0 * epsilon * c.power().sqrt()).min(8.0)
+    7.0 + (4.0 * epsilon * c.power().sqrt()).min(8.0) + (typical(c) * epsilon - 1.0).clamp(0.0, 8.0)
 }
 
 /// Logarithm that stands for 0.

@@ -17,7 +17,7 @@ use crate::math::legendre::Legendre;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SmoothScratch {
     buffers: Buffers,
-    panels: Vec<Panel>,
+    pub(super) panels: Vec<Panel>,
 }
 
 /// Relative accuracy of the tables, a component, and the finest tolerance that makes sense with it.
@@ -26,7 +26,7 @@ const FINEST: f64 = 2e-8;
 /// Kinks of higher powers are smooth enough as they are.
 const SHARP: f64 = 3.0;
 /// The reported error over the estimated one.
-const SAFETY: f64 = 3.0;
+const SAFETY: f64 = 5.0;
 
 impl PairDensity {
     /// The tables of this class, made when first asked for.
@@ -43,13 +43,7 @@ impl PairDensity {
         let planes = self.planes()?;
         let rules = if self.rules.tolerance < FINEST { Rules::new(FINEST) } else { self.rules };
         let Scratch { smooth, places, breaks, .. } = scratch;
-        let power = self.components.iter().map(Component::power).fold(0.0, f64::max);
-        let corner = Corner { epsilon: self.epsilon, power };
-        let near = if self.components.iter().any(is_sharp) {
-            spike_width(rules.tolerance) * self.epsilon
-        } else {
-            corner.width(mode.sd_y, rules.tolerance)
-        };
+        let (corner, near) = self.corner(mode, rules.tolerance);
         let shape = mode.precision_s.min(self.power);
         let mut lines = SmoothLines {
             arch: self.arch,
@@ -83,19 +77,37 @@ impl PairDensity {
             let total = sweep.integrate(breaks, near)?;
             let in_s = error_in_s(&total, shape, lines.step());
             if in_s <= 0.3 * rules.tolerance || 2 * lines.phases > MAX_PHASES {
-                let tables = TABLES * self.components.len() as f64;
+                let tables: f64 =
+                    self.components.iter().map(|c| table_error(c, self.epsilon)).sum();
                 let error = SAFETY * (total.error + in_s + (-rules.cut).exp()) + tables;
                 return Some(Estimate { ln_density: total.ln_value, error });
             }
             step = 0.6 * lines.step();
         }
     }
+
+    /// What the panels have to know of kinks, and the width of those beside them.
+    pub(super) fn corner(&self, mode: &Mode, tolerance: f64) -> (Corner, f64) {
+        let power = self.components.iter().map(Component::power).fold(0.0, f64::max);
+        let corner = Corner { epsilon: self.epsilon, power };
+        let near = if self.components.iter().any(is_sharp) {
+            spike_width(tolerance) * self.epsilon
+        } else {
+            corner.width(mode.sd_y, tolerance)
+        };
+        (corner, near)
+    }
 }
 
 /// The rule of every panel.
-fn legendre() -> &'static Legendre<POINTS> {
+pub(super) fn legendre() -> &'static Legendre<POINTS> {
     static RULE: OnceLock<Legendre<POINTS>> = OnceLock::new();
     RULE.get_or_init(Legendre::new)
+}
+
+/// The relative error of a component's table: more where the resolution is wider than its density.
+fn table_error(c: &Component, epsilon: f64) -> f64 {
+    if c.is_rigid() { 0.0 } else { TABLES * (1.0 + 2.0 * epsilon * epsilon * c.power()) }
 }
 
 /// Whether a component's spike shows on the scale of the resolution.

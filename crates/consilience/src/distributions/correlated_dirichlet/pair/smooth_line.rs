@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pulp::Arch;
 
 use super::kernel::{GROUP, run};
+use super::panels::Integrand;
 use super::place::Place;
 use super::plane::{Blend, Part, Plane, Planes, SERIES, SLACK, TAPS};
 use super::plane_kernel::{AddColumns, Columns, LineSum, MAX_POINTS, SumLine};
@@ -102,62 +103,9 @@ impl SmoothLines<'_> {
         self.above = (right / self.planes.step) as i64 + 2;
     }
 
-    /// The distance from a stretch of the y axis to the nearest kink outside.
-    pub(crate) fn distance_to_kink(&self, from: f64, to: f64) -> f64 {
-        let middle = 0.5 * (from + to);
-        let one = |place: &Place| ((place.kink - middle).abs() - 0.5 * (to - from)).max(0.0);
-        self.places.iter().map(one).fold(f64::INFINITY, f64::min)
-    }
-
-    /// Whether a component's outputs tie at y.
-    pub(crate) fn has_kink(&self, y: f64) -> bool {
-        self.places.iter().any(|place| (place.kink - y).abs() < 0.01 * self.epsilon)
-    }
-
     /// The step in ln s.
     pub(crate) fn step(&self) -> f64 {
         self.planes.step / self.phases as f64
-    }
-
-    /// Evaluates the line at y, with the integrand in s expected around `ln_s`; none beyond the tables.
-    pub(crate) fn evaluate(&mut self, y: f64, ln_s: f64) -> Option<SmoothLine> {
-        let rho = y.exp();
-        let step = self.planes.step;
-        let mut centre = (ln_s / step).round() as i64;
-        let lowest = ((self.onset.ln() - rho.ln_1p()) / step).floor() as i64 - CLOSING as i64;
-        let room = (GROUP + TAPS + 2) as i64;
-        let highest = self.planes.last - (self.ln_largest(y, rho) / step).ceil() as i64 - room;
-        for _ in 0..MAX_TRIES {
-            let start = (centre - self.below).max(lowest);
-            let closed = start == lowest;
-            let points = ((centre + self.above).min(highest) - start).max(1) as usize;
-            self.points = points.next_multiple_of(GROUP).min(MAX_POINTS);
-            let mut linear = Linear { constant: self.components.len() as f64 * y, rate: 1.0 + rho };
-            let mut sum = self.sum(y, rho, start, &mut linear)?;
-            let best = start + sum.best as i64;
-            let open = [sum.ends[0] > -self.cut && !closed, sum.ends[1] > -self.cut];
-            if open[0] || open[1] {
-                if (best - centre).abs() > 1 {
-                    centre = best;
-                } else {
-                    self.widen(open)?;
-                }
-                continue;
-            }
-            if closed {
-                self.close(&mut sum);
-            }
-            let start = start as f64 * step;
-            return Some(SmoothLine {
-                ln_value: sum.largest
-                    + (sum.sum * self.step()).ln()
-                    + linear.constant
-                    + self.power * start,
-                ln_s: best as f64 * step,
-                coarse: (sum.difference / sum.sum).abs(),
-            });
-        }
-        None
     }
 
     /// The largest argument of a table over s, in logarithms.
@@ -273,6 +221,52 @@ impl SmoothLines<'_> {
         };
         let (phases, points) = (self.phases, self.points);
         run(self.arch, AddColumns { columns, phases, points, column, out: exponents });
+    }
+}
+
+impl Integrand for SmoothLines<'_> {
+    fn evaluate(&mut self, y: f64, ln_s: f64) -> Option<SmoothLine> {
+        let rho = y.exp();
+        let step = self.planes.step;
+        let mut centre = (ln_s / step).round() as i64;
+        let lowest = ((self.onset.ln() - rho.ln_1p()) / step).floor() as i64 - CLOSING as i64;
+        let room = (GROUP + TAPS + 2) as i64;
+        let highest = self.planes.last - (self.ln_largest(y, rho) / step).ceil() as i64 - room;
+        for _ in 0..MAX_TRIES {
+            let start = (centre - self.below).max(lowest);
+            let closed = start == lowest;
+            let points = ((centre + self.above).min(highest) - start).max(1) as usize;
+            self.points = points.next_multiple_of(GROUP).min(MAX_POINTS);
+            let mut linear = Linear { constant: self.components.len() as f64 * y, rate: 1.0 + rho };
+            let mut sum = self.sum(y, rho, start, &mut linear)?;
+            let best = start + sum.best as i64;
+            let open = [sum.ends[0] > -self.cut && !closed, sum.ends[1] > -self.cut];
+            if open[0] || open[1] {
+                if (best - centre).abs() > 1 {
+                    centre = best;
+                } else {
+                    self.widen(open)?;
+                }
+                continue;
+            }
+            if closed {
+                self.close(&mut sum);
+            }
+            let start = start as f64 * step;
+            return Some(SmoothLine {
+                ln_value: sum.largest
+                    + (sum.sum * self.step()).ln()
+                    + linear.constant
+                    + self.power * start,
+                ln_s: best as f64 * step,
+                coarse: (sum.difference / sum.sum).abs(),
+            });
+        }
+        None
+    }
+
+    fn places(&self) -> &[Place] {
+        self.places
     }
 }
 

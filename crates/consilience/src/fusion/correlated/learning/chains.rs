@@ -178,7 +178,7 @@ fn corrected(
 }
 
 /// Standard deviation.
-fn spread(values: &[f64]) -> f64 {
+pub(super) fn spread(values: &[f64]) -> f64 {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt()
@@ -222,7 +222,7 @@ fn mu(posterior: &Posterior, point: &[f64]) -> f64 {
     point.get(posterior.n_eta()).copied().unwrap_or(0.0)
 }
 
-fn block(matrix: &DMatrix<f64>, class: usize, width: usize) -> DMatrix<f64> {
+pub(super) fn block(matrix: &DMatrix<f64>, class: usize, width: usize) -> DMatrix<f64> {
     matrix.view((class * width, class * width), (width, width)).into_owned()
 }
 
@@ -293,13 +293,13 @@ fn refit(posterior: &Posterior, class: usize, state: &mut ClassState, mu: f64) -
 }
 
 /// The curvature with Cholesky factor L, no direction wider than chains can use.
-fn narrowed(factor: &DMatrix<f64>) -> Cholesky<f64, Dyn> {
+pub(super) fn narrowed(factor: &DMatrix<f64>) -> Cholesky<f64, Dyn> {
     let d = factor.nrows();
     factorise(&(factor * factor.transpose() + DMatrix::identity(d, d) * LEAST_PRECISION))
 }
 
 /// The draws' mean and precision, for the next chains.
-fn widened(draws: &Draws, converged: bool) -> Mode {
+pub(super) fn widened(draws: &Draws, converged: bool) -> Mode {
     let (point, covariance) = moments(draws);
     let curvature = factorise(&factorise(&covariance).inverse());
     Mode { point, curvature, converged }

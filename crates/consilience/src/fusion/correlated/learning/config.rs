@@ -28,6 +28,9 @@ pub enum CorrelatedInference {
     /// α first, then the full posterior of δ given the point estimate of α.
     #[default]
     TwoStep,
+    /// Of the paper's model of three and more classifiers α first, then the posterior of all shared
+    /// shapes, not of pairs alone; elsewhere the same as in two steps.
+    Posterior,
     /// The full posterior of α and δ together.
     Joint,
     /// α first, then the mode of the density of logit(δ/b); no measure of uncertainty.

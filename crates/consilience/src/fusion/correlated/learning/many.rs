@@ -31,6 +31,8 @@ pub struct FittedPairs {
     pub delta_posteriors: Vec<Option<DeltaReport>>,
     /// The draws kept.
     pub draws: Vec<PairsDraw>,
+    /// Draws of the margins, where their posterior was asked for.
+    pub alpha_draws: Vec<Alpha>,
     /// What a user should know.
     pub warnings: Vec<Warning>,
 }
@@ -138,7 +140,8 @@ fn assemble(
     let names = schema.classifiers();
     let point = margins.fusion.alpha();
     let n_draws = fitted.first().map_or(0, |(pair, _)| pair.draws.len());
-    let base = |i: usize| margins.draws.get(i * margins.draws.len() / n_draws).unwrap_or(point);
+    let kept = &margins.draws;
+    let base = |i: usize| kept.get(i * kept.len() / n_draws).unwrap_or(point);
     let empty = |i: usize| PairsDraw { alpha: base(i).clone(), delta: Vec::new() };
     let mut draws: Vec<PairsDraw> = (0..n_draws).map(empty).collect();
     let mut warnings = margins.warnings.clone();
@@ -160,6 +163,7 @@ fn assemble(
         alpha_posterior: margins.posterior,
         delta_posteriors,
         draws,
+        alpha_draws: margins.draws,
         warnings,
     }
 }

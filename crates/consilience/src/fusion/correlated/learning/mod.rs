@@ -21,6 +21,7 @@ mod chains;
 mod climb;
 mod config;
 mod fit;
+mod full;
 mod gibbs;
 mod items;
 mod joint;
@@ -39,6 +40,7 @@ mod surrogate;
 
 pub use config::{CorrelatedConfig, CorrelatedInference, DeltaPrior, DeltaSampler};
 pub use fit::{DeltaReport, FittedPair, PairDraw};
+pub use full::{FittedShared, SharedReport};
 pub use many::{FittedPairs, PairsDraw};
 pub use moment_match::moment_match;
 pub use observed::ObservedPair;

@@ -61,7 +61,7 @@ pub(super) fn lowest(posterior: &Posterior, draws: &Draws) -> usize {
 pub(super) struct Summary {
     pub(super) mean: Vec<Vec<f64>>,
     pub(super) sd: Vec<Vec<f64>>,
-    interval: Vec<Vec<[f64; 2]>>,
+    pub(super) interval: Vec<Vec<[f64; 2]>>,
     pub(super) worst: Diagnostics,
 }
 

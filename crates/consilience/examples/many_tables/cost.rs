@@ -1,0 +1,48 @@
+//! Cost against the numbers of classifiers, classes and items: one thread where `RAYON_NUM_THREADS` is 1.
+
+use std::time::Instant;
+
+use consilience::fusion::correlated::Structure;
+use consilience::fusion::fuse;
+use consilience::{ClassPrior, MethodChoice, Result, Unwatched};
+
+use super::{quick, truth};
+
+pub(super) fn run() -> Result<()> {
+    println!(
+        "structure,classifiers,classes,items_per_class,resolution,fit_seconds,fuse_us_per_item"
+    );
+    for (n, j, items) in
+        [(3, 3, 100), (3, 3, 300), (3, 3, 1000), (3, 2, 300), (3, 5, 300), (5, 3, 300), (8, 3, 300)]
+    {
+        one(Structure::Tree, (n, j, items), None)?;
+    }
+    for (n, j, resolution) in
+        [(3, 2, 0.0), (3, 3, 0.0), (3, 5, 0.0), (4, 3, 0.0), (5, 3, 0.0), (3, 3, 0.03)]
+    {
+        one(Structure::Full, (n, j, 50), Some(resolution))?;
+    }
+    Ok(())
+}
+
+fn one(
+    structure: Structure,
+    (n, j, items): (usize, usize, usize),
+    resolution: Option<f64>,
+) -> Result<()> {
+    let truth = truth((n, j), 0.4, &[])?;
+    let train = truth.simulate(items, 1)?;
+    let mut config = quick(MethodChoice::Correlated, structure);
+    config.resolution = resolution;
+    let start = Instant::now();
+    let model = config.fit(&train, &Unwatched)?;
+    let seconds = start.elapsed().as_secs_f64();
+    let test = truth.simulate(if structure == Structure::Tree { 100 } else { 5 }, 2)?;
+    let start = Instant::now();
+    fuse(model.fusion()?, &test, &ClassPrior::uniform(j))?;
+    let each = start.elapsed().as_secs_f64() * 1e6 / test.n_items() as f64;
+    let used = resolution.unwrap_or(if n < 4 { 0.03 } else { 0.1 });
+    let name = if structure == Structure::Tree { "tree" } else { "full" };
+    println!("{name},{n},{j},{items},{used},{seconds:.2},{each:.0}");
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! The tables of `experiments/many`: losses of all structures, recovery, copies, missing outputs, bookmakers and cost.
+//!
+//! `cargo run --release -p consilience --example many_tables -- <table>` prints one table as CSV.
+
+#![allow(clippy::print_stdout, reason = "a program that prints tables")]
+
+mod copies;
+mod cost;
+mod exchangeable;
+mod missing;
+mod real;
+mod recovery;
+
+use std::sync::Arc;
+
+use consilience::distributions::{CorrelatedDirichlet, SharedPair};
+use consilience::fusion::correlated::Structure;
+use consilience::fusion::correlated::learning::{CorrelatedConfig, CorrelatedInference};
+use consilience::fusion::{Fusion, fuse};
+use consilience::simulation::Truth;
+use consilience::{ClassPrior, FitConfig, MethodChoice, Outputs, Result, Schema};
+
+fn main() -> Result<()> {
+    let table = std::env::args().nth(1).unwrap_or_default();
+    let number = |place: usize, default: usize| {
+        std::env::args().nth(place).and_then(|n| n.parse().ok()).unwrap_or(default)
+    };
+    match table.as_str() {
+        "exchangeable" => exchangeable::run(number(2, 200)),
+        "recovery" => recovery::run(number(2, 20), number(3, 0)),
+        "copies" => copies::run(),
+        "missing" => missing::run(number(2, 400)),
+        "bookies" => real::run(number(2, 5)),
+        "cost" => cost::run(),
+        other => {
+            eprintln!(
+                "`{other}` is no table: exchangeable, recovery, copies, missing, bookies or cost"
+            );
+            Ok(())
+        }
+    }
+}
+
+/// Names c1, c2, … and 1, 2, ….
+fn schema(n_classifiers: usize, n_classes: usize) -> Result<Arc<Schema>> {
+    let names: Vec<String> = (1..=n_classifiers).map(|k| format!("c{k}")).collect();
+    let classes: Vec<String> = (1..=n_classes).map(|j| j.to_string()).collect();
+    Ok(Arc::new(Schema::new(names, classes)?))
+}
+
+/// Classifiers with the margins of SIM 2 (12 for the true class, 8 for others) that share these parts of them.
+fn truth(
+    (n_classifiers, n_classes): (usize, usize),
+    common: f64,
+    pairs: &[((usize, usize), f64)],
+) -> Result<Truth> {
+    let class = |j: usize| {
+        let alpha: Vec<f64> = (0..n_classes).map(|l| if l == j { 12.0 } else { 8.0 }).collect();
+        let part = |share: f64| alpha.iter().map(|a| share * a).collect::<Vec<f64>>();
+        let pair = |&((first, second), share): &((usize, usize), f64)| SharedPair {
+            first,
+            second,
+            delta: part(share),
+        };
+        let pairs = pairs.iter().map(pair).collect();
+        CorrelatedDirichlet::new(vec![alpha.clone(); n_classifiers], Some(part(common)), pairs)
+    };
+    let classes = (0..n_classes).map(class).collect::<Result<Vec<_>>>()?;
+    Truth::new(schema(n_classifiers, n_classes)?, classes)
+}
+
+/// A fit at the posterior's mode.
+fn quick(method: MethodChoice, structure: Structure) -> FitConfig {
+    let mut config = FitConfig { method, structure, ..FitConfig::default() };
+    config.correlated =
+        CorrelatedConfig { inference: CorrelatedInference::Map, ..CorrelatedConfig::default() };
+    config
+}
+
+/// −ln of the true class's probability, item by item; uniform class prior.
+fn losses(fusion: &dyn Fusion, outputs: &Outputs) -> Result<Vec<f64>> {
+    let prior = ClassPrior::uniform(outputs.schema().n_classes());
+    let fused = fuse(fusion, outputs, &prior)?;
+    let labels = outputs.require_labels()?;
+    Ok(labels.iter().enumerate().map(|(i, t)| -fused.probabilities(i)[*t].ln()).collect())
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The mean of a − b and its standard error.
+fn paired(a: &[f64], b: &[f64]) -> (f64, f64) {
+    let gaps: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
+    let (centre, n) = (mean(&gaps), gaps.len() as f64);
+    let square: f64 = gaps.iter().map(|g| (g - centre).powi(2)).sum();
+    (centre, (square / (n - 1.0) / n).sqrt())
+}

@@ -1,0 +1,111 @@
+"""What the experiments on `auto` share: data sets, methods, scores."""
+
+import csv
+import os
+import warnings
+from pathlib import Path
+
+import consilience as cs
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+DATA = Path(os.environ.get("CONSILIENCE_DATA", HERE.parents[2] / "shared/data"))
+REAL = ["bookies_a", "bookies_b", "bookies_c", "dna_a", "dna_b", "dna_c"]
+
+# Warnings about single fits (few items, alike sources) are not what is measured here.
+warnings.filterwarnings("ignore", category=UserWarning)
+
+
+def real_set(name):
+    """Outputs (n, K, J) and labels 0..J-1 of a set of the paper."""
+    with open(DATA / f"{name}.csv", newline="") as file:
+        header, *rows = csv.reader(file)
+    classes = []
+    for column in header[1:]:
+        if (c := column.rpartition("_")[2]) not in classes:
+            classes.append(c)
+    P = np.array([[float(cell) for cell in row[1:]] for row in rows])
+    y = np.array([classes.index(row[0]) for row in rows])
+    return P.reshape(len(rows), -1, len(classes)), y
+
+
+def log_losses(p, y):
+    """The loss of every item; a probability of 0 counts as 1e-15."""
+    return -np.log(np.maximum(p[np.arange(len(y)), y], 1e-15))
+
+
+def balanced(losses, y):
+    """Mean with every class counting the same, and its standard error."""
+    J = y.max() + 1
+    groups = [losses[y == j] for j in range(J)]
+    se = np.sqrt(sum(g.var(ddof=1) / len(g) for g in groups if len(g) > 1)) / J
+    return np.mean([g.mean() for g in groups]), se
+
+
+def fitted(make):
+    """A rule that learns an estimator and predicts with it."""
+    return lambda P, y, new: make().fit(P, y).predict_proba(new)
+
+
+def meta(k):
+    return lambda P, y, new: cs.IndependentFusion(inference="map").fit(P[:, [k]], y).predict_proba(new[:, [k]])
+
+
+def single(k):
+    def rule(P, y, new):
+        p = new[:, k]
+        return np.where(np.isnan(p), 1 / p.shape[1], p)
+
+    return rule
+
+
+def average(P, y, new):
+    with np.errstate(invalid="ignore"):
+        mean = np.nanmean(new, axis=1)
+    return np.where(np.isnan(mean), 1 / new.shape[2], mean)
+
+
+FUSIONS = {
+    "auto": fitted(cs.AutoFusion),
+    "stacking": fitted(cs.StackingFusion),
+    "independent": fitted(lambda: cs.IndependentFusion(inference="map")),
+    "opinion-pool": fitted(cs.OpinionPool),
+    "log-pool": fitted(cs.LogPool),
+    "linear-pool": fitted(cs.LinearPool),
+    "discounted": fitted(lambda: cs.DiscountedFusion(inference="map")),
+    "average": average,
+}
+CORRELATED = fitted(lambda: cs.CorrelatedFusion(inference="map"))
+
+
+def singles(K):
+    """Every classifier as it is and recalibrated."""
+    return {f"classifier:{k}": single(k) for k in range(K)} | {f"meta:{k}": meta(k) for k in range(K)}
+
+
+def folds(y, n, seed):
+    """The fold of every item, the same number of every class in each."""
+    rng, fold = np.random.default_rng(seed), np.empty(len(y), int)
+    for j in np.unique(y):
+        items = rng.permutation(np.flatnonzero(y == j))
+        fold[items] = np.arange(len(items)) % n
+    return fold
+
+
+def out_of_fold(rule, P, y, n=10, seed=0, train_on=None):
+    """Predictions for every item by a fit to the other folds, or to those that `train_on` keeps of them."""
+    fold, p = folds(y, n, seed), np.empty((len(y), P.shape[2]))
+    for f in range(n):
+        inside, train = fold == f, np.flatnonzero(fold != f)
+        if train_on is not None:
+            train = train_on(train)
+        p[inside] = rule(P[train], y[train], P[inside])
+    return p
+
+
+def write(name, header, rows):
+    with open(HERE / name, "w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([header, *rows])
+    print(f"\n{name}")
+    for row in [header, *rows]:
+        print("  ".join(f"{str(cell):>14}" for cell in row), flush=True)
