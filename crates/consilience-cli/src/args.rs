@@ -565,8 +565,8 @@ pub(crate) struct ReproduceOptions {
     /// Only these parts.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "NAME,...")]
     only: Vec<PaperPart>,
-    /// Folder of the real sets (bookies_a.csv and so on) [default: the environment variable
-    /// CONSILIENCE_DATA, else ../shared/data if it is there].
+    /// Folder of the real sets (`bookies_a.csv` and so on) [default: the environment variable
+    /// `CONSILIENCE_DATA`, else ../shared/data if it is there].
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     /// Splits of every real set; the paper has 5.

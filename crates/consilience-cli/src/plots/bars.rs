@@ -100,19 +100,22 @@ impl GroupedBars<'_> {
     }
 }
 
+/// The name of a stack and its parts.
+pub(crate) type Stack = (String, Vec<f64>);
+
 /// Panels of stacks, one above the other: distributions beside each other.
 pub(crate) struct StackedBars<'a> {
     pub(crate) title: &'a str,
     pub(crate) x_label: &'a str,
-    /// Title of the panel, and name and parts of every stack.
-    pub(crate) panels: &'a [(String, Vec<(String, Vec<f64>)>)],
+    /// Title of the panel, and its stacks.
+    pub(crate) panels: &'a [(String, Vec<Stack>)],
     /// Name and colour of every part.
     pub(crate) parts: &'a [(&'a str, &'a str)],
 }
 
 impl StackedBars<'_> {
     pub(crate) fn write(&self, folder: &Path, name: &str) -> Result<(), Failure> {
-        let plot = |stacks: &[(String, Vec<f64>)]| {
+        let plot = |stacks: &[Stack]| {
             let mut plot = BarPlot::new().with_stacked();
             for (name, parts) in stacks {
                 let parts =
@@ -123,7 +126,7 @@ impl StackedBars<'_> {
         };
         let plots: Vec<Vec<Plot>> = self.panels.iter().map(|(_, stacks)| plot(stacks)).collect();
         let last = self.panels.len() - 1;
-        let layout = |(i, (title, _)): (usize, &(String, Vec<(String, Vec<f64>)>))| {
+        let layout = |(i, (title, _)): (usize, &(String, Vec<Stack>))| {
             let layout = Layout::auto_from_plots(&plots[i])
                 .with_title(title.clone())
                 .with_y_label("probability")

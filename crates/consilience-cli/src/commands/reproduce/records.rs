@@ -67,7 +67,7 @@ impl Store {
     pub(super) fn load(&self) -> Option<Vec<Record>> {
         let text = std::fs::read_to_string(&self.path).ok()?;
         let (recipe, table) = text.split_once('\n')?;
-        if recipe != self.recipe { None } else { parse(table) }
+        if recipe == self.recipe { parse(table) } else { None }
     }
 
     /// The results of some methods more, beside those that are there.
@@ -105,7 +105,7 @@ fn parse(table: &str) -> Option<Vec<Record>> {
         })
     };
     let (header, lines) = table.split_once('\n')?;
-    if header != HEADER { None } else { lines.lines().map(record).collect() }
+    if header == HEADER { lines.lines().map(record).collect() } else { None }
 }
 
 /// Test sets behind a printed value.

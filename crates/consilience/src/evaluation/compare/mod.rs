@@ -164,6 +164,6 @@ pub fn compare(
         weighting: settings.weighting,
         protocol,
         seed: settings.seed,
-        methods: scoring.summarise(names.collect(), attempts, watch)?,
+        methods: scoring.summarise(&names.collect::<Vec<String>>(), attempts, watch)?,
     })
 }

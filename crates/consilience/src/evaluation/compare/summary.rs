@@ -37,7 +37,7 @@ type Units = Vec<[f64; 4]>;
 impl Scoring<'_> {
     pub(super) fn summarise(
         &self,
-        names: Vec<String>,
+        names: &[String],
         attempts: Vec<Vec<Attempt>>,
         watch: &dyn Watch,
     ) -> Result<Vec<ComparedMethod>> {
