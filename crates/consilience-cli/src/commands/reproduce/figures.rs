@@ -105,17 +105,17 @@ impl Figure {
     }
 }
 
-/// Classifiers in oranges, meta classifiers in greens and yellow, fusion in blue, red and black.
+/// One colour a method; black, on which error bars are hard to see, comes last.
 fn colour(method: &str) -> &'static str {
     match method {
         "C1" => COLOURS[4],
         "C2" => COLOURS[6],
-        "IOP" => COLOURS[7],
+        "IOP" => COLOURS[3],
         "IFM" => COLOURS[1],
         "CFM" => COLOURS[0],
         "M1" => COLOURS[2],
         "M2" => COLOURS[5],
         "C3" => "#999999",
-        _ => COLOURS[3],
+        _ => COLOURS[7],
     }
 }
