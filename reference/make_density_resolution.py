@@ -12,7 +12,7 @@ t = w ln(1 + exp(theta)) on either side of 0) whose last nodes stand for the pow
 y is integrated by Gauss-Legendre panels that start at every kink with the width of the resolution and are halved
 until halving changes nothing. Every value is computed at two resolutions of all of these; their difference is its error.
 
-    OMP_NUM_THREADS=1 python reference/make_density_resolution.py [OUTPUT]      about five minutes
+    OMP_NUM_THREADS=1 python reference/make_density_resolution.py [OUTPUT]      five to ten minutes
 """
 
 import sys
@@ -185,7 +185,7 @@ class Item:
             if (below == deepest or total[0] < top - 28) and total[-1] < top - 28:
                 return np.log(np.exp(total - top).sum() * step) + top
             below = max(below - 1.0 * (total[0] > top - 28), deepest)
-            above += 0.5 * (total[-1] > top - 28)
+            above += 2.0 * (total[-1] > top - 28)
         raise ArithmeticError("the integrand in z does not end")
 
     def panel(self, a, b):

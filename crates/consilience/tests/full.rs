@@ -112,7 +112,7 @@ fn copies_keep_a_resolution() {
 /// changes nothing.
 #[test]
 fn draws_and_threads() {
-    let truth = truth(COMMON, &SHARES);
+    let truth = two_classes();
     let train = truth.simulate(5, 7).unwrap();
     let items = truth.simulate(1, 8).unwrap();
     let few = {
@@ -163,29 +163,37 @@ fn posterior(draws: usize) -> FitConfig {
     config(Structure::Full, CorrelatedConfig { keep_draws: 4, ..few })
 }
 
-/// Four items a class leave so much open that densities next to the bounds count, which the exact density cannot resolve:
-/// that is said, and so is a prior that is not served.
+/// A few items: the same at one and three threads, and every draw is legal, which reading the model again checks. A prior
+/// that is not served is refused.
 #[test]
-fn what_cannot_be_drawn_is_refused() {
+#[ignore = "slow: two fits of ten seconds"]
+fn draws_of_all_that_is_shared_are_legal() {
     let train = two_classes().simulate(4, 9).unwrap();
-    let error = posterior(20).fit(&train, &Unwatched).unwrap_err();
-    assert!(error.to_string().contains("cannot draw all that is shared"), "{error}");
+    let run = |n: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
+        pool.install(|| posterior(20).fit(&train, &Unwatched).unwrap())
+    };
+    let model = run(1);
+    assert!(run(3) == model, "threads decide");
+    assert_eq!((model.draws().len(), model.draws()[0].delta.len()), (4, 4));
+    assert!(Model::from_json(&model.to_json()).unwrap() == model);
+    let report = model.shared_posterior().unwrap();
+    let mut intervals = report.interval.iter().flatten().flatten();
+    assert!(intervals.all(|[low, high]| 0.0 <= *low && low < high), "{report:?}");
     let delta_prior = consilience::fusion::correlated::learning::DeltaPrior::Paper;
     let paper = CorrelatedConfig { delta_prior, ..posterior(20).correlated };
     let error = config(Structure::Full, paper).fit(&train, &Unwatched).unwrap_err();
     assert!(error.to_string().contains("pooled or uniform"), "{error}");
 }
 
-/// Chains agree, and pairs share what they share in truth: of 60 items a class a pair's share, a mean over four elements, has
-/// a posterior sd of about .05. The bound is three of them.
+/// Chains agree, and pairs share what they share in truth: of 40 items a class a pair's share, a mean over four elements, has
+/// a posterior sd of about .06. The bound is two and a half of them.
 #[test]
-#[ignore = "slow: two fits of one minute"]
+#[ignore = "slow: a fit of a minute"]
 fn all_that_is_shared_is_drawn() {
-    let train = two_classes().simulate(60, 9).unwrap();
-    let fit = || posterior(150).fit(&train, &Unwatched).unwrap();
-    let model = fit();
+    let train = two_classes().simulate(40, 9).unwrap();
+    let model = posterior(150).fit(&train, &Unwatched).unwrap();
     let report = model.shared_posterior().unwrap();
-    println!("{report:?}");
     assert_eq!((model.draws().len(), model.draws()[0].delta.len()), (4, 4));
     // every draw is legal, which reading the model again checks
     assert!(Model::from_json(&model.to_json()).unwrap() == model);
@@ -200,10 +208,6 @@ fn all_that_is_shared_is_drawn() {
     };
     for ((a, b), expected) in [((0, 1), 0.6), ((0, 2), 0.3), ((1, 2), 0.3)] {
         let found = share(a, b);
-        println!("{a} {b}: {found}");
         assert!((found - expected).abs() < 0.15, "{a} {b}: {found}");
     }
-    // the same at another number of threads
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
-    assert!(pool.install(fit) == model);
 }

@@ -171,7 +171,8 @@ fn wrong_usage_ends_with_2_and_says_what_is_known() {
         ("fit", "<DATA>"),
         (
             "fit data.csv --method what",
-            "auto, stacking, correlated, independent, discounted, meta:<classifier>",
+            "auto, stacking, correlated, independent, discounted, logit-normal, normal-mixture, bcc, \
+             meta:<classifier>",
         ),
         ("fit data.csv --class-prior some", "uniform, empirical or p1,p2,..."),
         ("fit data.csv --weights 1,x", "equal, simplex, free or w1,w2,..."),

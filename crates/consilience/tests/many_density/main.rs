@@ -1,5 +1,6 @@
 //! The density of three and more classifiers: reference values, limits, brute force and the reported error.
 
+#![allow(clippy::print_stdout, reason = "slow tests tell what they measured")]
 #![allow(clippy::doc_markdown, reason = "formulas in the documentation carry their indices")]
 
 mod brute_force;

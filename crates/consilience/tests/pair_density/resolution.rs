@@ -16,12 +16,13 @@ fn agrees_with_an_independent_implementation() {
 
 /// Nasty cases straight from the definition: shapes of 0, ties and near-ties, outputs near the floor.
 ///
-/// The tables are good to about 1e-8 a component, so that a tolerance of 1e-8 is not reached; the reported error says so.
+/// The tables are good to about 1e-8 a component, and to 1e-6 where it is narrower than the resolution, so that a
+/// tolerance of 1e-8 is not reached; the reported error says so.
 #[test]
 fn agrees_with_the_definition() {
     let rows = rows(include_str!("../../../../reference/density_resolution_stress.csv"));
     let mut scratch = Scratch::default();
-    let limits = [(1e-4, 1e-4), (1e-6, 2e-6), (1e-8, 3e-7)];
+    let limits = [(1e-4, 1e-4), (1e-6, 2e-6), (1e-8, 2e-6)];
     let mut beyond = [0; 3];
     for row in &rows {
         let [resolution, expected, uncertain] = row.rest[..] else { panic!("three numbers") };

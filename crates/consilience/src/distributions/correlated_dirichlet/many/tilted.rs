@@ -11,9 +11,6 @@
 use super::kernel::POINTS;
 use super::learned::dot;
 
-/// Below this share of effective points an item's weights mean nothing.
-const LEAST_EFFECTIVE: f64 = 0.03;
-
 /// The weights and features of one item.
 #[derive(Debug, Clone)]
 pub(crate) struct Tilted {
@@ -57,14 +54,14 @@ impl Tilted {
         }
     }
 
-    /// Adds the constant; `None` if too few points carry the weight.
+    /// Adds the constant; `None` if no point carries weight.
     pub(super) fn finish(mut self, ln_constant: f64) -> Option<Self> {
         self.ln_weights.iter_mut().for_each(|w| *w += ln_constant);
         let n_factors = self.features.len() / self.ln_weights.len();
         let mut room = Vec::new();
         let at = self.sum(&vec![0.0; n_factors], &mut room, &mut vec![0.0; n_factors]);
         self.effective = at.effective;
-        (at.effective >= LEAST_EFFECTIVE).then_some(self)
+        (at.ln_mean.is_finite() && at.effective > 0.0).then_some(self)
     }
 
     /// The effective share at δ₀.

@@ -4,16 +4,20 @@
 //! left of their members' α:
 //!
 //! ```text
-//! δᵢ = bᵢ expit(ηᵢ),   bᵢ = min over members k of what earlier parts have left of αₖ
+//! δᵢ = bᵢ expit(ηᵢ),   bᵢ = min over members k of what earlier parts have left of αₖ − min(½, αₖ/4)
 //! ```
 //!
-//! so that Σ over the parts of a classifier never exceeds its α. The map is continuous, and smooth but where two
+//! so that Σ over the parts of a classifier never exceeds its α, and at least ½ (or a quarter of α) stays private: with less,
+//! the exact density cannot be resolved. The map is continuous, and smooth but where two
 //! members have the same left.
 
 use crate::fusion::correlated::learning::likelihood::expit;
 
 /// η of a centre is kept within this: shapes there are neither 0 nor all that is left.
 pub(super) const FARTHEST: f64 = 6.0;
+
+/// What stays private, unless a quarter of α is less.
+const PRIVATE: f64 = 0.5;
 
 /// One component's parts and the α that they are taken from.
 #[derive(Debug, Clone)]
@@ -33,8 +37,13 @@ pub(super) struct Place {
 }
 
 impl Legal<'_> {
+    /// What every classifier may share.
+    fn budget(&self) -> Vec<f64> {
+        self.alpha.iter().map(|a| a - (0.25 * a).min(PRIVATE)).collect()
+    }
+
     pub(super) fn place(&self, eta: &[f64]) -> Place {
-        let mut rest = self.alpha.clone();
+        let mut rest = self.budget();
         let (mut delta, mut bounds, mut nearest) = (Vec::new(), Vec::new(), Vec::new());
         for (members, eta) in self.members.iter().zip(eta) {
             let near = least(members, &rest);
@@ -50,7 +59,7 @@ impl Legal<'_> {
 
     /// η of given shapes, kept within reach.
     pub(super) fn eta(&self, delta: &[f64]) -> Vec<f64> {
-        let mut rest = self.alpha.clone();
+        let mut rest = self.budget();
         let mut eta = Vec::new();
         for (members, delta) in self.members.iter().zip(delta) {
             let bound = rest[least(members, &rest)].max(f64::MIN_POSITIVE);
@@ -104,7 +113,7 @@ mod tests {
             for (k, a) in alpha.iter().enumerate() {
                 let own = members.iter().zip(&delta).filter(|(m, _)| m.contains(&k));
                 let sum: f64 = own.map(|(_, d)| d).sum();
-                prop_assert!(sum <= a * (1.0 + 1e-12));
+                prop_assert!(sum <= a - (0.25 * a).min(PRIVATE) + 1e-12 * a);
             }
             prop_assert!(delta.iter().all(|d| *d >= 0.0));
         }

@@ -44,12 +44,13 @@ pub(super) struct Evaluation {
 }
 
 impl<'a> TiltedClass<'a> {
-    /// Draws every item's points at η; `seed` and the item's place decide them.
+    /// Draws every item's points at η; `seed` and the item's place decide them. Items with a smaller effective share of their
+    /// points than `least` are lost.
     pub(super) fn new(
         legal: Vec<Legal<'a>>,
         items: &ClassItems,
         eta: &[f64],
-        seed: u64,
+        (seed, least): (u64, f64),
     ) -> Result<Self> {
         let n_classes = legal.len();
         let places = places(&legal, eta);
@@ -62,7 +63,8 @@ impl<'a> TiltedClass<'a> {
             let own = (p * piece)..((p + 1) * piece).min(items.items.len());
             let one = |i: usize| {
                 let x: Vec<&[f64]> = items.items[i].chunks(n_classes).collect();
-                density.tilted(&x, seed.wrapping_add(i as u64), BATCHES, &mut scratch)
+                let points = density.tilted(&x, seed.wrapping_add(i as u64), BATCHES, &mut scratch);
+                points.filter(|points| points.effective() >= least)
             };
             own.map(one).collect::<Vec<_>>()
         });
@@ -206,7 +208,7 @@ mod tests {
         let mut rng: rand::rngs::ChaCha8Rng = rand::SeedableRng::seed_from_u64(4);
         let truth = distribution(&legal(), &places(&legal(), &eta)).unwrap();
         let items = ClassItems { items: (0..8).map(|_| truth.sample(&mut rng)).collect() };
-        let class = TiltedClass::new(legal(), &items, &eta, 3).unwrap();
+        let class = TiltedClass::new(legal(), &items, &eta, (3, 0.03)).unwrap();
         assert_eq!((class.n_items(), class.lost.len()), (8, 0));
         let exact = |eta: &[f64]| -> f64 {
             let density =

@@ -8,7 +8,8 @@
 //! these (`polynomials`).
 //!
 //! Prior: with η of every part, given the parts before it, as the logit of its share of what is left, `pooled` has
-//! η ~ N(μ, 1), one μ for the common part and one for pairs, expit(μ) uniform; `uniform` has every share uniform.
+//! η ~ N(μ, 1), one μ for the common part and one for pairs, expit(μ) uniform; `uniform` has every share uniform. At least ½
+//! (or a quarter of α) of every classifier's component is private: this is not for correlations near 1.
 
 mod legal;
 mod likelihood;
@@ -35,6 +36,8 @@ use likelihood::{ClassItems, TiltedClass};
 
 /// The climb does not go where the effective share of the points falls below this part of that at the centre.
 const LEAST_EFFECTIVE: f64 = 0.12;
+/// Below this effective share at the mode an item's points mean nothing, and it is left out.
+const USABLE: f64 = 0.03;
 /// Centres that the climb has at the most, and the rise of the log posterior that ends it.
 const CENTRES: usize = 6;
 const SMALL_RISE: f64 = 0.2;
@@ -335,7 +338,7 @@ impl Problem {
                 self.legal(alpha, j),
                 items,
                 &near,
-                seed.wrapping_add((j as u64) << 32),
+                (seed.wrapping_add((j as u64) << 32), USABLE),
             )
         };
         let classes =

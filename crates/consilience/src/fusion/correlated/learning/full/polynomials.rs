@@ -2,6 +2,7 @@
 
 use nalgebra::DMatrix;
 
+use super::legal::FARTHEST;
 use super::likelihood::TiltedClass;
 use super::{Chains, Problem};
 use crate::error::{Error, Result};
@@ -19,6 +20,8 @@ const SMALL_SPREAD: f64 = 0.15;
 const MAX_ROUNDS: usize = 5;
 /// Draws at which a class is checked.
 const CHECKS: usize = 8;
+/// Stands for the spread where there is nothing to compare: a number that a model file can hold.
+const UNCOMPARED: f64 = 1e6;
 /// The likelihood is not asked for shapes below this.
 const LEAST_SHAPE: f64 = 1e-7;
 
@@ -56,27 +59,27 @@ pub(super) fn sample_shared(
         fitter.first(&mode.point, &covariance, watch)
     };
     let mut states = (0..problem.n_classes).map(class).collect::<Result<Vec<_>>>()?;
-    for round in 0.. {
+    // the draws of the round whose polynomials were nearest to the likelihood
+    let mut best: Option<(Draws, f64)> = None;
+    for round in 0..MAX_ROUNDS {
         let target = Followed { problem, states: &states, mode: &mode };
         let dimension = target.dimension();
         let enough = states.iter().all(|state| state.is_known_enough(problem.width()));
         if !(enough && target.ln_density(&mode.point, &mut vec![0.0; dimension]).is_finite()) {
-            return Err(Error::Unsupported {
-                method: "correlated".into(),
-                cannot: "cannot draw all that is shared: the items leave it so open that too many \
-                         densities within reach cannot be resolved; use `two-step`"
-                    .into(),
-            });
+            break;
         }
         let draws = chains.run(&target, &mode);
         for (j, state) in states.iter_mut().enumerate() {
             let fitter = Fitter { problem, alpha, class: j, seed: chains.seed };
             fitter.check(state, &draws, round, watch)?;
         }
+        let off = states.iter().map(|state| state.spread.powi(2)).sum::<f64>().sqrt();
         let good = states.iter().all(|state| state.spread < SMALL_SPREAD);
-        if good || round + 1 == MAX_ROUNDS {
-            let off = states.iter().map(|state| state.spread.powi(2)).sum::<f64>().sqrt();
-            return Ok((draws, off));
+        if best.as_ref().is_none_or(|(_, least)| off < *least) {
+            best = Some((draws.clone(), off));
+        }
+        if good {
+            break;
         }
         mode = widened(&draws, mode.converged);
         for (j, state) in states.iter_mut().enumerate() {
@@ -84,7 +87,13 @@ pub(super) fn sample_shared(
             fitter.refit(state, &draws, watch)?;
         }
     }
-    unreachable!("the last round returns")
+    best.ok_or_else(|| Error::Unsupported {
+        method: "correlated".into(),
+        cannot:
+            "cannot draw all that is shared: the items leave it so open that too many densities \
+                 within reach cannot be resolved; use `two-step`"
+                .into(),
+    })
 }
 
 /// Fits one class's polynomial.
@@ -104,6 +113,8 @@ impl Fitter<'_> {
     /// Value and gradient by points drawn at the very place, the same random numbers everywhere: errors are alike.
     fn known(&self, eta: &[f64], point: &[f64], watch: &dyn Watch) -> Result<Known> {
         watch.check()?;
+        // farther out nothing changes any more, and shapes of 0 leave no points to follow
+        let eta: &[f64] = &eta.iter().map(|e| e.clamp(-FARTHEST, FARTHEST)).collect::<Vec<_>>();
         let legal = self.problem.legal(self.alpha, self.class);
         let unknown = || Known {
             eta: eta.to_vec(),
@@ -111,14 +122,13 @@ impl Fitter<'_> {
             gradient: vec![0.0; eta.len()],
             ln_posterior: f64::NEG_INFINITY,
         };
-        // shapes of next to nothing leave no points to follow
         let parts = self.problem.members.len();
         let shapes = legal.iter().zip(eta.chunks_exact(parts)).flat_map(|(l, e)| l.place(e).delta);
         if shapes.fold(f64::INFINITY, f64::min) < LEAST_SHAPE {
             return Ok(unknown());
         }
         let seed = self.seed.wrapping_add((self.class as u64) << 32);
-        let class = TiltedClass::new(legal, &self.problem.items[self.class], eta, seed)?;
+        let class = TiltedClass::new(legal, &self.problem.items[self.class], eta, (seed, 0.0))?;
         if !class.lost.is_empty() {
             return Ok(unknown());
         }
@@ -163,11 +173,11 @@ impl Fitter<'_> {
             let point = draws.draw(place * draws.len() / (2 * CHECKS * MAX_ROUNDS));
             let eta = self.eta(point);
             let known = self.known(eta, point, watch)?;
-            offs.push(known.value - state.surrogate.value(eta, &mut vec![0.0; eta.len()]));
+            offs.push(known.value - state.surrogate.value(&known.eta, &mut vec![0.0; eta.len()]));
             state.known.push(known);
         }
         offs.retain(|off| off.is_finite());
-        state.spread = if offs.len() > 2 { spread(&offs) } else { f64::INFINITY };
+        state.spread = if offs.len() > 2 { spread(&offs) } else { UNCOMPARED };
         watch.advance(1);
         Ok(())
     }
