@@ -1,13 +1,17 @@
-//! Scores of any probabilities.
+//! Scores of any probabilities, and all methods beside each other.
 
-use consilience::ClassPrior;
+use consilience::evaluation::compare::{
+    CompareSettings, Protocol, TestSize, all_methods, by_mode, named_methods,
+};
 use consilience::evaluation::{Predictions, Weighting};
+use consilience::{ClassPrior, FitConfig};
 use numpy::{PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use serde_json::json;
 
-use crate::data::{Labels, label_slice};
+use crate::data::{Labels, Values, intake, label_slice, outputs, prior_choice, schema, slice};
 use crate::errors::{ConsilienceError, raise};
+use crate::watch::watched;
 
 /// Scores overall, then of every class, as JSON. Without a class prior every item counts alike.
 #[pyfunction]
@@ -36,4 +40,57 @@ pub(crate) fn score(
     let scores =
         py.detach(|| consilience::evaluation::score(&predictions, &labels, &prior, weighting));
     Ok(json!(scores.map_err(|error| raise(&error))?).to_string())
+}
+
+/// Methods on the same items, as JSON. `folds` are (folds, repeats), `splits`, if given, (splits,
+/// share of test items).
+#[pyfunction]
+#[pyo3(signature = (
+    values, labels, classifiers, classes, kind, floor, methods, class_prior, folds, splits,
+    at_mode, score_items, seed, progress=None
+))]
+#[allow(clippy::too_many_arguments, reason = "called by one place of the package")]
+#[allow(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
+pub(crate) fn compare(
+    py: Python<'_>,
+    values: Values<'_>,
+    labels: Labels<'_>,
+    classifiers: Vec<String>,
+    classes: Vec<String>,
+    kind: &str,
+    floor: f64,
+    methods: Option<Vec<String>>,
+    class_prior: &str,
+    folds: (usize, usize),
+    splits: Option<(usize, f64)>,
+    at_mode: bool,
+    score_items: bool,
+    seed: u64,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let (schema, intake) = (schema(classifiers, classes)?, intake(kind, floor)?);
+    let values = slice(&values, &schema)?;
+    let labels = label_slice(&labels, values.len() / schema.width())?;
+    let settings = CompareSettings {
+        protocol: match splits {
+            None => Protocol::Folds { folds: folds.0, repeats: folds.1 },
+            Some((splits, share)) => Protocol::Splits { splits, test: TestSize::Share(share) },
+        },
+        class_prior: prior_choice(Some(class_prior))?.unwrap_or_default(),
+        weighting: if score_items { Weighting::Items } else { Weighting::ClassPrior },
+        seed,
+    };
+    let mut config = FitConfig { floor, ..FitConfig::default() }.with_seed(seed);
+    if at_mode {
+        config = by_mode(&config);
+    }
+    let candidates = match methods {
+        None => all_methods(&schema, &config),
+        Some(names) => named_methods(&schema, &names, &config).map_err(|error| raise(&error))?,
+    };
+    let comparison = watched(py, progress.as_ref(), |watch| {
+        let outputs = outputs(&schema, intake, values, Some(labels))?;
+        consilience::evaluation::compare::compare(&outputs, &candidates, &settings, watch)
+    })?;
+    Ok(json!(comparison).to_string())
 }

@@ -22,6 +22,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<distributions::CorrelatedDirichlet>()?;
     module.add_class::<distributions::Dirichlet>()?;
     module.add_function(wrap_pyfunction!(evaluation::score, module)?)?;
+    module.add_function(wrap_pyfunction!(evaluation::compare, module)?)?;
     module.add_function(wrap_pyfunction!(simulation::simulate_preset, module)?)?;
     module.add_function(wrap_pyfunction!(simulation::delta_for_correlation, module)?)?;
     Ok(())

@@ -88,3 +88,15 @@ def test_evaluation_and_updates(folder):
     assert model.evaluate(more, more_labels, bootstrap=20) == printed
     run("fit", folder / "test.csv", "--update", folder / "saved.json", "-o", folder / "updated.json")
     assert model.partial_fit(more, more_labels).model_.to_json() == (folder / "updated.json").read_text()
+
+
+def test_comparisons(folder):
+    frame, labels = read(folder / "train.csv")
+    methods = ["auto", "independent", "linear-pool"]
+    found = cs.compare(frame, labels, methods, folds=3, random_state=2)
+    printed = json.loads(run("compare", folder / "train.csv", "--methods", ",".join(methods), "--folds", 3,
+                             "--seed", 2, "--format", "json"))
+    assert len(found["methods"]) == len(printed["methods"]) >= 5
+    for own, other in zip(found["methods"], printed["methods"]):
+        for name in ("method", "log_loss", "log_loss_se", "brier", "accuracy", "entropy", "ece"):
+            assert own[name] == other[name]

@@ -25,7 +25,7 @@ from .estimators import (
     StackingFusion,
     load,
 )
-from .metrics import scores
+from .metrics import compare, scores
 from .simulation import simulate
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "OpinionPool",
     "StackingFusion",
     "__version__",
+    "compare",
     "load",
     "scores",
     "simulate",

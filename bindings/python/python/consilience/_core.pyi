@@ -11,6 +11,7 @@ __all__ = [
     "CorrelatedDirichlet",
     "Dirichlet",
     "score",
+    "compare",
     "simulate_preset",
     "delta_for_correlation",
 ]
@@ -96,6 +97,22 @@ class Dirichlet:
 
 def score(
     probabilities: _Floats, labels: _Labels, class_prior: Sequence[float] | None = None
+) -> str: ...
+def compare(
+    values: _Floats,
+    labels: _Labels,
+    classifiers: Sequence[str],
+    classes: Sequence[str],
+    kind: str,
+    floor: float,
+    methods: Sequence[str] | None,
+    class_prior: str,
+    folds: tuple[int, int],
+    splits: tuple[int, float] | None,
+    at_mode: bool,
+    score_items: bool,
+    seed: int,
+    progress: _Progress = None,
 ) -> str: ...
 def simulate_preset(
     preset: str, correlation: float, items_per_class: int, seed: int

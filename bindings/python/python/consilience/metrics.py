@@ -1,4 +1,4 @@
-"""Scores of probabilities."""
+"""Scores of probabilities, and methods beside each other."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 
 from . import _core
+from ._base import ClassPrior, given, seed_of
 from ._errors import ConsilienceError
+from ._progress import Progress, listener
+from .estimators import OpinionPool
 
-__all__ = ["scores"]
+__all__ = ["compare", "scores"]
 
 
 def scores(
@@ -64,3 +67,52 @@ def scores(
     if per_class:
         overall["per_class"] = dict(zip(classes.tolist(), each, strict=True))
     return overall
+
+
+def compare(
+    X: Any, y: Any, methods: Any = None, *, class_prior: ClassPrior = "uniform", folds: int = 10,
+    repeats: int = 1, splits: int | None = None, test_share: float = 0.2, inference: str = "map",
+    score_items: bool = False, values: str = "probabilities", floor: float = 1e-6,
+    random_state: Any = None, progress: Progress = None,
+) -> dict[str, Any]:
+    """Compares methods on the same items, scored on what they were not fitted to.
+
+    Parameters
+    ----------
+    X, y
+        Labelled outputs, as of `fit`.
+    methods : list of names, optional
+        As of `consilience fit --method`; all that suit the data if not given.
+    folds, repeats : int
+        Stratified cross-validation.
+    splits : int, optional
+        Random splits instead, with `test_share` of every class for testing.
+    inference : "map" or "posterior"
+        Modes, fast, or full posteriors.
+    score_items : bool
+        Count every item alike instead of every class as the class prior says.
+
+    Returns
+    -------
+    dict
+        `methods` has one row a method, the best first: `method`, `log_loss`, `log_loss_se`, `brier`, `accuracy`, `entropy`,
+        `ece`, seconds and more; single classifiers, as they are, are among them.
+
+    Examples
+    --------
+    >>> import consilience as cs
+    >>> P, y = cs.simulate("sim2", correlation=0.5, items_per_class=50, random_state=1)
+    >>> found = cs.compare(P, y, ["auto", "independent", "opinion-pool"], folds=5)
+    >>> [row["method"] for row in found["methods"]][-1]
+    'classifier:c2'
+    """
+    if inference not in ("map", "posterior"):
+        raise ConsilienceError(f"`inference` must be map or posterior, got {inference}")
+    reader = OpinionPool(values=values, floor=floor)
+    X, labels = reader._read_labelled(X, y)
+    return json.loads(_core.compare(
+        reader._block(X), labels, list(reader.classifiers_), [str(c) for c in reader.classes_],
+        values, floor, None if methods is None else list(methods), json.dumps(given(class_prior)),
+        (folds, repeats), None if splits is None else (splits, test_share), inference == "map",
+        score_items, seed_of(random_state), listener(progress),
+    ))
