@@ -1,6 +1,12 @@
 """Learning curves on the six real sets: 10 to 200 training items a class, drawn anew each time; scored on 300 other
-items of every class, or all there are. A table and a picture."""
+items of every class, or all there are. A table and a picture.
 
+    python curves.py [draws [draws of the correlated model]]
+
+Without draws (0) only the picture is made, from the table.
+"""
+
+import csv
 import sys
 
 import matplotlib
@@ -42,33 +48,51 @@ def losses_of(P, y, size, seed):
     return scores
 
 
-figure, axes = plt.subplots(2, 3, figsize=(11, 6.5), sharex=True)
-rows = []
-for name, axis in zip(REAL, axes.flat):
-    P, y = real_set(name)
-    curves = {}
-    for size in SIZES:
-        drawn = [losses_of(P, y, size, seed) for seed in range(DRAWS)]
-        for method in ("auto", "stacking", "independent", "correlated", "average", "best single"):
-            values = np.array([scores[method] for scores in drawn if method in scores])
-            mean, se = values.mean(), values.std(ddof=1) / np.sqrt(len(values))
-            curves.setdefault(method, []).append((mean, se))
-            rows.append([name, size, method, len(values), f"{mean:.4f}", f"{se:.4f}"])
-        print(name, size, {m: round(c[-1][0], 4) for m, c in curves.items()}, flush=True)
-    for (method, points), colour in zip(curves.items(), COLOURS):
-        mean, se = np.transpose(points)
-        axis.errorbar(SIZES, mean, se, color=colour, marker="o", ms=3, lw=1.3, capsize=2, label=method)
-    axis.set_title(name)
-    axis.set_xscale("log")
-    axis.set_xticks(SIZES, SIZES)
-    axis.minorticks_off()
-    low, high = min(c[-1][0] for c in curves.values()), max(p[0] for p in curves["auto"] + curves["best single"])
-    axis.set_ylim(low - 0.1 * (high - low), high + 0.6 * (high - low))
-for axis in axes[1]:
-    axis.set_xlabel("training items a class")
-for axis in axes[:, 0]:
-    axis.set_ylabel("log-loss (nats)")
-axes[0, 0].legend(fontsize=8, frameon=False)
-figure.tight_layout()
-figure.savefig(HERE / "curves.png", dpi=110)
-write("curves.csv", ["set", "items_per_class", "method", "draws", "log_loss", "se"], rows)
+METHODS = ["auto", "stacking", "independent", "correlated", "average", "best single"]
+
+
+def measure():
+    rows = []
+    for name in REAL:
+        P, y = real_set(name)
+        for size in SIZES:
+            drawn = [losses_of(P, y, size, seed) for seed in range(DRAWS)]
+            for method in METHODS:
+                values = np.array([scores[method] for scores in drawn if method in scores])
+                mean, se = values.mean(), values.std(ddof=1) / np.sqrt(len(values))
+                rows.append([name, size, method, len(values), f"{mean:.4f}", f"{se:.4f}"])
+            print(name, size, flush=True)
+    write("curves.csv", ["set", "items_per_class", "method", "draws", "log_loss", "se"], rows)
+
+
+def picture():
+    with open(HERE / "curves.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    figure, axes = plt.subplots(2, 3, figsize=(11, 7), sharex=True)
+    for name, axis in zip(REAL, axes.flat):
+        means = {}
+        for method, colour in zip(METHODS, COLOURS):
+            points = [row for row in rows if row["set"] == name and row["method"] == method]
+            mean, se = ([float(row[column]) for row in points] for column in ("log_loss", "se"))
+            axis.errorbar(SIZES, mean, se, color=colour, marker="o", ms=3, lw=1.3, capsize=2, label=method)
+            means[method] = mean
+        axis.set_title(name)
+        axis.set_xscale("log")
+        axis.set_xticks(SIZES, SIZES)
+        axis.minorticks_off()
+        # What is far worse may leave the picture; the table has it.
+        low, high = min(mean[-1] for mean in means.values()), max(means["auto"] + means["best single"])
+        axis.set_ylim(low - 0.1 * (high - low), high + 0.6 * (high - low))
+    for axis in axes[1]:
+        axis.set_xlabel("training items a class")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("log-loss (nats)")
+    figure.tight_layout(rect=(0, 0.05, 1, 1))
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="lower center", ncols=len(METHODS), frameon=False)
+    figure.savefig(HERE / "curves.png", dpi=110)
+
+
+if __name__ == "__main__":
+    if DRAWS:
+        measure()
+    picture()
