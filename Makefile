@@ -26,12 +26,13 @@ docs: | toolchain
 test-rust: | toolchain
 	cargo test --workspace --locked
 
-# Reference tables and the demo's data are what their recipes make; README outputs are current.
-reference: $(PYTHON)
-	$(PYTHON) scripts/check_generated.py
-
 # With the tests' features, so that nothing is compiled twice.
 PROGRAM := cargo test --quiet --workspace --locked --no-run
+
+# Reference tables and the demo's data are what their recipes make; README outputs are current.
+reference: $(PYTHON)
+	$(PROGRAM)
+	$(PYTHON) scripts/check_generated.py
 
 readme: $(PYTHON)
 	$(PROGRAM)
