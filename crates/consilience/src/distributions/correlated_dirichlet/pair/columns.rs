@@ -5,9 +5,8 @@ use super::engine::{LineBuffers, Steps};
 use super::inner::Inner;
 use super::kinks;
 use super::line::{Lines, Position};
-use super::panels::{Integrand, Sweep};
+use super::panels::{self, Integrand, Sweep};
 use super::place::Place;
-use super::smooth::legendre;
 use super::smooth_line::SmoothLine;
 use super::surrogate::Mode;
 use super::{EQUIDISTANT_FROM, Estimate, PairDensity, Scratch};
@@ -62,7 +61,7 @@ impl PairDensity {
             let mut lines = ColumnLines { lines, inner, loss: 0.0 };
             let total = Sweep {
                 lines: &mut lines,
-                rule: legendre(),
+                rules: panels::rules(),
                 panels: &mut smooth.panels,
                 mode: *mode,
                 tolerance: self.rules.tolerance,

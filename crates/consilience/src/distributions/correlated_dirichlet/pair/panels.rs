@@ -4,19 +4,35 @@
 //! these points the integrand is analytic, on the scale of the resolution at least; panels are halved
 //! until their own series say that they are short enough.
 
+use std::sync::OnceLock;
+
 use super::place::Place;
 use super::smooth_line::SmoothLine;
 use super::surrogate::Mode;
 use crate::math::legendre::Legendre;
 
-/// Points of a panel.
-pub(crate) const POINTS: usize = 10;
+/// Numbers of points that a panel may have.
+const POINTS: [usize; 3] = [6, 10, 14];
+const MOST_POINTS: usize = POINTS[2];
+
+/// The rules of the panels.
+pub(crate) fn rules() -> &'static [Legendre; 3] {
+    static RULES: OnceLock<[Legendre; 3]> = OnceLock::new();
+    RULES.get_or_init(|| POINTS.map(Legendre::new))
+}
+
 /// Parts of the tolerance that one panel's error may be, and below which nothing is looked for further out.
 const PANEL_GOAL: f64 = 0.3;
 
-const NEGLIGIBLE: f64 = 0.01;
+const NEGLIGIBLE: f64 = 0.05;
+/// The part of the tolerance that a panel's error is planned to be, what a bend counts in these plans (a panel that turns
+/// out too long costs more than a few points too many), and how fast the integrand falls at least, in squares of
+/// standard deviations.
+const PLANNED: f64 = 0.1;
+const BEND: f64 = 3e3;
+const TAIL: f64 = 0.2;
 /// Widths in standard deviations of y: of the first panel beyond the kinks, what the next grow by, and of any between.
-const FIRST: f64 = 3.0;
+const FIRST: f64 = 4.0;
 const GROWTH: f64 = 1.25;
 const LONGEST: f64 = 4.0;
 /// Panels and rounds of halving, at most.
@@ -52,16 +68,21 @@ impl Corner {
     ///
     /// The rounded bend, an entire function that grows like e^(c²/2) at a distance cε from the real line, has an integral of
     /// about nε²; c = 2.5 suits the widths that matter.
-    pub(crate) fn error(&self, half: f64) -> f64 {
-        let rate = convergence(GROWN * self.epsilon / half);
-        23.0 * self.power * self.epsilon * self.epsilon * rate.powi(-2 * POINTS as i32)
+    fn error(&self, half: f64, points: usize) -> f64 {
+        self.error_at(0.0, half, points)
+    }
+
+    /// The same if the panel begins at this distance from the kink.
+    fn error_at(&self, distance: f64, half: f64, points: usize) -> f64 {
+        let rate = convergence((distance + GROWN * self.epsilon) / half);
+        23.0 * self.power * self.epsilon * self.epsilon * rate.powi(-2 * points as i32)
     }
 
     /// The width of panels beside kinks that makes this small against an integrand of width σ.
     pub(crate) fn width(&self, sd: f64, tolerance: f64) -> f64 {
         let goal = PANEL_GOAL * tolerance * 2.5 * sd;
         let mut width = WIDEST * self.epsilon;
-        while width > NARROWEST * self.epsilon && self.error(0.5 * width) > goal {
+        while width > NARROWEST * self.epsilon && self.error(0.5 * width, MOST_POINTS) > goal {
             width *= 0.85;
         }
         width
@@ -95,7 +116,7 @@ pub(crate) trait Integrand {
 /// The walk over panels.
 pub(crate) struct Sweep<'a, L> {
     pub(crate) lines: &'a mut L,
-    pub(crate) rule: &'a Legendre<POINTS>,
+    pub(crate) rules: &'a [Legendre; 3],
     pub(crate) panels: &'a mut Vec<Panel>,
     pub(crate) mode: Mode,
     pub(crate) tolerance: f64,
@@ -113,7 +134,7 @@ pub(crate) struct Total {
     pub(crate) coarse: f64,
 }
 
-impl<L: Integrand> Sweep<'_, L> {
+impl<'a, L: Integrand> Sweep<'a, L> {
     /// Integrates over all y; none where the tables end. `marks` holds the kinks, and is used up.
     pub(crate) fn integrate(&mut self, marks: &mut Vec<f64>, near: f64) -> Option<Total> {
         self.panels.clear();
@@ -187,24 +208,40 @@ impl<L: Integrand> Sweep<'_, L> {
         Some(any)
     }
 
+    /// The shortest rule that should do: for a Gaussian as wide as the integrand and for the nearest bend.
+    fn rule(&self, from: f64, to: f64) -> &'a Legendre {
+        let sd = self.mode.sd_y;
+        let away = (from - self.mode.y).max(self.mode.y - to).max(0.0) / sd;
+        let goal = (PLANNED * self.tolerance).ln() + TAIL * away * away;
+        let (half, distance) = (0.5 * (to - from), self.distance_to_kink(from, to));
+        let does = |rule: &&Legendre| {
+            let bend = BEND * self.corner.error_at(distance, half, rule.len()) / (2.5 * sd);
+            rule.ln_gaussian_error((to - from) / sd) < goal && bend.ln() < goal
+        };
+        self.rules.iter().find(does).unwrap_or(&self.rules[POINTS.len() - 1])
+    }
+
     fn panel(&mut self, from: f64, to: f64) -> Option<Panel> {
-        let (middle, half) = (0.5 * (from + to), 0.5 * (to - from));
-        let mut logs = [0.0; POINTS];
-        let mut coarse = [0.0; POINTS];
-        for i in 0..POINTS {
-            let y = middle + half * self.rule.nodes[i];
+        let rule = self.rule(from, to);
+        let (middle, half, last) = (0.5 * (from + to), 0.5 * (to - from), rule.len() - 1);
+        let (mut logs, mut coarse) = ([0.0; MOST_POINTS], [0.0; MOST_POINTS]);
+        let (logs, coarse) = (&mut logs[..=last], &mut coarse[..=last]);
+        for (i, node) in rule.nodes.iter().enumerate() {
+            let y = middle + half * node;
             let guess = self.last.1 + self.mode.slope * (y - self.last.0);
             let line = self.lines.evaluate(y, guess)?;
             self.last = (y, line.ln_s);
             (logs[i], coarse[i]) = (line.ln_value.max(NOTHING), line.coarse);
         }
         let ln_unit = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let values = logs.map(|log| (log - ln_unit).exp());
+        let mut values = [0.0; MOST_POINTS];
+        let values = &mut values[..=last];
+        values.iter_mut().zip(&*logs).for_each(|(value, log)| *value = (log - ln_unit).exp());
         let reach = (self.distance_to_kink(from, to) + GROWN * self.corner.epsilon) / half;
-        let (integral, error) = self.rule.integrate(&values, 1.0 / convergence(reach));
-        let coarse = values.iter().zip(coarse).map(|(v, c)| v * c).fold(0.0, f64::max);
-        let distance = |i: usize, j: usize| half * (self.rule.nodes[j] - self.rule.nodes[i]).abs();
-        let beyond = [(0, 1), (POINTS - 1, POINTS - 2)].map(|(end, inner)| {
+        let (integral, error) = rule.integrate(values, 1.0 / convergence(reach));
+        let coarse = values.iter().zip(&*coarse).map(|(v, c)| v * c).fold(0.0, f64::max);
+        let distance = |i: usize, j: usize| half * (rule.nodes[j] - rule.nodes[i]).abs();
+        let beyond = [(0, 1), (last, last - 1)].map(|(end, inner)| {
             let slope = (logs[inner] - logs[end]) / distance(end, inner);
             if logs[end] <= NOTHING {
                 NOTHING
@@ -214,9 +251,9 @@ impl<L: Integrand> Sweep<'_, L> {
                 f64::INFINITY
             }
         });
-        let corner = self.corner.error(half);
+        let corner = self.corner.error(half, rule.len());
         let bent = |y: f64, value: f64| if self.has_kink(y) { corner * value } else { 0.0 };
-        let bends = bent(from, values[0]) + bent(to, values[POINTS - 1]);
+        let bends = bent(from, values[0]) + bent(to, values[last]);
         let (integral, error) = (half * integral, half * error + bends);
         Some(Panel { from, to, ln_unit, integral, error, beyond, coarse })
     }

@@ -39,15 +39,25 @@ impl WithSimd for AddColumns<'_> {
             let at = self.columns.fraction + phase as f64 / self.phases as f64;
             let ahead = at as usize;
             let taps = lagrange(at - ahead as f64 + (TAPS / 2 - 1) as f64);
-            let (out, _) = S::as_mut_simd_f64s(out);
-            for (t, &tap) in taps.iter().enumerate() {
-                let (source, _) = S::as_simd_f64s(&column[ahead + t..ahead + t + self.points]);
-                let tap = simd.splat_f64s(tap);
-                for (out, &source) in out.iter_mut().zip(source) {
-                    *out = fma(simd, tap, source, *out);
-                }
-            }
+            interpolate(simd, &column[ahead..], taps, out);
         }
+    }
+}
+
+/// out[k] += Σ over eight taps of tap · column[k + t].
+#[inline(always)]
+fn interpolate<S: Simd>(simd: S, column: &[f64], taps: [f64; TAPS], out: &mut [f64]) {
+    let shifted: [&[S::f64s]; TAPS] =
+        std::array::from_fn(|t| S::as_simd_f64s(&column[t..t + out.len()]).0);
+    let taps = taps.map(|tap| simd.splat_f64s(tap));
+    for (k, out) in S::as_mut_simd_f64s(out).0.iter_mut().enumerate() {
+        let mut even = fma(simd, taps[0], shifted[0][k], *out);
+        let mut odd = simd.mul_f64s(taps[1], shifted[1][k]);
+        for t in (2..TAPS).step_by(2) {
+            even = fma(simd, taps[t], shifted[t][k], even);
+            odd = fma(simd, taps[t + 1], shifted[t + 1][k], odd);
+        }
+        *out = simd.add_f64s(even, odd);
     }
 }
 

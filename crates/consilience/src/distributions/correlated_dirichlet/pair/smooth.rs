@@ -1,17 +1,16 @@
 //! The density at a finite resolution from tables in both variables: the way that most items take.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::aliasing::{level, level_slope};
 use super::kinks;
-use super::panels::{Corner, POINTS, Panel, Sweep, Total};
+use super::panels::{self, Corner, Panel, Sweep, Total};
 use super::plane::Planes;
 use super::rules::Rules;
 use super::shapes::Component;
 use super::smooth_line::{Buffers, MAX_PHASES, SmoothLines};
 use super::surrogate::Mode;
 use super::{Estimate, PairDensity, Scratch};
-use crate::math::legendre::Legendre;
 
 /// Buffers for one density.
 #[derive(Debug, Clone, Default)]
@@ -66,7 +65,7 @@ impl PairDensity {
             lines.fit(shape, step);
             let mut sweep = Sweep {
                 lines: &mut lines,
-                rule: legendre(),
+                rules: panels::rules(),
                 panels: &mut smooth.panels,
                 mode: *mode,
                 tolerance: rules.tolerance,
@@ -97,12 +96,6 @@ impl PairDensity {
         };
         (corner, near)
     }
-}
-
-/// The rule of every panel.
-pub(super) fn legendre() -> &'static Legendre<POINTS> {
-    static RULE: OnceLock<Legendre<POINTS>> = OnceLock::new();
-    RULE.get_or_init(Legendre::new)
 }
 
 /// The relative error of a component's table: more where the resolution is wider than its density.

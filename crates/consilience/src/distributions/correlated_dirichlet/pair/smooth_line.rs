@@ -47,9 +47,10 @@ pub(crate) struct SmoothLines<'a> {
     pub(crate) buffers: &'a mut Buffers,
 }
 
-/// Exponents of a line and a blended column.
+/// Components at the line's y, exponents of its points and a blended column.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Buffers {
+    at: Vec<At>,
     exponents: Vec<f64>,
     column: Vec<f64>,
 }
@@ -66,6 +67,7 @@ pub(crate) struct SmoothLine {
 }
 
 /// One component at one y.
+#[derive(Debug, Clone, Copy)]
 struct At {
     tau: f64,
     smaller: f64,
@@ -108,13 +110,15 @@ impl SmoothLines<'_> {
         self.planes.step / self.phases as f64
     }
 
-    /// The largest argument of a table over s, in logarithms.
-    fn ln_largest(&self, y: f64, rho: f64) -> f64 {
-        let one = |(place, plane): (&Place, &Arc<Plane>)| {
-            let at = At::new(place, y, rho);
+    /// Moves all components to y; the largest argument of a table over s, in logarithms.
+    fn move_to(&mut self, y: f64, rho: f64) -> f64 {
+        let at = &mut self.buffers.at;
+        at.clear();
+        at.extend(self.places.iter().map(|place| At::new(place, y, rho)));
+        let one = |(at, plane): (&At, &Arc<Plane>)| {
             at.ln_smaller + if plane.is_far(at.tau) { at.tau.abs() } else { 0.0 }
         };
-        self.places.iter().zip(&self.planes.tables).map(one).fold(f64::NEG_INFINITY, f64::max)
+        at.iter().zip(&self.planes.tables).map(one).fold(f64::NEG_INFINITY, f64::max)
     }
 
     /// Adds what lies below the first point, where the terms are s^N times a power series.
@@ -128,12 +132,12 @@ impl SmoothLines<'_> {
         }
     }
 
-    fn sum(&mut self, y: f64, rho: f64, start: i64, linear: &mut Linear) -> Option<LineSum> {
+    fn sum(&mut self, start: i64, linear: &mut Linear) -> Option<LineSum> {
         let skipped = usize::try_from(start - self.planes.first_scale).ok()?;
         self.buffers.exponents.clear();
         self.buffers.exponents.resize(self.phases * self.points, 0.0);
         for l in 0..self.components.len() {
-            self.add_component(l, y, rho, start, linear)?;
+            self.add_component(l, start, linear)?;
         }
         Some(run(
             self.arch,
@@ -156,16 +160,9 @@ impl SmoothLines<'_> {
         (self.points < MAX_POINTS).then_some(())
     }
 
-    fn add_component(
-        &mut self,
-        l: usize,
-        y: f64,
-        rho: f64,
-        start: i64,
-        linear: &mut Linear,
-    ) -> Option<()> {
+    fn add_component(&mut self, l: usize, start: i64, linear: &mut Linear) -> Option<()> {
         let (c, plane) = (&self.components[l], &*self.planes.tables[l]);
-        let at = At::new(&self.places[l], y, rho);
+        let at = self.buffers.at[l];
         linear.constant += (c.power() - 2.0) * at.ln_smaller - at.tau.abs();
         if plane.rigid {
             let z = at.tau / self.epsilon;
@@ -211,7 +208,7 @@ impl SmoothLines<'_> {
     }
 
     fn add_columns(&mut self, plane: &Plane, blend: &Blend<'_>, base: usize, fraction: f64) {
-        let Buffers { exponents, column } = &mut *self.buffers;
+        let Buffers { exponents, column, .. } = &mut *self.buffers;
         column.resize(MAX_POINTS + SLACK, 0.0);
         let columns = Columns {
             entries: &blend.entries[base..],
@@ -231,14 +228,14 @@ impl Integrand for SmoothLines<'_> {
         let mut centre = (ln_s / step).round() as i64;
         let lowest = ((self.onset.ln() - rho.ln_1p()) / step).floor() as i64 - CLOSING as i64;
         let room = (GROUP + TAPS + 2) as i64;
-        let highest = self.planes.last - (self.ln_largest(y, rho) / step).ceil() as i64 - room;
+        let highest = self.planes.last - (self.move_to(y, rho) / step).ceil() as i64 - room;
         for _ in 0..MAX_TRIES {
             let start = (centre - self.below).max(lowest);
             let closed = start == lowest;
             let points = ((centre + self.above).min(highest) - start).max(1) as usize;
             self.points = points.next_multiple_of(GROUP).min(MAX_POINTS);
             let mut linear = Linear { constant: self.components.len() as f64 * y, rate: 1.0 + rho };
-            let mut sum = self.sum(y, rho, start, &mut linear)?;
+            let mut sum = self.sum(start, &mut linear)?;
             let best = start + sum.best as i64;
             let open = [sum.ends[0] > -self.cut && !closed, sum.ends[1] > -self.cut];
             if open[0] || open[1] {
