@@ -41,6 +41,16 @@ impl Ends {
         (value, slope)
     }
 
+    /// The levels at one frequency of laws that are narrower by given factors.
+    pub(crate) fn narrowed(self, omega: f64) -> Narrowed {
+        let mut factor = 1.0;
+        Narrowed(std::array::from_fn(|_| {
+            let ln_level = self.scaled(factor).level(omega).0.ln();
+            factor *= 2.0;
+            ln_level
+        }))
+    }
+
     /// The frequency at which the level is `target`.
     pub(crate) fn frequency(self, target: f64) -> f64 {
         let gaussian = 2.0 * target / (1.0 / self.0[0] + 1.0 / self.0[1]);
@@ -50,5 +60,51 @@ impl Ends {
             omega = (omega + (target - value) / slope).max(0.5 * omega);
         }
         omega
+    }
+}
+
+/// Logarithms of the level for precisions larger by 1, 2, 4, …: lines ask for what lies between.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Narrowed([f64; 5]);
+
+impl Narrowed {
+    /// The level as it is.
+    pub(crate) fn plain(&self) -> f64 {
+        self.0[0].exp()
+    }
+
+    /// The level if the precision is larger by `factor` ≥ 1.
+    ///
+    /// Its logarithm is all but concave in that of the factor, with slopes from 0 to −1, so that chords, and beyond the
+    /// last the slope −1, promise at most a per cent too much.
+    pub(crate) fn level(&self, factor: f64) -> f64 {
+        let last = self.0.len() - 1;
+        let at = factor.log2();
+        let below = (at as usize).min(last);
+        let rest = at - below as f64;
+        let slope =
+            if below < last { self.0[below + 1] - self.0[below] } else { -std::f64::consts::LN_2 };
+        (self.0[below] + slope * rest).exp()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Chords lie below what they stand for, to a per cent, and not far.
+    #[test]
+    fn narrowed_levels_are_safe() {
+        for (shapes, omega) in [([0.3, 8.0], 6.0), ([4.0, 5.0], 11.0), ([300.0, 40.0], 30.0)] {
+            let ends = Ends(shapes);
+            let narrowed = ends.narrowed(omega);
+            assert!((narrowed.plain() / ends.level(omega).0 - 1.0).abs() < 1e-12);
+            for factor in [1.05, 1.5, 2.0, 3.7, 11.0, 16.0, 90.0] {
+                let (chord, exact) = (narrowed.level(factor), ends.scaled(factor).level(omega).0);
+                assert!(chord <= 1.01 * exact, "{shapes:?} {factor}: {chord} {exact}");
+                let far = if factor > 16.0 { 0.5 } else { 0.95 };
+                assert!(chord > far * exact, "{shapes:?} {factor}: {chord} {exact}");
+            }
+        }
     }
 }

@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use pulp::Arch;
 
-use super::ends::Ends;
+use super::ends::{Ends, Narrowed};
 use super::kernel::{Exponents, FillNodes, GROUP, run};
 use super::kinks::AtKink;
 use super::place::Side;
@@ -60,9 +60,9 @@ pub(crate) struct Inner {
     ln_step: f64,
     /// All weights are equal and part of the constant.
     plain: bool,
-    /// The law of the ends that the step was chosen for, its precision of z, and what it says: −ln of half the
-    /// lattice's relative error.
-    ends: Ends,
+    /// −ln of half the lattice's relative error if the integrand has the ends that the step was chosen for, and if
+    /// it is narrower; their precision of z.
+    narrowed: Narrowed,
     precision: f64,
     level: f64,
     /// The same for the current line, whose integrand may be narrower than the surrogate's.
@@ -109,8 +109,8 @@ impl Inner {
         }
         omega /= refine;
         self.step = TAU / omega;
-        self.ends = ends;
-        self.level = ends.level(omega).0;
+        self.narrowed = ends.narrowed(omega);
+        self.level = self.narrowed.plain();
         self.precision = ends.precision();
         self.line_level = self.level;
         self.ln_step = self.step.ln();
@@ -349,7 +349,7 @@ impl Inner {
             let precision = (2.0 * e[1] - e[0] - e[2]) / (self.step * self.step);
             let narrower = precision / self.precision;
             if narrower > 1.05 {
-                self.line_level = self.ends.scaled(narrower).level(TAU / self.step).0;
+                self.line_level = self.narrowed.level(narrower);
             }
         }
     }
