@@ -43,6 +43,26 @@ fn cases(n: usize, scale: f64, ratio: f64, resolution: f64) -> Vec<Case> {
         .collect()
 }
 
+/// One fused item of two classifiers and three classes: the density of every class at the same outputs.
+fn fused_items(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("pair_fused_item");
+    for resolution in [0.0, 0.03] {
+        let cases = cases(3, 10.0, 0.5, resolution);
+        let mut scratch = Scratch::default();
+        let mut next = cases.chunks_exact(3).cycle();
+        group.bench_function(format!("J3/alpha10/r0.5/eps{resolution}"), |bencher| {
+            bencher.iter(|| {
+                let classes = next.next().expect("endless");
+                let [x1, x2] = &classes[0].x;
+                for class in classes {
+                    black_box(class.density.ln_density(x1, x2, &mut scratch));
+                }
+            });
+        });
+    }
+    group.finish();
+}
+
 fn densities(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("pair_density");
     for (n, scale, ratio, resolution) in [
@@ -81,5 +101,5 @@ fn densities(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, densities);
+criterion_group!(benches, densities, fused_items);
 criterion_main!(benches);
