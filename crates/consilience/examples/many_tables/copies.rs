@@ -32,9 +32,7 @@ pub(super) fn run() -> Result<()> {
     }
     let three = truth((3, 2), 0.3, &[((0, 1), 0.2)])?.simulate(100, 2)?;
     let copied = with_copies(&three, 10)?;
-    for (name, mut config) in fits() {
-        // the default depends on the number of classifiers
-        config.resolution = Some(0.1);
+    for (name, config) in fits() {
         let [few, many] = [&three, &copied].map(|outputs| {
             let model = config.fit(outputs, &Unwatched)?;
             Ok::<_, consilience::Error>(
