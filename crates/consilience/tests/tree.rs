@@ -302,7 +302,7 @@ fn with_two_copies(outputs: &Outputs) -> Outputs {
 /// Copies of a classifier change neither the default resolution nor the fused probabilities.
 #[test]
 fn copies_change_nothing_at_default_settings() {
-    let train = truth(3).simulate(150, 12).unwrap();
+    let train = truth(3).simulate(40, 12).unwrap();
     let config = FitConfig {
         method: MethodChoice::Correlated,
         correlated: CorrelatedConfig {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::items::are_copies;
 use crate::distributions::correlated_dirichlet::pair::LARGEST_RESOLUTION;
 use crate::error::{Error, Result};
 use crate::fusion::independent::{IndependentConfig, Inference, check_chains};
@@ -58,11 +59,8 @@ const MANY: usize = 4;
 ///
 /// Classifiers whose outputs are the same for all items count once, so that a copy changes nothing.
 pub(crate) fn default_resolution(outputs: &Outputs) -> f64 {
-    let same = |a: usize, b: usize| {
-        (0..outputs.n_items()).all(|item| outputs.output(item, a) == outputs.output(item, b))
-    };
     let different = (0..outputs.schema().n_classifiers())
-        .filter(|&k| !(0..k).any(|earlier| same(earlier, k)))
+        .filter(|&k| !(0..k).any(|earlier| are_copies(outputs, earlier, k)))
         .count();
     RESOLUTIONS[usize::from(different >= MANY)]
 }
