@@ -46,6 +46,10 @@ pub(super) fn run(items_per_class: usize, only: usize) -> Result<()> {
             let tree = tree(&truth, &alpha, kind)?;
             print("true", name, &losses(&tree, &test)?, Some(guide[place]));
         }
+        // all gains are the same, so that the tree above is a star; a chain is as good a choice
+        let chain: Vec<(usize, usize)> = (1..n).map(|k| (k - 1, k)).collect();
+        let chain = tree(&truth, &alpha, TreeKind::Tree)?.with_edges(&chain)?;
+        print("true", "tree (chain)", &losses(&chain, &test)?, None);
         let margins = IndependentFusion::new(Arc::clone(truth.schema()), alpha.clone())?;
         let covariance = EvidenceCovariance::of(&truth.simulate(20_000, 2)?, &alpha)?;
         let discounted = DiscountedFusion::new(margins.clone(), covariance)?;

@@ -199,7 +199,7 @@ impl ManyDensity {
         tolerance: f64,
         scratch: &mut Scratch,
     ) -> Estimate {
-        let goal = Goal { item, tolerance, ..self.goal };
+        let goal = Goal { tolerance, item, ..self.goal };
         let n_classes = self.distribution.n_classes();
         let fits = x.len() == self.distribution.n_classifiers();
         assert!(fits && x.iter().all(|x| x.len() == n_classes), "one value a classifier and class");

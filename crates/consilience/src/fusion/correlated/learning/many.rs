@@ -103,7 +103,7 @@ impl CorrelatedConfig {
         // every pair has its own random numbers
         let config = Self { seed: self.seed.wrapping_add(place as u64), ..self.clone() };
         let fitted = if copies {
-            config.one_source(margins)
+            config.one_source(&margins)
         } else {
             config.learn(&outputs, margins, &statistics, watch)?
         };
@@ -116,8 +116,8 @@ impl CorrelatedConfig {
 /// of their chains, and what is private to one copy alone tells classes apart where all say the same.
 fn with_equal_copies(margins: FittedIndependent, outputs: &Outputs) -> Result<FittedIndependent> {
     let first = |k: usize| (0..k).find(|&earlier| are_copies(outputs, earlier, k)).unwrap_or(k);
-    let equal =
-        |alpha: &Alpha| -> Alpha { (0..alpha.len()).map(|k| alpha[first(k)].clone()).collect() };
+    let first: Vec<usize> = (0..outputs.schema().n_classifiers()).map(first).collect();
+    let equal = |alpha: &Alpha| -> Alpha { first.iter().map(|&k| alpha[k].clone()).collect() };
     let fusion =
         IndependentFusion::new(Arc::clone(outputs.schema()), equal(margins.fusion.alpha()))?;
     Ok(FittedIndependent { fusion, draws: margins.draws.iter().map(equal).collect(), ..margins })
@@ -127,7 +127,7 @@ impl CorrelatedConfig {
     /// Two classifiers that say the same of every item are one source: they share all there is.
     ///
     /// A learnt δ would stay a little below α, by its prior, and every copy would add a little evidence.
-    fn one_source(&self, margins: FittedIndependent) -> FittedPair {
+    fn one_source(&self, margins: &FittedIndependent) -> FittedPair {
         let all = |alpha: &Alpha| -> Vec<Vec<f64>> {
             let smaller =
                 |(a, b): (&Vec<f64>, &Vec<f64>)| a.iter().zip(b).map(|(a, b)| a.min(*b)).collect();
