@@ -227,7 +227,7 @@ pub(crate) struct FitOptions {
     #[arg(long, value_enum, default_value_t = StructureName::Tree, conflicts_with = "update")]
     pub(crate) structure: StructureName,
     /// Relative resolution of the outputs, from 0 (exact) to 0.2 (`correlated`) [default: 0.03, and
-    /// 0.1 from four classifiers on].
+    /// 0.1 from four different classifiers on].
     #[arg(long, value_name = "EPS", allow_negative_numbers = true, conflicts_with = "update")]
     pub(crate) resolution: Option<f64>,
     /// What is learnt, and whether with its uncertainty

@@ -10,7 +10,9 @@ use consilience::fusion::independent::{Alpha, IndependentFusion};
 use consilience::fusion::{Fusion, fuse, ln_densities};
 use consilience::model::Method;
 use consilience::simulation::Truth;
-use consilience::{ClassPrior, FitConfig, MethodChoice, Model, Outputs, Schema, Unwatched};
+use consilience::{
+    ClassPrior, FitConfig, Intake, MethodChoice, Model, Outputs, OutputsBuilder, Schema, Unwatched,
+};
 
 const J: usize = 3;
 
@@ -284,4 +286,38 @@ fn what_pairs_share_is_learnt() {
     assert!(Model::from_json(&model.to_json()).unwrap() == model, "read as written");
     let shares = model.evidence_covariance().unwrap().shares(|_| true);
     assert!(shares[2] > 0.9 && shares[0] + shares[1] < 1.7, "{shares:?}");
+}
+
+/// The outputs of the first classifier twice more, at the end.
+fn with_two_copies(outputs: &Outputs) -> Outputs {
+    let n = outputs.schema().n_classifiers();
+    let mut builder = OutputsBuilder::new(schema(n + 2), Intake::default()).unwrap();
+    for (item, label) in outputs.require_labels().unwrap().into_iter().enumerate() {
+        let row = (0..n).chain([0, 0]).flat_map(|k| outputs.output(item, k).unwrap());
+        builder.push_indexed(&row.copied().collect::<Vec<f64>>(), Some(label)).unwrap();
+    }
+    builder.finish()
+}
+
+/// Copies of a classifier change neither the default resolution nor the fused probabilities.
+#[test]
+fn copies_change_nothing_at_default_settings() {
+    let train = truth(3).simulate(40, 12).unwrap();
+    let config = FitConfig {
+        method: MethodChoice::Correlated,
+        correlated: CorrelatedConfig {
+            inference: CorrelatedInference::Map,
+            ..CorrelatedConfig::default()
+        },
+        ..FitConfig::default()
+    };
+    let fused = |outputs: &Outputs| {
+        let model = config.fit(outputs, &Unwatched).unwrap();
+        let Method::Tree(tree) = model.method() else { panic!("{:?}", model.method_name()) };
+        assert!((tree.resolution() - 0.03).abs() < 1e-12);
+        fuse(model.fusion().unwrap(), outputs, &ClassPrior::uniform(J)).unwrap().all().to_vec()
+    };
+    let (few, many) = (fused(&train), fused(&with_two_copies(&train)));
+    let largest = few.iter().zip(&many).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    assert!(largest < 0.01, "{largest}");
 }

@@ -239,7 +239,8 @@ class CorrelatedFusion(_Sampled, Weighted, Fusion):
     sampler : "likelihood" or "gibbs"
         "gibbs": the paper's data augmentation, slow.
     resolution : float, optional
-        How exactly outputs are observed, 0 exactly; 0.03 by default, 0.1 from four classifiers on.
+        How exactly outputs are observed, 0 exactly; 0.03 by default, 0.1 from four on that
+        are no copies of each other.
     structure : "tree", "tree-mixture", "full" or "common"
         How more than two classifiers are joined: by pairs along the tree that explains most, or all
         such trees; or by the paper's model, with or without parts of pairs.

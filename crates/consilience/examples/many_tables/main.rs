@@ -26,7 +26,7 @@ fn main() -> Result<()> {
         std::env::args().nth(place).and_then(|n| n.parse().ok()).unwrap_or(default)
     };
     match table.as_str() {
-        "exchangeable" => exchangeable::run(number(2, 200)),
+        "exchangeable" => exchangeable::run(number(2, 200), number(3, 0)),
         "recovery" => recovery::run(number(2, 20), number(3, 0)),
         "copies" => copies::run(),
         "missing" => missing::run(number(2, 400)),

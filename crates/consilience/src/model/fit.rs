@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::fusion::auto::AutoConfig;
 use crate::fusion::bcc::BccConfig;
 use crate::fusion::correlated::Structure;
-use crate::fusion::correlated::learning::{CorrelatedConfig, ObservedPair};
+use crate::fusion::correlated::learning::{CorrelatedConfig, ObservedPair, default_resolution};
 use crate::fusion::discounted::DiscountedFusion;
 use crate::fusion::independent::{Alpha, IndependentConfig, SufficientStatistics};
 use crate::fusion::logit_normal::LogitNormalConfig;
@@ -135,8 +135,9 @@ pub struct FitConfig {
     /// How more than two correlated classifiers are joined.
     pub structure: Structure,
     /// The resolution of correlated classifiers' outputs, instead of the one in `correlated`; by
-    /// default 0.03, and 0.1 from four classifiers on, where errors of many pairs add up. The
-    /// paper's model of three and more fuses with the exact density where its private shapes allow.
+    /// default 0.03, and 0.1 from four classifiers on, where errors of many pairs add up (equal
+    /// copies count once). The paper's model of three and more fuses with the exact density where
+    /// its private shapes allow.
     pub resolution: Option<f64>,
     /// The fit of stacking.
     pub stacking: StackingConfig,
@@ -341,8 +342,7 @@ impl FitConfig {
         watch: &dyn Watch,
     ) -> Result<Model> {
         let schema = outputs.schema();
-        let few = schema.n_classifiers() < 4;
-        let resolution = self.resolution.unwrap_or(if few { 0.03 } else { 0.1 });
+        let resolution = self.resolution.unwrap_or_else(|| default_resolution(outputs));
         let config = CorrelatedConfig { resolution, ..self.correlated.clone() };
         let class_prior = self.resolve_prior(&training, schema.classes())?;
         let two = schema.n_classifiers() == 2;

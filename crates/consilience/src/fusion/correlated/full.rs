@@ -1,7 +1,8 @@
 //! The paper's model of three and more classifiers, with an honest error.
 //!
-//! Densities are estimated ([`ManyDensity`]), each with an error, to a wanted one. Where the
-//! estimate of any class cannot be trusted, the item is fused by the tree of pairs with the same
+//! Densities are estimated ([`ManyDensity`]), each with an error, to a wanted one. Who fuses wants
+//! probabilities: every class is estimated coarsely first, and only as exactly as its probability
+//! asks for after that. Where the estimate of any class cannot be trusted, the item is fused by the tree of pairs with the same
 //! pair margins instead, and its error is set to infinity: the fused probabilities of such an item
 //! have an `error` of 1. [`Fusion::ln_density`] never falls back: it tells the estimate, with an
 //! infinite error where it cannot be trusted.
@@ -10,20 +11,25 @@
 //! to that one.
 
 use std::collections::HashMap;
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 
 use super::ln_margins;
 use super::tree::{TreeFusion, TreeKind, TreePair};
 use crate::class_prior::ClassPrior;
-use crate::distributions::correlated_dirichlet::many::{ManyDensity, Scratch};
+use crate::distributions::correlated_dirichlet::many::{Estimate, ManyDensity, Scratch};
 use crate::distributions::{CorrelatedDirichlet, Dirichlet};
 use crate::error::Result;
 use crate::fusion::{Block, Fusion};
+use crate::math::log_space::log_sum_exp;
 use crate::outputs::Items;
 use crate::schema::Schema;
 
-/// The error wanted of a log density.
+/// The error wanted of a log density, and of a fused probability.
 pub const FULL_TOLERANCE: f64 = 1e-3;
+
+/// The error of a log density that is always reached when fusing, even of classes that hardly
+/// matter: 2 % of a small probability.
+const COARSE: f64 = 0.02;
 
 /// The paper's model of any number of classifiers.
 #[derive(Debug)]
@@ -34,7 +40,11 @@ pub struct FullFusion {
     fallback: TreeFusion,
     /// Densities of every class for every set of classifiers that turned up present.
     densities: RwLock<HashMap<Vec<bool>, Arc<Vec<Rule>>>>,
+    /// One for every thread that has fused.
+    scratches: Mutex<Vec<Scratch>>,
 }
+
+const POISONED: &str = "no thread panics while it holds the lock";
 
 /// How the classifiers present speak when one class is true.
 #[derive(Debug)]
@@ -52,6 +62,7 @@ impl Clone for FullFusion {
             resolution: self.resolution,
             fallback: self.fallback.clone(),
             densities: RwLock::default(),
+            scratches: Mutex::default(),
         }
     }
 }
@@ -64,16 +75,21 @@ impl FullFusion {
         resolution: f64,
     ) -> Result<Self> {
         let fallback = tree_of(&schema, classes, resolution)?;
-        let densities = RwLock::default();
-        let full = Self { schema, classes: classes.to_vec(), resolution, fallback, densities };
+        let full = Self {
+            schema,
+            classes: classes.to_vec(),
+            resolution,
+            fallback,
+            densities: RwLock::default(),
+            scratches: Mutex::default(),
+        };
         full.rules(&vec![true; full.schema.n_classifiers()])?;
         Ok(full)
     }
 
     /// The rules for a set of classifiers, made when it first turns up.
     fn rules(&self, present: &[bool]) -> Result<Arc<Vec<Rule>>> {
-        let poisoned = "no thread panics while it holds the lock";
-        if let Some(rules) = self.densities.read().expect(poisoned).get(present) {
+        if let Some(rules) = self.densities.read().expect(POISONED).get(present) {
             return Ok(Arc::clone(rules));
         }
         let rule = |class: &CorrelatedDirichlet| -> Result<Rule> {
@@ -85,46 +101,111 @@ impl FullFusion {
                 return Ok(Rule::Alone(Dirichlet::new(&left.alpha()[0])?));
             }
             let density = ManyDensity::new(&left)?.with_resolution(self.resolution)?;
-            Ok(Rule::Many(Box::new(density.with_tolerance(FULL_TOLERANCE)?)))
+            Ok(Rule::Many(Box::new(density)))
         };
         let rules = Arc::new(self.classes.iter().map(rule).collect::<Result<Vec<_>>>()?);
-        let mut known = self.densities.write().expect(poisoned);
+        let mut known = self.densities.write().expect(POISONED);
         Ok(Arc::clone(known.entry(present.to_vec()).or_insert(rules)))
     }
 
-    /// Writes the log densities of one item under every class; returns the largest error and
-    /// whether it can be trusted.
-    fn ln_densities(&self, x: &[Option<&[f64]>], room: &mut Room) -> (f64, bool) {
-        let present: Vec<bool> = x.iter().map(Option::is_some).collect();
-        let outputs: Vec<&[f64]> = x.iter().flatten().copied().collect();
-        if outputs.is_empty() {
-            room.densities.fill(0.0);
-            return (0.0, true);
+    /// The log densities of one item under every class, each to the error that is wanted of it.
+    fn estimates(&self, item: &Item<'_>, wanted: &[f64], scratch: &mut Scratch) -> Vec<Estimate> {
+        let rules = self.rules(&item.present).expect("subsets of legal parameters are legal");
+        let estimate = |(rule, wanted): (&Rule, &f64)| rule.estimate(item, *wanted, scratch);
+        rules.iter().zip(wanted).map(estimate).collect()
+    }
+
+    /// The same for fusing, where only ratios count: coarse estimates say how probable the classes
+    /// are, and that, how exact each has to be.
+    fn fusing_estimates(
+        &self,
+        item: &Item<'_>,
+        prior: &ClassPrior,
+        scratch: &mut Scratch,
+    ) -> Vec<Estimate> {
+        let n_classes = self.classes.len();
+        // At a resolution all points are spent on the first estimate.
+        if self.resolution > 0.0 {
+            return self.estimates(item, &vec![FULL_TOLERANCE; n_classes], scratch);
         }
-        let rules = self.rules(&present).expect("subsets of legal parameters are legal");
-        let (mut error, mut resolved) = (0.0f64, true);
-        let seed = seed_of(&outputs);
-        for (rule, out) in rules.iter().zip(&mut room.densities) {
-            match rule {
-                Rule::Alone(margin) => {
-                    let margin = std::slice::from_ref(margin);
-                    error = error.max(ln_margins(margin, outputs[0], std::slice::from_mut(out)));
-                }
-                Rule::Many(density) => {
-                    let estimate = density.ln_density_with_seed(&outputs, seed, &mut room.scratch);
-                    *out = estimate.ln_density;
-                    error = error.max(estimate.error);
-                    resolved &= estimate.resolved;
-                }
+        let mut estimates = self.estimates(item, &vec![COARSE; n_classes], scratch);
+        let wanted = wanted_errors(&estimates, prior);
+        let rules = self.rules(&item.present).expect("subsets of legal parameters are legal");
+        for ((rule, estimate), wanted) in rules.iter().zip(&mut estimates).zip(wanted) {
+            if estimate.error > wanted {
+                *estimate = rule.estimate(item, wanted, scratch);
             }
         }
-        (error, resolved)
+        estimates
     }
 }
 
-/// Every item has its own points, so that their errors average out, and the same wherever it
-/// stands in a table: a mix of the bits of its outputs.
-fn seed_of(outputs: &[&[f64]]) -> u64 {
+impl Rule {
+    fn estimate(&self, item: &Item<'_>, wanted: f64, scratch: &mut Scratch) -> Estimate {
+        match self {
+            Self::Alone(margin) => {
+                let mut ln_density = [0.0];
+                let margin = std::slice::from_ref(margin);
+                let error = ln_margins(margin, item.outputs[0], &mut ln_density);
+                Estimate { ln_density: ln_density[0], error, resolved: true }
+            }
+            Self::Many(density) => {
+                density.ln_density_of_item(&item.outputs, item.number, wanted, scratch)
+            }
+        }
+    }
+}
+
+/// The outputs of one item.
+struct Item<'a> {
+    present: Vec<bool>,
+    outputs: Vec<&'a [f64]>,
+    number: u64,
+}
+
+impl<'a> Item<'a> {
+    fn of(items: &Items<'a>, item: usize) -> Self {
+        let all = || (0..items.n_classifiers()).map(|k| items.output(item, k));
+        let outputs: Vec<&[f64]> = all().flatten().collect();
+        let number = number_of(&outputs);
+        Self { present: all().map(|x| x.is_some()).collect(), outputs, number }
+    }
+}
+
+/// The errors of the log densities with which fused probabilities reach [`FULL_TOLERANCE`].
+///
+/// An error σ of ln f moves the probabilities by no more than cσ, c = p(1 − p). Points are spent like σ⁻², so that of
+/// all σ with Σc²σ² given, those ∝ c^(−½) are the cheapest.
+fn wanted_errors(estimates: &[Estimate], prior: &ClassPrior) -> Vec<f64> {
+    if !estimates.iter().all(|estimate| estimate.resolved) {
+        return vec![FULL_TOLERANCE; estimates.len()];
+    }
+    let moved: Vec<f64> = probabilities(estimates, prior).iter().map(|p| p * (1.0 - p)).collect();
+    let all: f64 = moved.iter().sum();
+    let wanted = |c: &f64| (FULL_TOLERANCE / (c * all).sqrt()).clamp(FULL_TOLERANCE, COARSE);
+    moved.iter().map(wanted).collect()
+}
+
+fn probabilities(estimates: &[Estimate], prior: &ClassPrior) -> Vec<f64> {
+    let joint: Vec<f64> = estimates.iter().zip(prior.ln()).map(|(e, p)| e.ln_density + p).collect();
+    let all = log_sum_exp(&joint);
+    joint.iter().map(|ln| (ln - all).exp()).collect()
+}
+
+/// The largest error of the fused probabilities: those of the classes are independent of each other,
+/// and ∂pⱼ/∂ln fₘ is pⱼ(1 − pⱼ) for m = j, −pⱼpₘ for others.
+fn fused_error(estimates: &[Estimate], prior: &ClassPrior) -> f64 {
+    let p = probabilities(estimates, prior);
+    let of_class = |j: usize| {
+        let part = |(m, e): (usize, &Estimate)| e.error * if m == j { 1.0 - p[j] } else { p[m] };
+        p[j] * estimates.iter().enumerate().map(part).fold(0.0, f64::hypot)
+    };
+    (0..p.len()).map(of_class).fold(0.0, f64::max)
+}
+
+/// Every item has its own number, so that errors average out, and the same wherever it stands in a
+/// table: a mix of the bits of its outputs.
+fn number_of(outputs: &[&[f64]]) -> u64 {
     let mix = |seed: u64, x: &f64| {
         (seed ^ x.to_bits()).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29)
     };
@@ -153,42 +234,51 @@ fn tree_of(
     TreeFusion::new(Arc::clone(schema), &alpha, pairs, TreeKind::Tree, resolution)
 }
 
-/// Room for one item.
-struct Room {
-    densities: Vec<f64>,
-    scratch: Scratch,
-}
-
 impl Fusion for FullFusion {
     fn schema(&self) -> &Arc<Schema> {
         &self.schema
     }
 
     fn ln_joint(&self, items: &Items<'_>, prior: &ClassPrior, block: &mut Block) {
-        let mut room = self.room();
+        let mut scratch = self.take_scratch();
         let mut one = Block::default();
-        for item in 0..items.len() {
-            let (error, resolved) = self.ln_densities(&outputs_of(items, item), &mut room);
-            if resolved {
-                block.set(item, &room.densities, error);
+        for i in 0..items.len() {
+            let item = Item::of(items, i);
+            if item.outputs.is_empty() {
                 continue;
             }
-            let part = items.range(item..item + 1);
+            let estimates = self.fusing_estimates(&item, prior, &mut scratch);
+            if estimates.iter().all(|estimate| estimate.resolved) {
+                // the error of a log weight with which no probability is farther off
+                let error = 0.5 * (4.0 * fused_error(&estimates, prior)).ln_1p();
+                block.set(i, &ln_densities(&estimates), error);
+                continue;
+            }
+            let part = items.range(i..i + 1);
             one.reset(&part);
             let flat = ClassPrior::uniform(items.n_classes());
             self.fallback.ln_joint(&part, &flat, &mut one);
             one.errors_mut()[0] = f64::INFINITY;
-            block.copy_item(item, &one);
+            block.copy_item(i, &one);
         }
+        self.give_back(scratch);
         block.add_per_class(prior.ln());
     }
 
     fn ln_density(&self, items: &Items<'_>, block: &mut Block) -> Result<()> {
-        let mut room = self.room();
-        for item in 0..items.len() {
-            let (error, resolved) = self.ln_densities(&outputs_of(items, item), &mut room);
-            block.set(item, &room.densities, if resolved { error } else { f64::INFINITY });
+        let mut scratch = self.take_scratch();
+        let wanted = vec![FULL_TOLERANCE; self.classes.len()];
+        for i in 0..items.len() {
+            let item = Item::of(items, i);
+            if item.outputs.is_empty() {
+                continue;
+            }
+            let estimates = self.estimates(&item, &wanted, &mut scratch);
+            // what cannot be trusted has an infinite error
+            let error = estimates.iter().map(|estimate| estimate.error).fold(0.0, f64::max);
+            block.set(i, &ln_densities(&estimates), error);
         }
+        self.give_back(scratch);
         Ok(())
     }
 
@@ -198,11 +288,16 @@ impl Fusion for FullFusion {
 }
 
 impl FullFusion {
-    fn room(&self) -> Room {
-        Room { densities: vec![0.0; self.classes.len()], scratch: Scratch::default() }
+    /// Memory that an earlier task has left, with the points in it that all items share.
+    fn take_scratch(&self) -> Scratch {
+        self.scratches.lock().expect(POISONED).pop().unwrap_or_default()
+    }
+
+    fn give_back(&self, scratch: Scratch) {
+        self.scratches.lock().expect(POISONED).push(scratch);
     }
 }
 
-fn outputs_of<'a>(items: &Items<'a>, item: usize) -> Vec<Option<&'a [f64]>> {
-    (0..items.n_classifiers()).map(|k| items.output(item, k)).collect()
+fn ln_densities(estimates: &[Estimate]) -> Vec<f64> {
+    estimates.iter().map(|estimate| estimate.ln_density).collect()
 }

@@ -6,7 +6,7 @@
 //! estimate, never its mean; as an integral it is a trapezoid rule.
 
 /// Nodes at the most.
-const NODES: usize = 30;
+const NODES: usize = 26;
 /// Multiples of σ about the wall where nodes stand.
 const AROUND: [f64; 8] = [5.0, 3.2, 2.0, 1.0, 0.2, -0.7, -1.8, -4.0];
 /// Decrements of u below the last of them.

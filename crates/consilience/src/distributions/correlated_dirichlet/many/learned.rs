@@ -51,11 +51,11 @@ impl Learned {
             .sum()
     }
 
-    /// The corrected variables of a batch; `work` is overwritten.
-    pub(super) fn apply(&self, normals: &[f64], out: &mut [f64], work: &mut Vec<f64>) {
-        out.copy_from_slice(normals);
+    /// Corrects the variables of a batch; `work` is overwritten.
+    #[inline(always)]
+    pub(super) fn apply(&self, normals: &mut [f64], work: &mut Vec<f64>) {
         for step in self.steps.iter().rev() {
-            step.apply(out, work);
+            step.apply(normals, work);
         }
     }
 
@@ -71,11 +71,13 @@ impl Learned {
     }
 }
 
+#[inline(always)]
 fn bounded(n: f64) -> f64 {
     n / (1.0 + n * n * (1.0 / BOUND)).sqrt()
 }
 
 /// Overwrites `out` with h_ab of a batch.
+#[inline(always)]
 fn product(a: usize, b: usize, bounded: &[f64], out: &mut [f64]) {
     let (p, q) = (&bounded[a * POINTS..(a + 1) * POINTS], &bounded[b * POINTS..(b + 1) * POINTS]);
     if a == b {
@@ -87,6 +89,7 @@ fn product(a: usize, b: usize, bounded: &[f64], out: &mut [f64]) {
 }
 
 impl Step {
+    #[inline(always)]
     fn apply(&self, v: &mut [f64], work: &mut Vec<f64>) {
         let n = self.shift.len();
         work.resize((n + 1) * POINTS, 0.0);
@@ -142,15 +145,15 @@ impl Moments {
         let mut mean = vec![0.0; n];
         let mut second = DMatrix::<f64>::zeros(n, n);
         let (mut weighted, mut bounds) = (vec![0.0; n * POINTS], vec![0.0; n * POINTS]);
-        let mut h = vec![0.0; POINTS];
+        let (mut h, mut normals) = (vec![0.0; POINTS], Vec::new());
         for replicate in 0..REPLICATES {
             for (batch, ln_weights) in replicates.of(replicate).chunks_exact(POINTS).enumerate() {
-                let normals = &points.chunk(Which { stage, replicate, batch }).normals;
+                points.normals(Which { stage, replicate, batch }, &mut normals);
                 // Less 1: the unweighted moments are known, and taking them off takes their noise away.
                 let weights: Vec<f64> =
                     ln_weights.iter().map(|w| (w - ln_mean).exp().min(LARGEST) - 1.0).collect();
                 square += weights.iter().map(|w| w * w).sum::<f64>();
-                bounds.iter_mut().zip(normals).for_each(|(b, v)| *b = bounded(*v));
+                bounds.iter_mut().zip(&normals).for_each(|(b, v)| *b = bounded(*v));
                 for i in 0..n {
                     let row = i * POINTS..(i + 1) * POINTS;
                     let target = &mut weighted[row.clone()];
@@ -216,6 +219,7 @@ fn shrunk(value: f64, noise: f64) -> f64 {
 }
 
 /// Eight sums side by side, so that they fit into vectors.
+#[inline(always)]
 pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     let mut sums = [0.0; 8];
     for (a, b) in a.chunks_exact(8).zip(b.chunks_exact(8)) {

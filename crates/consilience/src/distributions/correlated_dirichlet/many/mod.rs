@@ -75,6 +75,7 @@ pub const DEFAULT_MOST_POINTS: usize = 1 << 16;
 struct Goal {
     tolerance: f64,
     seed: u64,
+    item: u64,
     most_points: usize,
 }
 
@@ -105,7 +106,7 @@ struct Goal {
 /// At ε = 0 private shapes above about .5 are served well, below .3 the weights have infinite variance and `resolved` is false more
 /// often than not; a private shape of 0 is never resolved. At ε > 0 private shapes may be 0; errors are
 /// .02 to .1 for the points of the default. The same seed gives the same number; it also gives all items the same points, so that errors
-/// of similar items are alike: give every item a seed of its own where they are to average out.
+/// of similar items are alike: [`Self::ln_density_of_item`] reflects them, where errors are to average out.
 ///
 /// # References
 /// Trick & Rothkopf (2022), "Bayesian Classifier Fusion with an Explicit Model of Correlation", AISTATS, supplement C.3.
@@ -131,7 +132,12 @@ impl ManyDensity {
         Ok(Self {
             parts: parts(distribution, 0.0)?,
             distribution: distribution.clone(),
-            goal: Goal { tolerance: DEFAULT_TOLERANCE, seed: 0, most_points: DEFAULT_MOST_POINTS },
+            goal: Goal {
+                tolerance: DEFAULT_TOLERANCE,
+                seed: 0,
+                item: 0,
+                most_points: DEFAULT_MOST_POINTS,
+            },
         })
     }
 
@@ -178,15 +184,22 @@ impl ManyDensity {
     /// # Panics
     /// If `x` does not have one output a classifier and one value a class.
     pub fn ln_density(&self, x: &[&[f64]], scratch: &mut Scratch) -> Estimate {
-        self.ln_density_with_seed(x, self.goal.seed, scratch)
+        self.ln_density_of_item(x, 0, self.goal.tolerance, scratch)
     }
 
-    /// The same with points of its own for this item, so that errors of many items average out.
+    /// The same to a wanted error, with the points reflected for this item by its number: errors of many items then
+    /// average out. (The number 0 leaves the points as they are.)
     ///
     /// # Panics
     /// If `x` does not have one output a classifier and one value a class.
-    pub fn ln_density_with_seed(&self, x: &[&[f64]], seed: u64, scratch: &mut Scratch) -> Estimate {
-        let goal = Goal { seed, ..self.goal };
+    pub fn ln_density_of_item(
+        &self,
+        x: &[&[f64]],
+        item: u64,
+        tolerance: f64,
+        scratch: &mut Scratch,
+    ) -> Estimate {
+        let goal = Goal { tolerance, item, ..self.goal };
         let n_classes = self.distribution.n_classes();
         let fits = x.len() == self.distribution.n_classifiers();
         assert!(fits && x.iter().all(|x| x.len() == n_classes), "one value a classifier and class");

@@ -1,5 +1,8 @@
 //! Scrambled Sobol points, kept for all items that ask for the same ones.
 //!
+//! To scramble points takes as long as to evaluate them. So items share them, each with reflections of its own: in every
+//! replicate every coordinate has a sign, drawn from the item's number. A reflected net is as even as the net was.
+//!
 //! `sobol_burley` gives Owen-scrambled sequences of 2¹⁶ points in 256 dimensions, 24 bits each; a seed of its own for every
 //! replicate and, beyond 256, for every further 256 dimensions (those sets are then independent of each other).
 
@@ -17,11 +20,11 @@ const KEPT: usize = 1 << 21;
 
 /// A batch of points: coordinate by coordinate, [`POINTS`] numbers each.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Chunk {
+struct Chunk {
     /// Standard normal variables.
-    pub(super) normals: Vec<f64>,
+    normals: Vec<f64>,
     /// Minus their log density at every point.
-    pub(super) ln_volume: Vec<f64>,
+    ln_volume: Vec<f64>,
 }
 
 /// The points of one seed and number of dimensions.
@@ -29,6 +32,8 @@ pub(super) struct Chunk {
 pub(super) struct Points {
     seed: u64,
     dimensions: usize,
+    /// The item's number, which says which coordinates are reflected; none are for 0.
+    item: u64,
     /// By stage, replicate by replicate within a batch.
     kept: Vec<Vec<Chunk>>,
     passing: Chunk,
@@ -44,18 +49,31 @@ pub(super) struct Which {
 
 impl Points {
     /// Forgets what was kept if it was for another purpose.
-    pub(super) fn prepare(&mut self, seed: u64, dimensions: usize) {
+    pub(super) fn prepare(&mut self, seed: u64, item: u64, dimensions: usize) {
         if self.seed != seed || self.dimensions != dimensions {
             self.kept.clear();
         }
-        (self.seed, self.dimensions) = (seed, dimensions);
+        (self.seed, self.item, self.dimensions) = (seed, item, dimensions);
+    }
+
+    /// Overwrites `normals` with a batch of the item's points; returns minus the log density of each.
+    pub(super) fn normals(&mut self, which: Which, normals: &mut Vec<f64>) -> &[f64] {
+        let item = self.item;
+        let chunk = self.chunk(which);
+        normals.clear();
+        let stream = which.stage * REPLICATES + which.replicate;
+        for (i, coordinate) in chunk.normals.chunks_exact(POINTS).enumerate() {
+            let sign = if item == 0 { 1.0 } else { reflection(item, stream, i) };
+            normals.extend(coordinate.iter().map(|v| sign * v));
+        }
+        &chunk.ln_volume
     }
 
     pub(super) fn dimensions(&self) -> usize {
         self.dimensions
     }
 
-    pub(super) fn chunk(&mut self, which: Which) -> &Chunk {
+    fn chunk(&mut self, which: Which) -> &Chunk {
         let (seed, dimensions) = (self.seed, self.dimensions);
         let place = which.batch * REPLICATES + which.replicate;
         if (place + 1) * dimensions * POINTS > KEPT {
@@ -112,6 +130,13 @@ pub(super) fn uniforms(
             f(4 * set + j, f64::from(u) + HALF);
         }
     }
+}
+
+/// 1 or −1 for a coordinate of an item.
+fn reflection(item: u64, stream: usize, coordinate: usize) -> f64 {
+    let place = (stream as u64) << 32 | (coordinate / 32) as u64;
+    let bits = mix(item.wrapping_add(place.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+    if bits >> (coordinate % 32) & 1 == 0 { 1.0 } else { -1.0 }
 }
 
 /// A well mixed 32-bit seed (the finaliser of `SplitMix64`).

@@ -8,6 +8,9 @@ use super::points::REPLICATES;
 /// when the error happens to look small.
 const STUDENT: f64 = 1.25;
 
+/// Weights are measured in another unit before squares of e to this leave the range of numbers.
+const HIGHEST: f64 = 300.0;
+
 /// Below this share of effective points the estimate means nothing.
 const LEAST_EFFECTIVE: f64 = 0.05;
 /// Tail index of the weights from which on their mean is not to be trusted, unless the tail holds next to nothing.
@@ -16,26 +19,47 @@ const UNSEEN: f64 = 0.02;
 /// An error of the logarithm beyond this is no more than a guess.
 const LARGEST_ERROR: f64 = 0.3;
 
-/// Log weights of all points, replicate by replicate.
+/// Weights of all points, replicate by replicate.
 #[derive(Debug, Default)]
 pub(super) struct Replicates {
+    ln_weights: [Vec<f64>; REPLICATES],
+    /// Weights over that of the largest point in the first batch with any weight, e^`unit`.
     weights: [Vec<f64>; REPLICATES],
+    unit: Option<f64>,
     tail: Vec<f64>,
 }
 
 impl Replicates {
     pub(super) fn clear(&mut self) {
-        self.weights.iter_mut().for_each(Vec::clear);
+        self.ln_weights.iter_mut().chain(&mut self.weights).for_each(Vec::clear);
+        self.unit = None;
     }
 
     pub(super) fn push(&mut self, replicate: usize, ln_weights: &[f64]) {
         let finite = |&w: &f64| if w.is_nan() { f64::NEG_INFINITY } else { w };
-        self.weights[replicate].extend(ln_weights.iter().map(finite));
+        let top = ln_weights.iter().map(finite).fold(f64::NEG_INFINITY, f64::max);
+        // What came before the first point of any weight is 0 in every unit.
+        let unit = *self.unit.get_or_insert(top);
+        if unit == f64::NEG_INFINITY {
+            self.unit = None;
+        } else if top > unit + HIGHEST {
+            self.change_unit(top);
+        }
+        let unit = self.unit.unwrap_or(0.0);
+        self.ln_weights[replicate].extend(ln_weights.iter().map(finite));
+        self.weights[replicate].extend(ln_weights.iter().map(|w| (finite(w) - unit).exp()));
+    }
+
+    fn change_unit(&mut self, unit: f64) {
+        self.unit = Some(unit);
+        for (weights, ln_weights) in self.weights.iter_mut().zip(&self.ln_weights) {
+            weights.iter_mut().zip(ln_weights).for_each(|(w, ln)| *w = (ln - unit).exp());
+        }
     }
 
     /// Log weights of a replicate.
     pub(super) fn of(&self, replicate: usize) -> &[f64] {
-        &self.weights[replicate]
+        &self.ln_weights[replicate]
     }
 
     /// Points of a replicate so far.
@@ -43,45 +67,35 @@ impl Replicates {
         self.weights[0].len()
     }
 
-    fn top(&self) -> f64 {
-        self.weights.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max)
-    }
-
     /// ln of the mean weight, and its error by the spread of the replicates.
     pub(super) fn mean(&self) -> (f64, f64) {
-        let top = self.top();
-        if !top.is_finite() {
-            return (top, f64::INFINITY);
+        let Some(unit) = self.unit else { return (f64::NEG_INFINITY, f64::INFINITY) };
+        if !unit.is_finite() {
+            return (unit, f64::INFINITY);
         }
         let n = self.len() as f64;
-        let means =
-            self.weights.each_ref().map(|w| w.iter().map(|w| (w - top).exp()).sum::<f64>() / n);
+        let means = self.weights.each_ref().map(|w| w.iter().sum::<f64>() / n);
         let count = REPLICATES as f64;
         let mean = means.iter().sum::<f64>() / count;
         let square = means.iter().map(|m| (m - mean).powi(2)).sum::<f64>();
         let error = STUDENT * (square / (count * (count - 1.0))).sqrt() / mean;
-        (top + mean.ln(), error)
+        (unit + mean.ln(), error)
     }
 
     /// (Σw)²/(n Σw²).
     pub(super) fn effective(&self) -> f64 {
-        let top = self.top();
-        let (mut sum, mut square) = (0.0, 0.0);
-        for w in self.weights.iter().flatten() {
-            let w = (w - top).exp();
-            sum += w;
-            square += w * w;
-        }
+        let all = || self.weights.iter().flatten();
+        let (sum, square) = (all().sum::<f64>(), all().map(|w| w * w).sum::<f64>());
         sum * sum / ((REPLICATES * self.len()) as f64 * square)
     }
 
     /// Shape k of the largest weights' Pareto law, and the largest weight's share of the sum.
     fn tail(&mut self) -> (f64, f64) {
-        let top = self.top();
         self.tail.clear();
-        self.tail.extend(self.weights.iter().flatten().map(|w| (w - top).exp()));
+        self.tail.extend(self.weights.iter().flatten());
         let sum: f64 = self.tail.iter().sum();
-        (tail_index(&mut self.tail), 1.0 / sum)
+        let largest = self.tail.iter().copied().fold(0.0, f64::max);
+        (tail_index(&mut self.tail), largest / sum)
     }
 
     /// The estimate, with `ln_constant` added to its logarithm.

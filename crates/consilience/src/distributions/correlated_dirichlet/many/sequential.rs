@@ -30,9 +30,11 @@ use crate::math::special::{ln_gamma, normal_quantile};
 const FIRST: usize = 8;
 /// A point here costs as much as this many where ε = 0, and so many fewer are spent.
 const COSTS: usize = 512;
-/// Pilot rounds and their points.
+/// Pilot rounds at the most, and their points.
 const PILOTS: usize = 3;
 const PILOT_POINTS: usize = 64;
+/// The share of effective points from which on a further pilot is not worth its cost.
+const SETTLED: f64 = 0.5;
 /// Normal variables n are stretched to n(1 + n²/HEAVY): tails about those of Student's t with 8 degrees of freedom.
 const HEAVY: f64 = 20.0;
 
@@ -155,7 +157,9 @@ impl Sequential {
         goal: &Goal,
         scratch: &mut SequentialScratch,
     ) -> Estimate {
-        let Some(law) = self.totals_law(x, goal.seed, scratch) else { return Estimate::UNKNOWN };
+        // Points cost little beside their weights here: every item has its own.
+        let seed = goal.seed.wrapping_add(goal.item);
+        let Some(law) = self.totals_law(x, seed, scratch) else { return Estimate::UNKNOWN };
         let constant = -x.iter().flatten().map(|x| x.ln()).sum::<f64>();
         let dimensions =
             self.block.len() + self.classes.iter().map(|c| c.ln_gammas.len()).sum::<usize>();
@@ -164,8 +168,7 @@ impl Sequential {
         loop {
             for replicate in 0..REPLICATES {
                 for point in done..upto {
-                    let weight =
-                        self.weight(x, &law, goal.seed, replicate, point, dimensions, scratch);
+                    let weight = self.weight(x, &law, seed, replicate, point, dimensions, scratch);
                     scratch.replicates.push(replicate, &[weight]);
                 }
             }
@@ -229,7 +232,11 @@ impl Sequential {
                 let weight = ln_volume + self.merged(x, &totals, scratch);
                 points.push((totals, if weight.is_nan() { f64::NEG_INFINITY } else { weight }));
             }
-            law = law.updated(&points)?;
+            let effective;
+            (law, effective) = law.updated(&points)?;
+            if effective > SETTLED * PILOT_POINTS as f64 {
+                break;
+            }
         }
         Some(law)
     }
@@ -359,8 +366,8 @@ impl TotalsLaw {
     }
 
     /// The law with the weighted points' mean and covariance; where few points carry the weight, theirs
-    /// is mixed with the old one.
-    fn updated(self, points: &[(Vec<f64>, f64)]) -> Option<Self> {
+    /// is mixed with the old one. Also the number of points that carried it.
+    fn updated(self, points: &[(Vec<f64>, f64)]) -> Option<(Self, f64)> {
         let n = self.mean.len();
         let top = points.iter().map(|p| p.1).fold(f64::NEG_INFINITY, f64::max);
         if !top.is_finite() {
@@ -391,6 +398,7 @@ impl TotalsLaw {
         let old = &self.lower * self.lower.transpose();
         let kept = (2.0 / effective).min(0.3);
         covariance = covariance * (1.0 - kept) + old * kept;
-        covariance.cholesky().map(|factor| Self { mean, lower: factor.l() })
+        let lower = covariance.cholesky()?.l();
+        Some((Self { mean, lower }, effective))
     }
 }

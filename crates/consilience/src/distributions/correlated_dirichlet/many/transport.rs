@@ -89,7 +89,7 @@ impl Transport {
             return Estimate::UNKNOWN;
         };
         let laws = self.laws(&chart, scratch);
-        scratch.points.prepare(goal.seed, laws.len());
+        scratch.points.prepare(goal.seed, goal.item, laws.len());
         let mut map = Map { chart, laws, learned: Learned::default() };
         // Every stage begins with a pilot. Easy items end there; a map that is good enough is kept, another one learns
         // from the pilot's weights, which are then put aside: what has taught the map must not be averaged.
@@ -126,7 +126,7 @@ impl Transport {
         let centre = Centre::find(&self.block, x)?;
         let chart = Chart::new(&self.block, x, &centre)?;
         let laws = self.laws(&chart, scratch);
-        scratch.points.prepare(seed, laws.len());
+        scratch.points.prepare(seed, 0, laws.len());
         let mut map = Map { chart, laws, learned: Learned::default() };
         let mut stage = 0;
         for good in &GOOD[..GOOD.len() - 1] {
@@ -182,24 +182,19 @@ impl Transport {
         scratch: &mut TransportScratch,
         features: &mut [f64],
     ) {
-        let chunk = scratch.points.chunk(which);
-        map.learned.apply(&chunk.normals, &mut scratch.innovations, &mut scratch.products);
-        for (i, law) in map.laws.iter().enumerate() {
-            let range = i * POINTS..(i + 1) * POINTS;
-            let (t, slope) = (&mut scratch.innovations[range.clone()], &mut scratch.slopes[range]);
-            for (t, slope) in t.iter_mut().zip(slope) {
-                (*t, *slope) = law.at(*t);
+        let TransportScratch { points, work, innovations, slopes, products, out, .. } = scratch;
+        let ln_volume = points.normals(which, innovations);
+        self.arch.dispatch(|| {
+            map.learned.apply(innovations, products);
+            let batches = innovations.chunks_exact_mut(POINTS).zip(slopes.chunks_exact_mut(POINTS));
+            for (law, (t, slope)) in map.laws.iter().zip(batches) {
+                for (t, slope) in t.iter_mut().zip(slope) {
+                    (*t, *slope) = law.at(*t);
+                }
             }
-        }
-        self.arch.dispatch(Batch {
-            chart: &map.chart,
-            innovations: &scratch.innovations,
-            slopes: &scratch.slopes,
-            out: &mut scratch.out,
-            features,
-            work: &mut scratch.work,
         });
-        scratch.out.iter_mut().zip(&chunk.ln_volume).for_each(|(w, v)| *w += v);
+        self.arch.dispatch(Batch { chart: &map.chart, innovations, slopes, out, features, work });
+        out.iter_mut().zip(ln_volume).for_each(|(w, v)| *w += v);
     }
 
     /// Every innovation's law from the integrand's profile along its axis, all other innovations at 0.

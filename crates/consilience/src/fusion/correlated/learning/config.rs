@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::items::are_copies;
 use crate::distributions::correlated_dirichlet::pair::LARGEST_RESOLUTION;
 use crate::error::{Error, Result};
 use crate::fusion::independent::{IndependentConfig, Inference, check_chains};
+use crate::outputs::Outputs;
 use crate::sampling::ChainSettings;
 
 /// What is believed of δ before seeing the outputs.
@@ -46,6 +48,21 @@ pub enum DeltaSampler {
     Likelihood,
     /// The paper's data augmentation: hidden variables are drawn as well. Slow; an independent check.
     Gibbs,
+}
+
+/// The resolution of few classifiers and, where errors of many pairs add up, of many.
+const RESOLUTIONS: [f64; 2] = [0.03, 0.1];
+/// So many different classifiers count as many.
+const MANY: usize = 4;
+
+/// The resolution to learn with where none was asked for: 0.03, and 0.1 from four classifiers on.
+///
+/// Classifiers whose outputs are the same for all items count once, so that a copy changes nothing.
+pub(crate) fn default_resolution(outputs: &Outputs) -> f64 {
+    let different = (0..outputs.schema().n_classifiers())
+        .filter(|&k| !(0..k).any(|earlier| are_copies(outputs, earlier, k)))
+        .count();
+    RESOLUTIONS[usize::from(different >= MANY)]
 }
 
 /// Draws of α that carry its uncertainty to δ.

@@ -80,3 +80,10 @@ impl PairItems {
         if scale > 0.0 { cross / scale.sqrt() } else { 0.0 }
     }
 }
+
+/// Whether two classifiers say the same of every item, and of one at least.
+pub(super) fn are_copies(outputs: &Outputs, a: usize, b: usize) -> bool {
+    let said = |item: usize| [a, b].map(|k| outputs.output(item, k));
+    let all_same = (0..outputs.n_items()).all(|item| said(item)[0] == said(item)[1]);
+    all_same && (0..outputs.n_items()).any(|item| said(item)[0].is_some())
+}

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::config::CorrelatedConfig;
+use super::config::{CorrelatedConfig, CorrelatedInference};
 use super::fit::{DeltaReport, FittedPair, PairDraw};
-use super::items::PairItems;
+use super::items::{PairItems, are_copies};
 use crate::distributions::Dirichlet;
 use crate::distributions::correlated_dirichlet::pair::{PairDensity, Scratch};
 use crate::error::{Error, Result};
@@ -65,6 +65,7 @@ impl CorrelatedConfig {
         self.check_two_step("more than two classifiers")?;
         let statistics = SufficientStatistics::of(outputs)?;
         let margins = self.margins().fit(schema, &statistics, watch)?;
+        let margins = with_equal_copies(margins, outputs)?;
         let between: Vec<(usize, usize)> =
             (0..n).flat_map(|b| (0..b).map(move |a| (a, b))).collect();
         watch.begin("learning what pairs share", between.len() as u64);
@@ -87,6 +88,7 @@ impl CorrelatedConfig {
         watch: &dyn Watch,
     ) -> Result<(FittedPair, f64)> {
         let schema = outputs.schema();
+        let copies = are_copies(outputs, a, b);
         let names = [a, b].map(|k| schema.classifiers()[k].clone());
         let pair = Arc::new(Schema::new(names, schema.classes().to_vec())?);
         let outputs = outputs.select(&pair)?;
@@ -100,9 +102,53 @@ impl CorrelatedConfig {
         let statistics = SufficientStatistics::of(&outputs)?;
         // every pair has its own random numbers
         let config = Self { seed: self.seed.wrapping_add(place as u64), ..self.clone() };
-        let fitted = config.learn(&outputs, margins, &statistics, watch)?;
+        let fitted = if copies {
+            config.one_source(&margins)
+        } else {
+            config.learn(&outputs, margins, &statistics, watch)?
+        };
         let gain = gain(&outputs, &fitted, self.resolution)?;
         Ok((fitted, gain))
+    }
+}
+
+/// Copies have the margins of the first of them, point and draws: those learnt from the same outputs differ by the noise
+/// of their chains, and what is private to one copy alone tells classes apart where all say the same.
+fn with_equal_copies(margins: FittedIndependent, outputs: &Outputs) -> Result<FittedIndependent> {
+    let first = |k: usize| (0..k).find(|&earlier| are_copies(outputs, earlier, k)).unwrap_or(k);
+    let first: Vec<usize> = (0..outputs.schema().n_classifiers()).map(first).collect();
+    let equal = |alpha: &Alpha| -> Alpha { first.iter().map(|&k| alpha[k].clone()).collect() };
+    let fusion =
+        IndependentFusion::new(Arc::clone(outputs.schema()), equal(margins.fusion.alpha()))?;
+    Ok(FittedIndependent { fusion, draws: margins.draws.iter().map(equal).collect(), ..margins })
+}
+
+impl CorrelatedConfig {
+    /// Two classifiers that say the same of every item are one source: they share all there is.
+    ///
+    /// A learnt δ would stay a little below α, by its prior, and every copy would add a little evidence.
+    fn one_source(&self, margins: &FittedIndependent) -> FittedPair {
+        let all = |alpha: &Alpha| -> Vec<Vec<f64>> {
+            let smaller =
+                |(a, b): (&Vec<f64>, &Vec<f64>)| a.iter().zip(b).map(|(a, b)| a.min(*b)).collect();
+            alpha[0].iter().zip(&alpha[1]).map(smaller).collect()
+        };
+        let alpha = margins.fusion.alpha().clone();
+        let quick = self.inference == CorrelatedInference::Map;
+        let n_draws = if quick { 0 } else { self.keep_draws };
+        let drawn = |i: usize| margins.draws.get(i * margins.draws.len() / n_draws);
+        let draw = |i: usize| {
+            let alpha = drawn(i).unwrap_or(&alpha);
+            PairDraw { alpha: alpha.clone(), delta: all(alpha) }
+        };
+        FittedPair {
+            delta: all(&alpha),
+            draws: (0..n_draws).map(draw).collect(),
+            alpha,
+            alpha_posterior: None,
+            delta_posterior: None,
+            warnings: Vec::new(),
+        }
     }
 }
 

@@ -38,6 +38,7 @@ mod report;
 mod split;
 mod surrogate;
 
+pub(crate) use config::default_resolution;
 pub use config::{CorrelatedConfig, CorrelatedInference, DeltaPrior, DeltaSampler};
 pub use fit::{DeltaReport, FittedPair, PairDraw};
 pub use full::{FittedShared, SharedReport};
