@@ -125,16 +125,17 @@ mod tests {
         assert!((sum / fine - 1.0).abs() < 1e-4, "{sum} {fine}");
     }
 
-    /// Beyond the lines laid beforehand they go on, and few kinks in a small range are no crowds.
+    /// Beyond the lines laid beforehand they go on, and crowds at one place are no gain.
     #[test]
     fn lines_go_on() {
         let crowds = vec![Crowd { kink: 0.0, step: 0.01 }, Crowd { kink: 1.0, step: 0.02 }];
-        let lattice = Lattice::new(0.5, crowds.clone(), 1.0, (-2.0, 3.0));
+        let lattice = Lattice::new(0.5, crowds, 1.0, (-2.0, 3.0));
         let last = lattice.first + lattice.lines.len() as i64 - 1;
         let (inside, outside) = (lattice.line(last, 0.0), lattice.line(last + 3, 3.0));
         assert!(outside.y > inside.y + 2.0 * inside.weight, "{inside:?} {outside:?}");
         assert_eq!(lattice.nearest(outside.y), last + 3);
-        let small = Lattice::new(0.5, crowds, 1.0, (0.0, 0.2));
+        let twice = vec![Crowd { kink: 0.1, step: 0.01 }; 2];
+        let small = Lattice::new(0.5, twice, 1.0, (0.0, 0.2));
         assert!(small.crowds.is_empty());
         assert!((small.line(7, 0.0).y - 0.07).abs() < 1e-12);
     }
