@@ -9,9 +9,10 @@
 //! ```
 //!
 //! # Numerics
-//! The lattice of an item is fixed beforehand and lies at multiples of its steps, so that the sum is a smooth
-//! function of δ. M has a corner at τ = 0, which leaves an error of about 1e-3 an item; where the corner lies
-//! between lattice points is as good as random, so the errors of many items cancel.
+//! The lattice of an item is fixed beforehand (`lattice`), crowded around kinks where that saves lines, so that the
+//! sum is a smooth function of δ; `table` crowds its columns in the same way. M has a corner at τ = 0, which leaves
+//! an error of about 1e-3 an item; where the corner lies between lattice points is as good as random, so the errors
+//! of many items cancel.
 
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // counts and indices of lattices
 
