@@ -13,7 +13,7 @@ for prior in uniform empirical; do
     done
 done
 # What classifiers share and mixtures take seconds a fit: fewer splits, the first of the same.
-for set in ${SLOW_SETS:-dna_b dna_c}; do
+for set in ${SLOW_SETS:-dna_b dna_c dna_a bookies_a bookies_b}; do
     out=$set-uniform-few.csv
     [ -e "$out" ] || "$program" compare "$data/$set.csv" --quiet --methods $quick,normal-mixture,correlated \
         --splits "${FEW:-10}" --csv "$out" >/dev/null

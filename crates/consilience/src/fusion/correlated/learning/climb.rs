@@ -3,12 +3,16 @@
 
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
+use super::likelihood::Evaluation;
 use super::posterior::{Local, Posterior};
 use crate::error::Result;
 use crate::watch::Watch;
 
 /// Predicted rise at which the climb ends: a few thousandths of a standard deviation.
 const SMALL_RISE: f64 = 2e-5;
+/// So many steps that gain less than this together end it, too.
+const STAGNANT: usize = 4;
+const SMALL_GAIN: f64 = 1e-3;
 /// Steps at the most.
 const MAX_STEPS: usize = 40;
 /// Steps remembered.
@@ -39,7 +43,8 @@ pub(super) struct Top {
 
 /// The best mode found from all starts, and how far another one is from it in height, if any.
 ///
-/// Further starts climb with some of the items first; only where that leads elsewhere all count.
+/// Further starts climb with some of the items first; only where that leads elsewhere, and not far below,
+/// all count.
 /// With `quick` there is one of them, the farther one.
 pub(super) fn find_top(
     posterior: &mut Posterior,
@@ -51,9 +56,12 @@ pub(super) fn find_top(
     let mut other = None;
     for start in other_starts(posterior, &best, quick) {
         let mut rough = posterior.thinned(EXPLORERS);
+        rough.anchor(&best.point)?;
+        let height = Place::new(&rough, best.point.clone())?.local.value;
         rough.anchor(&start)?;
         let top = climb(&rough, start, Some(&best), watch)?;
-        if near(&best, &top.point, rough.heaviest()) {
+        let hopeless = height - top.value > NEGLIGIBLE_MODE * (1.0 + rough.heaviest());
+        if hopeless || near(&best, &top.point, rough.heaviest()) {
             continue;
         }
         let top = climb_anchored(posterior, top.point, watch)?;
@@ -117,28 +125,69 @@ fn climb(
     known: Option<&Top>,
     watch: &dyn Watch,
 ) -> Result<Top> {
-    let mut point = start;
-    let mut local = posterior.local(&point, &posterior.evaluate(&point)?);
-    let (mut converged, mut secants) = (false, Vec::new());
+    let mut here = Place::new(posterior, start)?;
+    let (mut converged, mut gains) = (false, Vec::new());
+    let mut secants = vec![Vec::new(); posterior.classes.len()];
     for _ in 0..MAX_STEPS {
         watch.check()?;
-        let slopes = DVector::from_column_slice(&local.gradient);
-        let mut direction = factorise(&corrected(&local.curvature, &secants)).solve(&slopes);
+        let slopes = DVector::from_column_slice(&here.local.gradient);
+        let mut direction = factorise(&here.curvature(posterior, &secants)).solve(&slopes);
         let rise = direction.dot(&slopes);
-        converged = rise < SMALL_RISE;
-        if converged || known.is_some_and(|top| near(top, &point, posterior.heaviest())) {
+        converged = rise < SMALL_RISE || stagnates(&gains);
+        if converged || known.is_some_and(|top| near(top, &here.point, posterior.heaviest())) {
             break;
         }
         let longest = direction.amax();
         if longest > LONGEST {
             direction *= LONGEST / longest;
         }
-        let Some((next, there)) = step_up(posterior, &point, &local, &direction)? else { break };
-        secants.push((difference(&next, &point), difference(&local.gradient, &there.gradient)));
-        (point, local) = (next, there);
+        let Some(next) = step_up(posterior, &here, &direction)? else { break };
+        gains.push(next.local.value - here.local.value);
+        here.remember_step_to(&next, posterior, &mut secants);
+        here = next;
     }
-    let curvature = factorise(&corrected(&local.curvature, &secants));
-    Ok(Top { point, value: local.value, curvature, converged })
+    let curvature = factorise(&here.curvature(posterior, &secants));
+    Ok(Top { point: here.point, value: here.local.value, curvature, converged })
+}
+
+/// Whether the last steps together gained nothing to speak of: the grids' own errors rule by then.
+fn stagnates(gains: &[f64]) -> bool {
+    gains.len() >= STAGNANT && gains[gains.len() - STAGNANT..].iter().sum::<f64>() < SMALL_GAIN
+}
+
+/// A step of one class's η and the fall of its likelihood's slopes along it.
+type Secant = (DVector<f64>, DVector<f64>);
+
+/// A point of a climb with what is known there.
+struct Place {
+    point: Vec<f64>,
+    likelihoods: Vec<Evaluation>,
+    local: Local,
+}
+
+impl Place {
+    fn new(posterior: &Posterior, point: Vec<f64>) -> Result<Self> {
+        let likelihoods = posterior.evaluate(&point)?;
+        let local = posterior.local(&point, &likelihoods);
+        Ok(Self { point, likelihoods, local })
+    }
+
+    /// The prior's curvature plus that of every class's likelihood, corrected by its own steps.
+    fn curvature(&self, posterior: &Posterior, secants: &[Vec<Secant>]) -> DMatrix<f64> {
+        let mut likelihoods = self.likelihoods.clone();
+        for (likelihood, secants) in likelihoods.iter_mut().zip(secants) {
+            likelihood.information = corrected(&likelihood.information, secants);
+        }
+        posterior.local(&self.point, &likelihoods).curvature
+    }
+
+    fn remember_step_to(&self, next: &Self, posterior: &Posterior, secants: &mut [Vec<Secant>]) {
+        for (j, secants) in secants.iter_mut().enumerate() {
+            let step = difference(posterior.eta(j, &next.point), posterior.eta(j, &self.point));
+            let (before, after) = (&self.likelihoods[j].gradient, &next.likelihoods[j].gradient);
+            secants.push((step, difference(before, after)));
+        }
+    }
 }
 
 fn difference(a: &[f64], b: &[f64]) -> DVector<f64> {
@@ -148,8 +197,9 @@ fn difference(a: &[f64], b: &[f64]) -> DVector<f64> {
 /// The scores' curvature B made to agree with the last steps s and the slopes' changes y
 /// (Broyden, Fletcher, Goldfarb, Shanno): B ← B − B s sᵀ B / sᵀBs + y yᵀ / sᵀy.
 ///
-/// The scores alone mislead where the model is not true, as with tied outputs.
-fn corrected(curvature: &DMatrix<f64>, secants: &[(DVector<f64>, DVector<f64>)]) -> DMatrix<f64> {
+/// The scores alone mislead where the model is not true, as with tied outputs. Class by class, since a
+/// class's likelihood depends on its own η only: a few steps tell all of its curvature.
+fn corrected(curvature: &DMatrix<f64>, secants: &[Secant]) -> DMatrix<f64> {
     let mut matrix = curvature.clone();
     for (step, change) in &secants[secants.len().saturating_sub(SECANTS)..] {
         let image = &matrix * step;
@@ -163,21 +213,16 @@ fn corrected(curvature: &DMatrix<f64>, secants: &[(DVector<f64>, DVector<f64>)])
 }
 
 /// Halves the step until the density rises; none if it never does.
-fn step_up(
-    posterior: &Posterior,
-    point: &[f64],
-    local: &Local,
-    direction: &DVector<f64>,
-) -> Result<Option<(Vec<f64>, Local)>> {
-    let slope: f64 = direction.iter().zip(&local.gradient).map(|(d, g)| d * g).sum();
+fn step_up(posterior: &Posterior, here: &Place, direction: &DVector<f64>) -> Result<Option<Place>> {
+    let slope: f64 = direction.iter().zip(&here.local.gradient).map(|(d, g)| d * g).sum();
     let mut length = 1.0;
     for _ in 0..10 {
-        let next: Vec<f64> = point.iter().zip(direction).map(|(x, d)| x + length * d).collect();
-        let there = posterior.local(&next, &posterior.evaluate(&next)?);
-        if there.value >= local.value + 1e-4 * length * slope {
-            return Ok(Some((next, there)));
+        let next = here.point.iter().zip(direction).map(|(x, d)| x + length * d).collect();
+        let there = Place::new(posterior, next)?;
+        if there.local.value >= here.local.value + 1e-4 * length * slope {
+            return Ok(Some(there));
         }
-        length *= if there.value.is_finite() { 0.4 } else { 0.2 };
+        length *= if there.local.value.is_finite() { 0.4 } else { 0.2 };
     }
     Ok(None)
 }

@@ -1,9 +1,11 @@
 //! The log likelihood of one class's δ, with every item's score.
 
+use std::sync::Arc;
+
 use nalgebra::DMatrix;
 
 use super::items::PairItems;
-use crate::distributions::correlated_dirichlet::pair::grid::{GridDensity, GridScratch, Spacing};
+use crate::distributions::correlated_dirichlet::pair::grid::{GridDensity, GridScratch, Lattice};
 use crate::distributions::correlated_dirichlet::pair::{Gradient, PairDensity, Scratch};
 use crate::error::Result;
 use crate::parallel;
@@ -27,7 +29,7 @@ pub(super) struct ClassLikelihood {
     /// Every item counts this often.
     weight: f64,
     /// The lattice of every item, where grids are used.
-    spacing: Vec<Spacing>,
+    lattices: Arc<[Lattice]>,
 }
 
 /// The log likelihood at one η.
@@ -108,21 +110,21 @@ impl ClassLikelihood {
     pub(super) fn new(items: PairItems, alpha: [&[f64]; 2], resolution: f64) -> Self {
         let bound = alpha[0].iter().zip(alpha[1]).map(|(a, b)| a.min(*b)).collect();
         let alpha = alpha.map(<[f64]>::to_vec);
-        Self { items, alpha, bound, resolution, weight: 1.0, spacing: Vec::new() }
+        Self { items, alpha, bound, resolution, weight: 1.0, lattices: Arc::new([]) }
     }
 
     /// The same items and lattices with other margins, α¹ then α².
     pub(super) fn with_margins(&self, alpha: &[f64]) -> Self {
         let (first, second) = alpha.split_at(alpha.len() / 2);
         let moved = Self::new(self.items.clone(), [first, second], self.resolution);
-        Self { weight: self.weight, spacing: self.spacing.clone(), ..moved }
+        Self { weight: self.weight, lattices: Arc::clone(&self.lattices), ..moved }
     }
 
     /// A quick stand-in: about `wanted` of the items, each counting for several.
     pub(super) fn thinned(&self, wanted: usize) -> Self {
         let step = (self.items.len() / wanted).max(1);
         let weight = self.weight * step as f64;
-        Self { items: self.items.thinned(step), spacing: Vec::new(), weight, ..self.clone() }
+        Self { items: self.items.thinned(step), lattices: Arc::new([]), weight, ..self.clone() }
     }
 
     /// The same with one margin times e^step.
@@ -198,10 +200,10 @@ impl ClassLikelihood {
             let mut scratch = GridScratch::default();
             let range = chunk * CHUNK..((chunk + 1) * CHUNK).min(items.len());
             range
-                .map(|i| density.spacing(items.pair(i).0, items.pair(i).1, &mut scratch))
+                .map(|i| density.lattice(items.pair(i).0, items.pair(i).1, &mut scratch))
                 .collect::<Vec<_>>()
         });
-        self.spacing = chunks.into_iter().flatten().collect();
+        self.lattices = chunks.into_iter().flatten().collect();
         Ok(())
     }
 
@@ -326,8 +328,8 @@ impl ClassLikelihood {
         let (first, second) = self.items.pair(item);
         match engine {
             Engine::Grid(density) => {
-                let spacing = self.spacing[item];
-                let value = density.ln_density(first, second, spacing, &mut buffers.grid, score);
+                let lattice = &self.lattices[item];
+                let value = density.ln_density(first, second, lattice, &mut buffers.grid, score);
                 score.iter_mut().zip(slopes).for_each(|(score, slope)| *score *= slope);
                 value
             }
