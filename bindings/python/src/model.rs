@@ -4,7 +4,7 @@ use consilience::evaluation::{
     BootstrapSettings, EvaluationSettings, Weighting, WorthSettings, evaluate, worth,
 };
 use consilience::fusion::{Fusion, PosteriorPredictive, explain, fuse_rows, ln_density_rows};
-use consilience::{ClassPrior, Error, FitConfig, Outputs};
+use consilience::{ClassPrior, Error, FitConfig, Intake, Outputs};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods};
 use pyo3::prelude::*;
 use serde_json::json;
@@ -64,8 +64,7 @@ impl Model {
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let schema = self.model.schema();
-        let intake = intake(kind, floor_of(&self.model))?;
-        let values = slice(&values, schema)?;
+        let (intake, values) = self.raw(&values, kind)?;
         let labels = label_slice(&labels, values.len() / schema.width())?;
         let model = watched(py, progress.as_ref(), |watch| {
             self.model.update(&outputs(schema, intake, values, Some(labels))?, watch)
@@ -156,8 +155,7 @@ impl Model {
     ) -> PyResult<Bound<'py, PyArray3<f64>>> {
         let schema = self.model.schema();
         let (rule, prior) = self.rule(class_prior, predictive)?;
-        let intake = intake(kind, floor_of(&self.model))?;
-        let values = slice(&values, schema)?;
+        let (intake, values) = self.raw(&values, kind)?;
         let evidence = watched(py, None, |_| {
             explain(rule.fusion(), &outputs(schema, intake, values, None)?, &prior)
         })?;
@@ -183,8 +181,7 @@ impl Model {
     ) -> PyResult<String> {
         let schema = self.model.schema();
         let (rule, prior) = self.rule(class_prior, predictive)?;
-        let intake = intake(kind, floor_of(&self.model))?;
-        let values = slice(&values, schema)?;
+        let (intake, values) = self.raw(&values, kind)?;
         let labels = label_slice(&labels, values.len() / schema.width())?;
         let settings = EvaluationSettings {
             weighting: if score_items { Weighting::Items } else { Weighting::ClassPrior },
@@ -210,8 +207,7 @@ impl Model {
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<String> {
         let schema = self.model.schema();
-        let intake = intake(kind, floor_of(&self.model))?;
-        let values = slice(&values, schema)?;
+        let (intake, values) = self.raw(&values, kind)?;
         let labels = label_slice(&labels, values.len() / schema.width())?;
         let settings = WorthSettings { seed, ..WorthSettings::default() };
         let worth = watched(py, progress.as_ref(), |watch| {
@@ -265,6 +261,11 @@ impl Rule<'_> {
 }
 
 impl Model {
+    /// How numbers are read, and the numbers.
+    fn raw<'a>(&self, values: &'a Values<'_>, kind: &str) -> PyResult<(Intake, &'a [f64])> {
+        Ok((intake(kind, floor_of(&self.model))?, slice(values, self.model.schema())?))
+    }
+
     fn rule(
         &self,
         class_prior: Option<&str>,
@@ -291,8 +292,7 @@ impl Model {
         + Send,
     ) -> Fusing<'py> {
         let schema = self.model.schema();
-        let intake = intake(kind, floor_of(&self.model))?;
-        let values = slice(values, schema)?;
+        let (intake, values) = self.raw(values, kind)?;
         let n = values.len() / schema.width();
         // Memory of numpy's: it asks the system for large pages.
         let rows = PyArray2::zeros(py, [n, schema.n_classes()], false);

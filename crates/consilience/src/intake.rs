@@ -116,9 +116,9 @@ impl Intake {
         let clear = self.floor * (1.0 + 2.0 * SUM_TOLERANCE);
         for (place, output) in values.chunks_exact_mut(n_classes).enumerate() {
             let sum: f64 = output.iter().sum();
-            // NaN fails every comparison, and nothing above 1 leaves the sum at 1.
-            let high = output.iter().fold(true, |all, value| all & (*value >= clear));
-            if plain & high & ((sum - 1.0).abs() <= SUM_TOLERANCE) {
+            // NaN counts as low, and nothing above 1 leaves the sum at 1. Counting needs no branch.
+            let low = output.iter().filter(|value| !(**value >= clear)).count();
+            if plain && low == 0 && (sum - 1.0).abs() <= SUM_TOLERANCE {
                 output.iter_mut().for_each(|value| *value /= sum);
             } else {
                 tell(place, self.admit(output))?;
