@@ -12,7 +12,7 @@ item, with their standard error.
 
 `--correlated` adds `FusionClassifier(fusion=CorrelatedFusion(inference="map"))`: four classifiers are six pairs, each a
 fit of its own, 8 to 9 CPU seconds a fold for two and three classes (27 to 36 with the posterior). The table has it for
-iris and wine. On digits, ten classes, the first fold alone took 1057 CPU seconds to fit and 105 for 180 items, and its
+three sets. On digits, ten classes, the first fold alone took 1057 CPU seconds to fit and 105 for 180 items, and its
 log-loss was 1.46.
 """
 
@@ -40,9 +40,8 @@ SETS = {"iris": load_iris, "wine": load_wine, "breast cancer": load_breast_cance
 FLOOR = 1e-6
 OURS = "FusionClassifier"
 NOTE = """
-`FusionClassifier` fuses with `AutoFusion`, "correlated" with `CorrelatedFusion(inference="map")`. That is shown
-for iris and wine only: breast cancer was not run to its end, and on digits one fold took 1162 CPU seconds, with a
-log-loss of 1.46 on its 180 items. Scores are means over all items, each
+`FusionClassifier` fuses with `AutoFusion`, "correlated" with `CorrelatedFusion(inference="map")`. That is not
+shown for digits: one fold took 1162 CPU seconds, with a log-loss of 1.46 on its 180 items. Scores are means over all items, each
 predicted once in ten folds; `± ` is one standard error of the paired difference.
 """
 
