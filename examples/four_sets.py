@@ -11,7 +11,7 @@ Scores are means over all items, each predicted once. Probabilities below 1e-6 c
 item, with their standard error.
 
 `--correlated` adds `FusionClassifier(fusion=CorrelatedFusion(inference="map"))`: four classifiers are six pairs, each a
-fit of its own, 8 to 9 CPU seconds a fold for two and three classes (27 to 36 with the posterior). The table has it for
+fit of its own, 10 to 15 CPU seconds a fold for two and three classes (27 to 36 with the posterior). The table has it for
 three sets. On digits, ten classes, the first fold alone took 1057 CPU seconds to fit and 105 for 180 items, and its
 log-loss was 1.46.
 """
