@@ -43,6 +43,8 @@ FRESH := .venv-wheel/bin/python
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 CHECK = cd bindings/python && CONSILIENCE_PROGRAM=$(TARGET)/debug/consilience \
 	$(abspath $(FRESH)) -m pytest -p no:cacheprovider
+# What scikit-learn has no part in is tested once.
+APART := $(foreach name,command_line distributions plots,--ignore=tests/test_$(name).py)
 python: | toolchain
 	$(PROGRAM)
 	rm -rf .venv-wheel $(TARGET)/wheels
@@ -53,7 +55,7 @@ python: | toolchain
 	$(FRESH) -m pip install --quiet $(TARGET)/wheels/*.whl
 	$(CHECK)
 	$(FRESH) -m pip install --quiet "scikit-learn==1.8.*"
-	$(CHECK) -k "not TiledCorrelated and not stubs"
+	$(CHECK) -k "not TiledCorrelated and not stubs and not terminal" $(APART)
 
 bench: $(PYTHON)
 	cargo bench --package consilience

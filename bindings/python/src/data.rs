@@ -50,12 +50,8 @@ pub(crate) fn outputs(
     labels: Option<&[i64]>,
 ) -> Result<Outputs> {
     let mut builder = OutputsBuilder::new(Arc::clone(schema), intake)?;
-    let n = values.len() / schema.width();
-    builder.reserve(n);
-    for (item, raw) in values.chunks_exact(schema.width()).enumerate() {
-        let label = labels.and_then(|labels| usize::try_from(labels[item]).ok());
-        builder.push_indexed(raw, label)?;
-    }
+    let label = |item: usize| labels.and_then(|labels| usize::try_from(labels[item]).ok());
+    builder.push_all(values, label)?;
     Ok(builder.finish())
 }
 
@@ -72,28 +68,30 @@ pub(crate) fn label_slice<'a>(labels: &'a Labels<'_>, n_items: usize) -> PyResul
 }
 
 /// Checks items and works on them in pieces that stay in the cache, spread over threads; `work`
-/// writes a row of `widths` numbers an item into two results.
+/// writes `n_classes` numbers and an error an item.
 pub(crate) fn in_pieces(
     (schema, intake, values): (&Arc<Schema>, Intake, &[f64]),
     items_per_piece: usize,
-    widths: (usize, usize),
+    (rows, errors): (&mut [f64], &mut [f64]),
     watch: &dyn Watch,
-    work: impl Fn(&Outputs, &mut [f64], &mut [f64]) -> Result<()> + Sync,
-) -> Result<(Vec<f64>, Vec<f64>)> {
-    let n = values.len() / schema.width();
-    let (mut first, mut second) = (vec![0.0; n * widths.0], vec![0.0; n * widths.1]);
+    work: impl Fn(&Outputs, (&mut [f64], &mut [f64])) -> Result<()> + Sync,
+) -> Result<()> {
     let pieces = values
         .par_chunks(items_per_piece * schema.width())
-        .zip(first.par_chunks_mut(items_per_piece * widths.0))
-        .zip(second.par_chunks_mut(items_per_piece * widths.1))
+        .zip(rows.par_chunks_mut(items_per_piece * schema.n_classes()))
+        .zip(errors.par_chunks_mut(items_per_piece))
         .enumerate();
-    pieces.try_for_each(|(piece, ((values, first), second))| {
+    // Every thread checks into memory of its own, piece after piece.
+    let builder = || OutputsBuilder::new(Arc::clone(schema), intake);
+    pieces.try_for_each_init(builder, |builder, (piece, ((values, rows), errors))| {
         watch.check()?;
-        let outputs = outputs(schema, intake, values, None)
+        let builder = builder.as_mut().map_err(|error| error.clone())?;
+        builder.clear();
+        builder
+            .push_all(values, |_| None)
             .map_err(|error| at_item(error, piece * items_per_piece))?;
-        work(&outputs, first, second)
-    })?;
-    Ok((first, second))
+        work(builder.outputs(), (rows, errors))
+    })
 }
 
 /// The same error, its item counted from the beginning of the whole.

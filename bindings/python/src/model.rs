@@ -3,8 +3,8 @@
 use consilience::evaluation::{
     BootstrapSettings, EvaluationSettings, Weighting, WorthSettings, evaluate, worth,
 };
-use consilience::fusion::{Fused, Fusion, PosteriorPredictive, explain, fuse_into, ln_densities};
-use consilience::{ClassPrior, Error, FitConfig};
+use consilience::fusion::{Fusion, PosteriorPredictive, explain, fuse_rows, ln_density_rows};
+use consilience::{ClassPrior, Error, FitConfig, Intake, Outputs};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods};
 use pyo3::prelude::*;
 use serde_json::json;
@@ -64,8 +64,7 @@ impl Model {
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let schema = self.model.schema();
-        let intake = intake(kind, floor_of(&self.model))?;
-        let values = slice(&values, schema)?;
+        let (intake, values) = self.raw(&values, kind)?;
         let labels = label_slice(&labels, values.len() / schema.width())?;
         let model = watched(py, progress.as_ref(), |watch| {
             self.model.update(&outputs(schema, intake, values, Some(labels))?, watch)
@@ -122,12 +121,8 @@ impl Model {
         predictive: bool,
     ) -> Fusing<'py> {
         let (rule, prior) = self.rule(class_prior, predictive)?;
-        self.by_item(py, &values, kind, rule.fusion(), |outputs, fusion, rows, errors| {
-            let mut fused = Fused::default();
-            fuse_into(fusion, outputs, &prior, &mut fused)?;
-            rows.copy_from_slice(fused.all());
-            errors.iter_mut().enumerate().for_each(|(item, error)| *error = fused.error(item));
-            Ok(())
+        self.by_item(py, &values, kind, rule.fusion(), |outputs, fusion, rows| {
+            fuse_rows(fusion, outputs, &prior, rows)
         })
     }
 
@@ -142,11 +137,8 @@ impl Model {
         predictive: bool,
     ) -> Fusing<'py> {
         let (rule, _) = self.rule(None, predictive)?;
-        self.by_item(py, &values, kind, rule.fusion(), |outputs, fusion, rows, errors| {
-            let (densities, own) = ln_densities(fusion, outputs)?;
-            rows.copy_from_slice(&densities);
-            errors.copy_from_slice(&own);
-            Ok(())
+        self.by_item(py, &values, kind, rule.fusion(), |outputs, fusion, rows| {
+            ln_density_rows(fusion, outputs, rows)
         })
     }
 
@@ -163,8 +155,7 @@ impl Model {
     ) -> PyResult<Bound<'py, PyArray3<f64>>> {
         let schema = self.model.schema();
         let (rule, prior) = self.rule(class_prior, predictive)?;
-        let intake = intake(kind, floor_of(&self.model))?;
-        let values = slice(&values, schema)?;
+        let (intake, values) = self.raw(&values, kind)?;
         let evidence = watched(py, None, |_| {
             explain(rule.fusion(), &outputs(schema, intake, values, None)?, &prior)
         })?;
@@ -190,8 +181,7 @@ impl Model {
     ) -> PyResult<String> {
         let schema = self.model.schema();
         let (rule, prior) = self.rule(class_prior, predictive)?;
-        let intake = intake(kind, floor_of(&self.model))?;
-        let values = slice(&values, schema)?;
+        let (intake, values) = self.raw(&values, kind)?;
         let labels = label_slice(&labels, values.len() / schema.width())?;
         let settings = EvaluationSettings {
             weighting: if score_items { Weighting::Items } else { Weighting::ClassPrior },
@@ -217,8 +207,7 @@ impl Model {
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<String> {
         let schema = self.model.schema();
-        let intake = intake(kind, floor_of(&self.model))?;
-        let values = slice(&values, schema)?;
+        let (intake, values) = self.raw(&values, kind)?;
         let labels = label_slice(&labels, values.len() / schema.width())?;
         let settings = WorthSettings { seed, ..WorthSettings::default() };
         let worth = watched(py, progress.as_ref(), |watch| {
@@ -272,6 +261,11 @@ impl Rule<'_> {
 }
 
 impl Model {
+    /// How numbers are read, and the numbers.
+    fn raw<'a>(&self, values: &'a Values<'_>, kind: &str) -> PyResult<(Intake, &'a [f64])> {
+        Ok((intake(kind, floor_of(&self.model))?, slice(values, self.model.schema())?))
+    }
+
     fn rule(
         &self,
         class_prior: Option<&str>,
@@ -293,26 +287,25 @@ impl Model {
         values: &Values<'_>,
         kind: &str,
         fusion: &dyn Fusion,
-        work: impl Fn(
-            &consilience::Outputs,
-            &dyn Fusion,
-            &mut [f64],
-            &mut [f64],
-        ) -> consilience::Result<()>
+        work: impl Fn(&Outputs, &dyn Fusion, (&mut [f64], &mut [f64])) -> consilience::Result<()>
         + Sync
         + Send,
     ) -> Fusing<'py> {
         let schema = self.model.schema();
-        let intake = intake(kind, floor_of(&self.model))?;
-        let values = slice(values, schema)?;
-        let widths = (schema.n_classes(), 1);
-        let pieces = fusion.items_per_task();
-        let (rows, errors) = watched(py, None, |watch| {
-            in_pieces((schema, intake, values), pieces, widths, watch, |outputs, rows, errors| {
-                work(outputs, fusion, rows, errors)
+        let (intake, values) = self.raw(values, kind)?;
+        let n = values.len() / schema.width();
+        // Memory of numpy's: it asks the system for large pages.
+        let rows = PyArray2::zeros(py, [n, schema.n_classes()], false);
+        let errors = PyArray1::zeros(py, n, false);
+        let (mut writing, mut marking) = (rows.readwrite(), errors.readwrite());
+        let results = (writing.as_slice_mut()?, marking.as_slice_mut()?);
+        watched(py, None, |watch| {
+            let pieces = fusion.items_per_task();
+            in_pieces((schema, intake, values), pieces, results, watch, |outputs, results| {
+                work(outputs, fusion, results)
             })
         })?;
-        let shape = [errors.len(), widths.0];
-        Ok((rows.into_pyarray(py).reshape(shape)?, errors.into_pyarray(py)))
+        drop((writing, marking));
+        Ok((rows, errors))
     }
 }

@@ -4,6 +4,8 @@ import copy
 import json
 import pickle
 import signal
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -329,6 +331,30 @@ def test_interruption():
         cs.IndependentFusion(draws=3000).fit(P, np.arange(90) % 30)
     thread.join()
     assert time.process_time() - start < 30  # it would take minutes
+
+
+def test_ctrl_c_in_a_terminal():
+    """The signal comes from outside, in the midst of the correlated model's chains."""
+    program = """if True:
+        import consilience as cs
+        P, y = cs.simulate("sim2", correlation=0.5, items_per_class=60, random_state=1)
+        tell = lambda task, done, total: print(task, flush=True)
+        cs.CorrelatedFusion(draws=1_000_000, progress=tell).fit(P, y)
+    """
+    pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with subprocess.Popen([sys.executable, "-c", program], **pipes) as process:
+        assert process.stdout.readline()
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        errors = process.communicate(timeout=30)[1]  # it would take minutes
+    assert errors.endswith("KeyboardInterrupt\n"), errors
+
+
+def test_bars(train, capsys):
+    """tqdm draws every task to its end."""
+    cs.IndependentFusion(**FAST, progress="tqdm").fit(*train)
+    drawn = capsys.readouterr().err
+    assert "fitting Dirichlets: 100%" in drawn and "6/6" in drawn
 
 
 def test_other_threads_run_while_fitting(train):

@@ -1,5 +1,7 @@
 """Plots say what the numbers say."""
 
+import sys
+
 import matplotlib
 import numpy as np
 import pytest
@@ -59,8 +61,16 @@ def test_influence_and_traces(model, train):
         plots.traces(cs.OpinionPool().fit(*train))
 
 
-def test_inference_data(model):
-    pytest.importorskip("arviz")
-    data = model.to_arviz()
-    assert data.posterior["alpha"].shape == (1, 50, 2, 3, 3)
-    assert data.posterior["delta"].shape == (1, 50, 1, 3, 3)
+@pytest.mark.filterwarnings("ignore:\nArviZ is undergoing:FutureWarning")
+@pytest.mark.parametrize("version", ["one", "older"])
+def test_inference_data(model, version, monkeypatch):
+    if version == "older":
+        monkeypatch.setitem(sys.modules, "arviz_base", None)  # as if it were not installed
+    posterior = model.to_arviz().posterior
+    assert posterior["alpha"].dims == ("chain", "draw", "classifier", "true_class", "class")
+    assert posterior["alpha"].shape == (1, 50, 2, 3, 3)
+    assert posterior["delta"].shape == (1, 50, 1, 3, 3)
+    assert list(posterior["pair"].values) == ["c1 and c2"]
+    draws = model._file["draws"]
+    own = posterior["alpha"].sel(chain=0, draw=7, classifier="c2", true_class="3")
+    assert_allclose(own, draws[7]["alpha"][1][2], rtol=0)

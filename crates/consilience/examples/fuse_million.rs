@@ -7,11 +7,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use consilience::fusion::independent::IndependentFusion;
-use consilience::fusion::{Fused, fuse_into};
+use consilience::fusion::{Fused, fuse_into, fuse_rows};
 use consilience::simulation::Preset;
 use consilience::{ClassPrior, Intake, Outputs, OutputsBuilder, Result};
 
 const ITEMS_PER_CLASS: usize = 333_334;
+
+/// Items checked and fused at a time.
+const PIECE: usize = 4096;
 
 #[allow(clippy::print_stdout)] // a program for a script to read
 fn main() -> Result<()> {
@@ -42,19 +45,17 @@ fn check_and_fuse(
     prior: &ClassPrior,
 ) -> Result<(Vec<f64>, Vec<f64>)> {
     let schema = raw.schema();
-    let mut fused = Fused::default();
-    let (mut all, mut errors) = (Vec::new(), Vec::new());
-    all.reserve_exact(raw.n_items() * schema.n_classes());
-    errors.reserve_exact(raw.n_items());
-    for values in raw.all().values().chunks(4096 * schema.width()) {
-        let mut builder = OutputsBuilder::new(Arc::clone(schema), Intake::default())?;
-        builder.reserve(values.len() / schema.width());
-        values.chunks_exact(schema.width()).try_for_each(|row| builder.push_indexed(row, None))?;
-        fuse_into(model, &builder.finish(), prior, &mut fused)?;
-        all.extend_from_slice(fused.all());
-        errors.extend((0..fused.n_items()).map(|item| fused.error(item)));
+    let (n_classes, width) = (schema.n_classes(), schema.width());
+    let (mut fused, mut errors) = (vec![0.0; raw.n_items() * n_classes], vec![0.0; raw.n_items()]);
+    let mut builder = OutputsBuilder::new(Arc::clone(schema), Intake::default())?;
+    let pieces = raw.all().values().chunks(PIECE * width);
+    let rows = fused.chunks_mut(PIECE * n_classes).zip(errors.chunks_mut(PIECE));
+    for (values, rows) in pieces.zip(rows) {
+        builder.clear();
+        builder.push_all(values, |_| None)?;
+        fuse_rows(model, builder.outputs(), prior, rows)?;
     }
-    Ok((all, errors))
+    Ok((fused, errors))
 }
 
 /// Time on the processor of this process, where Linux tells; else the clock's.

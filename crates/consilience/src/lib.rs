@@ -36,6 +36,7 @@ mod error;
 pub mod evaluation;
 mod folds;
 pub mod fusion;
+mod intake;
 pub mod math;
 pub mod model;
 mod outputs;
@@ -48,10 +49,9 @@ mod watch;
 
 pub use class_prior::{ClassPrior, PriorChoice};
 pub use error::{Error, OutputProblem, Result};
+pub use intake::{Admitted, DEFAULT_FLOOR, Intake, SUM_TOLERANCE, ValueKind};
 pub use model::{FitConfig, MethodChoice, Model};
-pub use outputs::{
-    DEFAULT_FLOOR, Intake, Items, Outputs, OutputsBuilder, SUM_TOLERANCE, ValueKind,
-};
+pub use outputs::{Items, Outputs, OutputsBuilder};
 pub use schema::Schema;
 pub use warning::{Warning, WarningKind};
 pub use watch::{Unwatched, Watch};

@@ -6,111 +6,9 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
-use crate::error::{Error, OutputProblem, Result};
-use crate::math::simplex;
+use crate::error::{Error, Result};
+use crate::intake::Intake;
 use crate::schema::Schema;
-
-/// An output may miss a sum of 1 by this much and is then renormalised.
-pub const SUM_TOLERANCE: f64 = 1e-6;
-
-/// Smaller probabilities are raised to this by default (measured over real sets; see the guide).
-pub const DEFAULT_FLOOR: f64 = 1e-6;
-
-/// What the numbers of a table are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ValueKind {
-    /// Probabilities that add up to 1.
-    #[default]
-    Probabilities,
-    /// Natural logarithms of such probabilities; −∞ is probability 0.
-    LogProbabilities,
-    /// Any finite scores, turned into probabilities by softmax.
-    Logits,
-    /// Decimal odds: reciprocals, normalised.
-    Odds,
-}
-
-/// How raw values become outputs.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Intake {
-    /// What the raw values are.
-    pub kind: ValueKind,
-    /// Probabilities below it are raised to it and the output renormalised; in [0, 1/J).
-    pub floor: f64,
-}
-
-impl Default for Intake {
-    fn default() -> Self {
-        Self { kind: ValueKind::Probabilities, floor: DEFAULT_FLOOR }
-    }
-}
-
-impl Intake {
-    /// Checks the floor against the number of classes.
-    pub fn check(&self, n_classes: usize) -> Result<()> {
-        if !(self.floor >= 0.0 && self.floor * (n_classes as f64) < 1.0) {
-            return Err(Error::parameter(
-                "floor",
-                "at least 0 and below 1 / number of classes",
-                self.floor,
-            ));
-        }
-        Ok(())
-    }
-
-    /// Turns one classifier's raw values into probabilities in place; returns how many were
-    /// raised to the floor, or `None` where the output is missing (all NaN).
-    pub fn admit(
-        &self,
-        values: &mut [f64],
-    ) -> Result<Option<usize>, (Option<usize>, OutputProblem)> {
-        if let Some(first) = values.iter().position(|value| value.is_nan()) {
-            let all = values.iter().all(|value| value.is_nan());
-            return if all { Ok(None) } else { Err((Some(first), OutputProblem::PartlyMissing)) };
-        }
-        for (class, value) in values.iter().enumerate() {
-            self.check_value(*value).map_err(|problem| (Some(class), problem))?;
-        }
-        match self.kind {
-            ValueKind::Probabilities => {}
-            ValueKind::LogProbabilities => values.iter_mut().for_each(|value| *value = value.exp()),
-            ValueKind::Logits => simplex::softmax(values),
-            ValueKind::Odds => {
-                values.iter_mut().for_each(|value| *value = value.recip());
-                simplex::normalise(values);
-            }
-        }
-        let sum: f64 = values.iter().sum();
-        if !((sum - 1.0).abs() <= SUM_TOLERANCE) {
-            return Err((None, OutputProblem::WrongSum(sum)));
-        }
-        if sum != 1.0 {
-            values.iter_mut().for_each(|value| *value /= sum);
-        }
-        Ok(Some(simplex::raise_to_floor(values, self.floor)))
-    }
-
-    fn check_value(&self, value: f64) -> Result<(), OutputProblem> {
-        let log_zero = self.kind == ValueKind::LogProbabilities && value == f64::NEG_INFINITY;
-        if value.is_infinite() && !log_zero {
-            return Err(OutputProblem::Infinite(value));
-        }
-        match self.kind {
-            ValueKind::Probabilities if value < 0.0 => Err(OutputProblem::Negative(value)),
-            ValueKind::Probabilities if value > 1.0 + SUM_TOLERANCE => {
-                Err(OutputProblem::AboveOne(value))
-            }
-            ValueKind::LogProbabilities if value > SUM_TOLERANCE => {
-                Err(OutputProblem::AboveOne(value.exp()))
-            }
-            ValueKind::Odds if value < 1.0 => Err(OutputProblem::OddsBelowOne(value)),
-            _ => Ok(()),
-        }
-    }
-}
 
 /// The outputs of all classifiers for all items, with labels where they are known.
 ///
@@ -400,25 +298,46 @@ impl OutputsBuilder {
 
     /// Adds an item whose label is given as a class index.
     pub fn push_indexed(&mut self, raw: &[f64], label: Option<usize>) -> Result<()> {
-        let (item, width) = (self.n_items(), self.outputs.schema.width());
-        if raw.len() != width {
-            return Err(Error::Mismatch {
-                what: "numbers of values of an item",
-                expected: width.to_string(),
-                found: raw.len().to_string(),
-            });
+        let width = self.outputs.schema.width();
+        if raw.len() == width {
+            return self.push_all(raw, |_| label);
         }
-        let label = label.map(|class| self.checked_label(item, class)).transpose()?;
-        let start = self.outputs.values.len();
+        Err(Error::Mismatch {
+            what: "numbers of values of an item",
+            expected: width.to_string(),
+            found: raw.len().to_string(),
+        })
+    }
+
+    /// Adds many items from their raw values, K·J an item, and their labels as class indices,
+    /// asked for by place; all of them or, if one is refused, none. A rest shorter than an item is
+    /// left out.
+    pub fn push_all(&mut self, raw: &[f64], label: impl Fn(usize) -> Option<usize>) -> Result<()> {
+        let width = self.outputs.schema.width();
+        let (items, n_new) = (self.n_items(), raw.len() / width);
         let before = (self.outputs.n_raised, self.outputs.any_missing);
-        self.outputs.values.extend_from_slice(raw);
-        if let Err(error) = self.admit(item, start) {
-            self.outputs.values.truncate(start);
+        self.outputs.values.extend_from_slice(&raw[..n_new * width]);
+        let added = (0..n_new)
+            .try_for_each(|i| self.push_label(items + i, label(i)))
+            .and_then(|()| self.admit(items));
+        if added.is_err() {
+            self.outputs.values.truncate(items * width);
+            self.outputs.labels.truncate(items);
             (self.outputs.n_raised, self.outputs.any_missing) = before;
-            return Err(error);
         }
-        self.outputs.labels.push(label);
-        Ok(())
+        added
+    }
+
+    /// What was added so far.
+    pub fn outputs(&self) -> &Outputs {
+        &self.outputs
+    }
+
+    /// Forgets what was added so far; names, settings and memory stay.
+    pub fn clear(&mut self) {
+        self.outputs.values.clear();
+        self.outputs.labels.clear();
+        (self.outputs.n_raised, self.outputs.any_missing) = (0, false);
     }
 
     /// The finished table.
@@ -438,18 +357,32 @@ impl OutputsBuilder {
         std::mem::replace(&mut self.outputs, empty)
     }
 
-    fn admit(&mut self, item: usize, start: usize) -> Result<()> {
+    /// Turns the raw values of all items from `first` on into outputs.
+    fn admit(&mut self, first: usize) -> Result<()> {
         let Outputs { schema, values, n_raised, any_missing, .. } = &mut self.outputs;
-        for (k, block) in values[start..].chunks_exact_mut(schema.n_classes()).enumerate() {
-            match self.intake.admit(block) {
-                Ok(Some(raised)) => *n_raised += raised,
-                Ok(None) => *any_missing = true,
-                Err((class, problem)) => {
-                    let classifier = schema.classifiers()[k].clone();
-                    return Err(Error::InvalidOutput { item, classifier, class, problem });
-                }
+        let (n_classifiers, n_classes) = (schema.n_classifiers(), schema.n_classes());
+        let values = &mut values[first * schema.width()..];
+        self.intake.admit_each(values, n_classes, |row, admitted| match admitted {
+            Ok(Some(raised)) => {
+                *n_raised += raised;
+                Ok(())
             }
-        }
+            Ok(None) => {
+                *any_missing = true;
+                Ok(())
+            }
+            Err((class, problem)) => Err(Error::InvalidOutput {
+                item: first + row / n_classifiers,
+                classifier: schema.classifiers()[row % n_classifiers].clone(),
+                class,
+                problem,
+            }),
+        })
+    }
+
+    fn push_label(&mut self, item: usize, label: Option<usize>) -> Result<()> {
+        let label = label.map(|class| self.checked_label(item, class)).transpose()?;
+        self.outputs.labels.push(label);
         Ok(())
     }
 
@@ -478,6 +411,8 @@ impl OutputsBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::OutputProblem;
+    use crate::intake::ValueKind;
 
     fn builder(kind: ValueKind, floor: f64) -> OutputsBuilder {
         let schema = Schema::new(["a", "b"], ["x", "y"]).unwrap();
@@ -560,5 +495,57 @@ mod tests {
         assert!(builder.push(&[0.5, 0.500_001_1, 0.5, 0.5], None).is_err());
         let sum: f64 = builder.finish().output(0, 0).unwrap().iter().sum();
         assert!((sum - 1.0).abs() < 1e-15);
+    }
+
+    /// Many at once against one by one: plain outputs, raised and missing ones, and the edges of
+    /// what needs no more than renormalising, for numbers of classes with loops of their own and
+    /// others.
+    #[test]
+    fn many_items_at_once_are_the_same_as_one_by_one() {
+        for n_classes in 2..7_usize {
+            let names = |n: usize| (0..n).map(|i| i.to_string()).collect::<Vec<_>>();
+            let schema = Arc::new(Schema::new(names(2), names(n_classes)).unwrap());
+            let rest = |first: f64| {
+                let others = vec![(1.0 - first) / (n_classes as f64 - 1.0); n_classes - 1];
+                [vec![first], others].concat()
+            };
+            let edge = |scale: f64| rest(0.3).iter().map(|p| p * scale).collect();
+            let mut rows: Vec<Vec<f64>> = [0.0, 1e-3, 1e-3 * (1.0 + 1e-6), 0.1, 1.0 / 3.0, 1.0]
+                .into_iter()
+                .map(rest)
+                .collect();
+            rows.extend([edge(1.0 + 9e-7), edge(1.0 - 9e-7), vec![f64::NAN; n_classes]]);
+            let raw: Vec<f64> = rows.iter().chain(rows.iter().rev()).flatten().copied().collect();
+            let intake = Intake { floor: 1e-3, ..Intake::default() };
+            let (mut one_by_one, mut at_once) = (
+                OutputsBuilder::new(Arc::clone(&schema), intake).unwrap(),
+                OutputsBuilder::new(Arc::clone(&schema), intake).unwrap(),
+            );
+            for item in raw.chunks_exact(schema.width()) {
+                let mut checked = item.to_vec();
+                for output in checked.chunks_exact_mut(n_classes) {
+                    one_by_one.outputs.n_raised += intake.admit(output).unwrap().unwrap_or(0);
+                }
+                one_by_one.outputs.values.extend(checked);
+            }
+            at_once.push_all(&raw, |item| Some(item % n_classes)).unwrap();
+            let bits = |builder: &OutputsBuilder| {
+                builder.outputs.values.iter().map(|v| v.to_bits()).collect::<Vec<_>>()
+            };
+            assert_eq!(bits(&at_once), bits(&one_by_one), "{n_classes} classes");
+            assert_eq!(at_once.outputs.n_raised, one_by_one.outputs.n_raised);
+            assert!(at_once.outputs.any_missing && at_once.outputs().label(1) == Some(1));
+            let mut bad = raw.clone();
+            bad[3 * n_classes] = -0.1;
+            let Err(Error::InvalidOutput { item, classifier, .. }) =
+                at_once.push_all(&bad, |_| None)
+            else {
+                panic!("a negative probability is refused")
+            };
+            assert_eq!((item, classifier.as_str()), (9 + 1, "1"));
+            assert_eq!(bits(&at_once), bits(&one_by_one));
+            at_once.clear();
+            assert_eq!((at_once.n_items(), at_once.outputs().n_raised()), (0, 0));
+        }
     }
 }

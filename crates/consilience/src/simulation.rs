@@ -12,7 +12,8 @@ use crate::error::{Error, Result};
 use crate::fusion::Fusion;
 use crate::fusion::correlated::tree::TreeFusion;
 use crate::fusion::independent::Alpha;
-use crate::outputs::{Intake, Outputs, OutputsBuilder};
+use crate::intake::Intake;
+use crate::outputs::{Outputs, OutputsBuilder};
 use crate::schema::Schema;
 
 /// The simulated sets of the paper (supplement, tables D.3 to D.5): two classifiers with equal

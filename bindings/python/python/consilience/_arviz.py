@@ -9,8 +9,6 @@ import numpy as np
 
 def to_arviz(file: dict[str, Any]) -> Any:
     """Draws of a model file as inference data with named dimensions."""
-    import arviz
-
     draws = file.get("draws", [])
     if not draws:
         raise ValueError("the model has no posterior draws; fit it with `keep_draws`")
@@ -24,4 +22,15 @@ def to_arviz(file: dict[str, Any]) -> Any:
         dims["delta"] = ["pair", "true_class", "class"]
         pairs = file["parameters"]["delta"].get("pairs") or [{"between": file["classifiers"]}]
         coords["pair"] = [" and ".join(pair["between"]) for pair in pairs]
-    return arviz.from_dict({"posterior": posterior}, coords=coords, dims=dims)
+    return _inference_data(posterior, coords, dims)
+
+
+def _inference_data(posterior: dict[str, Any], coords: dict[str, Any], dims: dict[str, Any]) -> Any:
+    """In the form of ArviZ 1 where its base is installed, else in that of older versions."""
+    try:
+        from arviz_base import from_dict
+    except ImportError:
+        import arviz
+
+        return arviz.from_dict(posterior=posterior, coords=coords, dims=dims)
+    return from_dict({"posterior": posterior}, coords=coords, dims=dims)

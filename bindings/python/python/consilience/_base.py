@@ -424,12 +424,8 @@ class Weighted:
 
         Parameters
         ----------
-        X : array of shape (n, K, J), array of shape (n, K * J), or data frame
-            Outputs of K classifiers for J classes; NaN where a classifier has none. The classes
-            stand in the order of `classes_`; a data frame names them,
-            `<classifier>_<class>`, in any order, and may have other columns.
-        y : array of shape (n,)
-            The true classes.
+        X, y
+            Outputs and true classes, as of every estimator: see `Fusion.fit`.
         sample_weight : array of shape (n,), optional
             How often every item counts: whole numbers, 0 leaves it out.
 

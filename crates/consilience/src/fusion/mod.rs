@@ -70,12 +70,21 @@ pub fn fuse_into(
     prior: &ClassPrior,
     fused: &mut Fused,
 ) -> Result<()> {
-    check_schema(fusion, outputs)?;
     let (n, n_classes) = (outputs.n_items(), outputs.schema().n_classes());
     fused.n_classes = n_classes;
     fused.probabilities.resize(n * n_classes, 0.0);
     fused.errors.resize(n, 0.0);
-    let rows = (fused.probabilities.as_mut_slice(), fused.errors.as_mut_slice());
+    fuse_rows(fusion, outputs, prior, (&mut fused.probabilities, &mut fused.errors))
+}
+
+/// The same into memory of the caller: probabilities, n × J, and the error of each item.
+pub fn fuse_rows(
+    fusion: &dyn Fusion,
+    outputs: &Outputs,
+    prior: &ClassPrior,
+    rows: (&mut [f64], &mut [f64]),
+) -> Result<()> {
+    check_schema(fusion, outputs)?;
     in_blocks(outputs, fusion.items_per_task(), rows, |items, block| {
         fusion.ln_joint(items, prior, block);
         block.normalise();
@@ -120,14 +129,22 @@ fn probability_error(ln_error: f64) -> f64 {
 
 /// Log densities of every item under every class, n × J, with the error of each item.
 pub fn ln_densities(fusion: &dyn Fusion, outputs: &Outputs) -> Result<(Vec<f64>, Vec<f64>)> {
-    check_schema(fusion, outputs)?;
     let n = outputs.n_items();
     let (mut densities, mut errors) = (vec![0.0; n * outputs.schema().n_classes()], vec![0.0; n]);
-    let rows = (densities.as_mut_slice(), errors.as_mut_slice());
+    ln_density_rows(fusion, outputs, (&mut densities, &mut errors))?;
+    Ok((densities, errors))
+}
+
+/// The same into memory of the caller.
+pub fn ln_density_rows(
+    fusion: &dyn Fusion,
+    outputs: &Outputs,
+    rows: (&mut [f64], &mut [f64]),
+) -> Result<()> {
+    check_schema(fusion, outputs)?;
     in_blocks(outputs, fusion.items_per_task(), rows, |items, block| {
         fusion.ln_density(items, block)
-    })?;
-    Ok((densities, errors))
+    })
 }
 
 fn check_schema(fusion: &dyn Fusion, outputs: &Outputs) -> Result<()> {

@@ -5,6 +5,8 @@ use rand::rngs::ChaCha8Rng;
 
 use super::hmc::Hmc;
 use super::{Mode, Target};
+use crate::error::Result;
+use crate::watch::Watch;
 
 /// How many chains of what length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,14 +95,16 @@ impl Draws {
 /// Warm-up is cut into this many stretches; after each the step may shrink.
 const ADAPTATIONS: usize = 5;
 
-/// Runs all chains, one after the other; chain c uses random stream `first_stream + c`.
+/// Runs all chains, one after the other; chain c uses random stream `first_stream + c`. Whoever
+/// watches may stop them at any draw.
 pub fn sample(
     target: &impl Target,
     mode: &Mode,
     settings: &ChainSettings,
     seed: u64,
     first_stream: u64,
-) -> Draws {
+    watch: &dyn Watch,
+) -> Result<Draws> {
     let dimension = target.dimension();
     let mut values = Vec::with_capacity(settings.n_chains * settings.n_draws * dimension);
     let mut acceptance = 0.0;
@@ -109,14 +113,16 @@ pub fn sample(
         rng.set_stream(first_stream + chain as u64);
         let mut walker = Hmc::start(target, mode, &mut rng);
         for _ in 0..ADAPTATIONS {
+            watch.check()?;
             (0..settings.n_warmup.div_ceil(ADAPTATIONS)).for_each(|_| walker.advance(&mut rng));
             walker.adapt();
         }
         for _ in 0..settings.n_draws {
+            watch.check()?;
             walker.advance(&mut rng);
             values.extend_from_slice(walker.point());
         }
         acceptance += walker.acceptance() / settings.n_chains as f64;
     }
-    Draws { dimension, n_chains: settings.n_chains, values, acceptance }
+    Ok(Draws { dimension, n_chains: settings.n_chains, values, acceptance })
 }

@@ -75,7 +75,7 @@ impl IndependentConfig {
         let blocks = parallel::map(n_blocks, |block| {
             watch.check()?;
             let place = (block / schema.n_classes(), block % schema.n_classes());
-            let fitted = self.fit_block(statistics, place, block as u64);
+            let fitted = self.fit_block(statistics, place, block as u64, watch);
             watch.advance(1);
             fitted
         });
@@ -88,6 +88,7 @@ impl IndependentConfig {
         statistics: &SufficientStatistics,
         place: (usize, usize),
         block: u64,
+        watch: &dyn Watch,
     ) -> Result<FittedBlock> {
         let posterior =
             |measure| DirichletPosterior::new(statistics, place, self.alpha_prior, measure);
@@ -116,7 +117,7 @@ impl IndependentConfig {
                 let mode = find_mode(&target, &target.start());
                 let settings = self.chain_settings();
                 let first_stream = block * self.chains as u64;
-                let mut draws = sample(&target, &mode, &settings, self.seed, first_stream);
+                let mut draws = sample(&target, &mode, &settings, self.seed, first_stream, watch)?;
                 draws.transform(f64::exp);
                 Ok(FittedBlock::summarise(draws, mode.converged))
             }

@@ -14,7 +14,8 @@ use super::{
 use crate::distributions::{MultivariateT, NormalInverseWishart};
 use crate::error::Result;
 use crate::fusion::log_ratio::LogRatioTable;
-use crate::outputs::{Intake, Outputs, OutputsBuilder};
+use crate::intake::Intake;
+use crate::outputs::{Outputs, OutputsBuilder};
 use crate::parallel;
 use crate::schema::Schema;
 use crate::warning::Warning;

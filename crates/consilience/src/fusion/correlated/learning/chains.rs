@@ -75,7 +75,7 @@ pub(super) fn sample_posterior(
         .collect::<Result<Vec<_>>>()?;
     for round in 0.. {
         let target = SurrogatePosterior { posterior, states: &states, mode: &mode };
-        let draws = sample(&target, &mode, settings, seed, 0);
+        let draws = sample(&target, &mode, settings, seed, 0, watch)?;
         for (j, state) in states.iter_mut().enumerate() {
             if !(state.spread < SMALL_SPREAD) {
                 watch.check()?;
@@ -86,7 +86,7 @@ pub(super) fn sample_posterior(
         if good || round + 1 == MAX_ROUNDS {
             let spread = states.iter().map(|state| state.spread.powi(2)).sum::<f64>().sqrt();
             let target = SurrogatePosterior { posterior, states: &states, mode: &mode };
-            let draws = longer(&target, draws, settings, seed);
+            let draws = longer(&target, draws, (settings, seed), watch)?;
             if spread < CORRECT_FROM {
                 return Ok(Sampled { draws, spread, corrected: None });
             }
@@ -112,16 +112,16 @@ pub(super) fn sample_posterior(
 fn longer(
     target: &SurrogatePosterior<'_>,
     draws: Draws,
-    settings: &ChainSettings,
-    seed: u64,
-) -> Draws {
+    (settings, seed): (&ChainSettings, u64),
+    watch: &dyn Watch,
+) -> Result<Draws> {
     let all: Vec<Vec<f64>> = (0..target.dimension()).map(|l| draws.coordinate(l)).collect();
     let thinning = match Diagnostics::worst_of(&all, settings.n_chains) {
         Some(worst) if worst.are_poor(settings.n_chains) => thinning(worst, settings.n_chains),
-        _ => return draws,
+        _ => return Ok(draws),
     };
     if settings.n_draws * thinning > MOST_DRAWS {
-        return draws;
+        return Ok(draws);
     }
     let mode = widened(&draws, target.mode.converged);
     let longer = ChainSettings {
@@ -129,9 +129,9 @@ fn longer(
         n_draws: settings.n_draws * thinning,
         ..*settings
     };
-    let all = sample(target, &mode, &longer, seed, 0);
+    let all = sample(target, &mode, &longer, seed, 0, watch)?;
     let kept: Vec<usize> = (0..all.len()).skip(thinning - 1).step_by(thinning).collect();
-    all.chosen(&kept, all.acceptance())
+    Ok(all.chosen(&kept, all.acceptance()))
 }
 
 /// How many draws to make for one kept: enough for twice the effective draws that are asked for.

@@ -85,7 +85,8 @@ impl ObservedPair {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outputs::{Intake, OutputsBuilder};
+    use crate::intake::Intake;
+    use crate::outputs::OutputsBuilder;
 
     /// Twelve items of two classes; in the second class one classifier says the opposite of the other.
     #[test]

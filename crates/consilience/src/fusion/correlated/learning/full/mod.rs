@@ -211,21 +211,22 @@ struct Chains {
 impl Chains {
     /// All of them, each with its own random stream, every [`THINNING`]th draw kept: polynomials cost little, and where
     /// bounds change members they have kinks.
-    fn run(&self, target: &impl Target, mode: &Mode) -> Draws {
+    fn run(&self, target: &impl Target, mode: &Mode, watch: &dyn Watch) -> Result<Draws> {
         let one = ChainSettings {
             n_chains: 1,
             n_warmup: THINNING * self.settings.n_warmup,
             n_draws: THINNING * self.settings.n_draws,
         };
         let runs = parallel::map(self.settings.n_chains, |c| {
-            sample(target, mode, &one, self.seed, c as u64)
+            sample(target, mode, &one, self.seed, c as u64, watch)
         });
+        let runs = runs.into_iter().collect::<Result<Vec<_>>>()?;
         let acceptance = runs.iter().map(Draws::acceptance).sum::<f64>() / runs.len() as f64;
         let chain = |run: &Draws| {
             let kept = (THINNING - 1..run.len()).step_by(THINNING);
             kept.map(|i| run.draw(i).to_vec()).collect()
         };
-        Draws::from_chains(runs.iter().map(chain).collect(), acceptance)
+        Ok(Draws::from_chains(runs.iter().map(chain).collect(), acceptance))
     }
 }
 

@@ -68,7 +68,7 @@ pub(super) fn sample_shared(
         if !(enough && target.ln_density(&mode.point, &mut vec![0.0; dimension]).is_finite()) {
             break;
         }
-        let draws = chains.run(&target, &mode);
+        let draws = chains.run(&target, &mode, watch)?;
         for (j, state) in states.iter_mut().enumerate() {
             let fitter = Fitter { problem, alpha, class: j, seed: chains.seed };
             fitter.check(state, &draws, round, watch)?;
