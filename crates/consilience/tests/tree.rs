@@ -5,7 +5,7 @@ use std::sync::Arc;
 use consilience::distributions::CorrelatedDirichlet;
 use consilience::fusion::correlated::CorrelatedFusion;
 use consilience::fusion::correlated::learning::{CorrelatedConfig, CorrelatedInference};
-use consilience::fusion::correlated::tree::{TreeFusion, TreeKind, TreePair};
+use consilience::fusion::correlated::tree::{TREE_TOLERANCE, TreeFusion, TreeKind, TreePair};
 use consilience::fusion::independent::{Alpha, IndependentFusion};
 use consilience::fusion::{Fusion, fuse, ln_densities};
 use consilience::model::Method;
@@ -74,7 +74,7 @@ fn two_classifiers_are_their_own_tree() {
     let exact = CorrelatedFusion::new(schema(2), truth.classes(), 0.0).unwrap();
     for kind in [TreeKind::Tree, TreeKind::TreeMixture] {
         let tree = tree(&alpha, vec![pair(&alpha, (0, 1), 0.5, 0.7)], kind);
-        assert_same(&tree, &exact, &outputs, 1e-12);
+        assert_same(&tree, &exact, &outputs, TREE_TOLERANCE);
     }
 }
 

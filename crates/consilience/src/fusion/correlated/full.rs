@@ -1,8 +1,8 @@
 //! The paper's model of three and more classifiers, with an honest error.
 //!
 //! Densities are estimated ([`ManyDensity`]), each with an error, to a wanted one. Who fuses wants
-//! probabilities: every class is estimated coarsely first, and only as exactly as its probability
-//! asks for after that. Where the estimate of any class cannot be trusted, the item is fused by the tree of pairs with the same
+//! probabilities: all classes take the same points, until the spread of the probabilities is small
+//! enough. Where the estimate of any class cannot be trusted, the item is fused by the tree of pairs with the same
 //! pair margins instead, and its error is set to infinity: the fused probabilities of such an item
 //! have an `error` of 1. [`Fusion::ln_density`] never falls back: it tells the estimate, with an
 //! infinite error where it cannot be trusted.
@@ -16,20 +16,16 @@ use std::sync::{Arc, Mutex, RwLock};
 use super::ln_margins;
 use super::tree::{TreeFusion, TreeKind, TreePair};
 use crate::class_prior::ClassPrior;
+use crate::distributions::correlated_dirichlet::many::fused::{Fused, fused, probabilities};
 use crate::distributions::correlated_dirichlet::many::{Estimate, ManyDensity, Scratch};
 use crate::distributions::{CorrelatedDirichlet, Dirichlet};
 use crate::error::Result;
 use crate::fusion::{Block, Fusion};
-use crate::math::log_space::log_sum_exp;
 use crate::outputs::Items;
 use crate::schema::Schema;
 
 /// The error wanted of a log density, and of a fused probability.
 pub const FULL_TOLERANCE: f64 = 1e-3;
-
-/// The error of a log density that is always reached when fusing, even of classes that hardly
-/// matter: 2 % of a small probability.
-const COARSE: f64 = 0.02;
 
 /// The paper's model of any number of classifiers.
 #[derive(Debug)]
@@ -115,32 +111,41 @@ impl FullFusion {
         rules.iter().zip(wanted).map(estimate).collect()
     }
 
-    /// The same for fusing, where only ratios count: coarse estimates say how probable the classes
-    /// are, and that, how exact each has to be.
+    /// The same for fusing, where only the probabilities count, with their largest error.
     fn fusing_estimates(
         &self,
         item: &Item<'_>,
         prior: &ClassPrior,
         scratch: &mut Scratch,
-    ) -> Vec<Estimate> {
-        let n_classes = self.classes.len();
-        // At a resolution all points are spent on the first estimate.
-        if self.resolution > 0.0 {
-            return self.estimates(item, &vec![FULL_TOLERANCE; n_classes], scratch);
-        }
-        let mut estimates = self.estimates(item, &vec![COARSE; n_classes], scratch);
-        let wanted = wanted_errors(&estimates, prior);
+    ) -> (Vec<Estimate>, f64) {
         let rules = self.rules(&item.present).expect("subsets of legal parameters are legal");
-        for ((rule, estimate), wanted) in rules.iter().zip(&mut estimates).zip(wanted) {
-            if estimate.error > wanted {
-                *estimate = rule.estimate(item, wanted, scratch);
+        let many: Option<Vec<&ManyDensity>> = rules.iter().map(Rule::many).collect();
+        match many {
+            // At a resolution all points are spent on the first estimate.
+            Some(many) if self.resolution == 0.0 && item.is_inside() => {
+                let goal = (prior.ln(), FULL_TOLERANCE);
+                let Fused { estimates, error } =
+                    fused(&many, &item.outputs, item.number, goal, scratch);
+                (estimates, error)
+            }
+            _ => {
+                let wanted = vec![FULL_TOLERANCE; self.classes.len()];
+                let estimates = self.estimates(item, &wanted, scratch);
+                let error = fused_error(&estimates, prior);
+                (estimates, error)
             }
         }
-        estimates
     }
 }
 
 impl Rule {
+    fn many(&self) -> Option<&ManyDensity> {
+        match self {
+            Self::Alone(_) => None,
+            Self::Many(density) => Some(density),
+        }
+    }
+
     fn estimate(&self, item: &Item<'_>, wanted: f64, scratch: &mut Scratch) -> Estimate {
         match self {
             Self::Alone(margin) => {
@@ -170,32 +175,17 @@ impl<'a> Item<'a> {
         let number = number_of(&outputs);
         Self { present: all().map(|x| x.is_some()).collect(), outputs, number }
     }
-}
 
-/// The errors of the log densities with which fused probabilities reach [`FULL_TOLERANCE`].
-///
-/// An error σ of ln f moves the probabilities by no more than cσ, c = p(1 − p). Points are spent like σ⁻², so that of
-/// all σ with Σc²σ² given, those ∝ c^(−½) are the cheapest.
-fn wanted_errors(estimates: &[Estimate], prior: &ClassPrior) -> Vec<f64> {
-    if !estimates.iter().all(|estimate| estimate.resolved) {
-        return vec![FULL_TOLERANCE; estimates.len()];
+    /// Whether no output is exactly 0 anywhere.
+    fn is_inside(&self) -> bool {
+        self.outputs.iter().copied().flatten().all(|x| *x > 0.0)
     }
-    let moved: Vec<f64> = probabilities(estimates, prior).iter().map(|p| p * (1.0 - p)).collect();
-    let all: f64 = moved.iter().sum();
-    let wanted = |c: &f64| (FULL_TOLERANCE / (c * all).sqrt()).clamp(FULL_TOLERANCE, COARSE);
-    moved.iter().map(wanted).collect()
-}
-
-fn probabilities(estimates: &[Estimate], prior: &ClassPrior) -> Vec<f64> {
-    let joint: Vec<f64> = estimates.iter().zip(prior.ln()).map(|(e, p)| e.ln_density + p).collect();
-    let all = log_sum_exp(&joint);
-    joint.iter().map(|ln| (ln - all).exp()).collect()
 }
 
 /// The largest error of the fused probabilities: those of the classes are independent of each other,
 /// and ∂pⱼ/∂ln fₘ is pⱼ(1 − pⱼ) for m = j, −pⱼpₘ for others.
 fn fused_error(estimates: &[Estimate], prior: &ClassPrior) -> f64 {
-    let p = probabilities(estimates, prior);
+    let p = probabilities(estimates.iter().map(|e| e.ln_density), prior.ln());
     let of_class = |j: usize| {
         let part = |(m, e): (usize, &Estimate)| e.error * if m == j { 1.0 - p[j] } else { p[m] };
         p[j] * estimates.iter().enumerate().map(part).fold(0.0, f64::hypot)
@@ -247,10 +237,10 @@ impl Fusion for FullFusion {
             if item.outputs.is_empty() {
                 continue;
             }
-            let estimates = self.fusing_estimates(&item, prior, &mut scratch);
+            let (estimates, error) = self.fusing_estimates(&item, prior, &mut scratch);
             if estimates.iter().all(|estimate| estimate.resolved) {
                 // the error of a log weight with which no probability is farther off
-                let error = 0.5 * (4.0 * fused_error(&estimates, prior)).ln_1p();
+                let error = 0.5 * (4.0 * error).ln_1p();
                 block.set(i, &ln_densities(&estimates), error);
                 continue;
             }

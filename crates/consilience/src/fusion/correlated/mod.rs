@@ -100,7 +100,7 @@ impl CorrelatedFusion {
         Ok(Self {
             schema,
             resolution,
-            pair: PairRule::new([&alpha[0], &alpha[1]], &delta, resolution)?,
+            pair: PairRule::new([&alpha[0], &alpha[1]], &delta, resolution, FUSION_TOLERANCE)?,
             margins: [margins(&alpha[0])?, margins(&alpha[1])?],
         })
     }

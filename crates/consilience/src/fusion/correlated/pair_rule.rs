@@ -35,15 +35,16 @@ pub(super) enum Poles {
 }
 
 impl PairRule {
-    /// From the margins `alpha[k][j]` of the two and their `delta[j]`.
+    /// From the margins `alpha[k][j]` of the two and their `delta[j]`, to a relative error.
     pub(super) fn new(
         alpha: [&[Vec<f64>]; 2],
         delta: &[Vec<f64>],
         resolution: f64,
+        tolerance: f64,
     ) -> Result<Self> {
         let class = |j: usize| {
             PairDensity::new(&alpha[0][j], &alpha[1][j], &delta[j])?
-                .with_tolerance(FUSION_TOLERANCE)?
+                .with_tolerance(tolerance)?
                 .with_resolution(resolution)
         };
         let classes = (0..delta.len()).map(class).collect::<Result<_>>()?;

@@ -16,7 +16,7 @@
 //!   spikes that no points find. Gammas are drawn one by one from tabulated conditional densities (`ladder`).
 //!
 //! Independent groups of classifiers factorise first (`block`): one alone is a Dirichlet, two have the exact quadrature of
-//! [`super::pair`]. `replicates` turns weights into estimates.
+//! [`super::pair`]. `replicates` turns weights into estimates, `fused` estimates several classes for their probabilities.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -29,6 +29,7 @@ mod block;
 mod blur;
 mod centre;
 mod chart;
+pub(crate) mod fused;
 mod kernel;
 mod ladder;
 mod law;
@@ -63,6 +64,13 @@ pub struct Estimate {
 
 impl Estimate {
     const UNKNOWN: Self = Self { ln_density: f64::NAN, error: f64::INFINITY, resolved: false };
+
+    /// Multiplies the density by an independent one.
+    fn add(&mut self, other: Self) {
+        self.ln_density += other.ln_density;
+        self.error = self.error.hypot(other.error);
+        self.resolved &= other.resolved;
+    }
 }
 
 /// The error of ln f wanted unless told otherwise.
@@ -208,10 +216,7 @@ impl ManyDensity {
         }
         let mut sum = Estimate { ln_density: 0.0, error: 0.0, resolved: true };
         for part in &self.parts {
-            let one = part.ln_density(x, &goal, scratch);
-            sum.ln_density += one.ln_density;
-            sum.error = sum.error.hypot(one.error);
-            sum.resolved &= one.resolved;
+            sum.add(part.ln_density(x, &goal, scratch));
         }
         sum
     }
@@ -231,7 +236,8 @@ impl ManyDensity {
             return None;
         };
         let x: Vec<Vec<f64>> = classifiers.iter().map(|&k| x[k].to_vec()).collect();
-        transport.tilted(&x, seed, n_batches, &mut scratch.transport)
+        let goal = Goal { seed, item: 0, ..self.goal };
+        transport.tilted(&x, &goal, n_batches, &mut scratch.transport)
     }
 }
 

@@ -17,6 +17,8 @@ pub(super) const REPLICATES: usize = 16;
 pub(super) const LONGEST: usize = REPLICATES << 16;
 /// Numbers that are kept for the next item, of each stage; batches beyond are made anew.
 const KEPT: usize = 1 << 21;
+/// Sets of points that are kept: classes of one item may differ in their dimensions.
+const SETS: usize = 4;
 
 /// A batch of points: coordinate by coordinate, [`POINTS`] numbers each.
 #[derive(Debug, Default, Clone)]
@@ -47,15 +49,26 @@ pub(super) struct Which {
     pub(super) batch: usize,
 }
 
-impl Points {
-    /// Forgets what was kept if it was for another purpose.
-    pub(super) fn prepare(&mut self, seed: u64, item: u64, dimensions: usize) {
-        if self.seed != seed || self.dimensions != dimensions {
-            self.kept.clear();
-        }
-        (self.seed, self.item, self.dimensions) = (seed, item, dimensions);
-    }
+/// Points of several seeds and numbers of dimensions, the last used first.
+#[derive(Debug, Default)]
+pub(super) struct PointSets(Vec<Points>);
 
+impl PointSets {
+    /// The points for an item.
+    pub(super) fn of(&mut self, seed: u64, item: u64, dimensions: usize) -> &mut Points {
+        let wanted = |set: &Points| set.seed == seed && set.dimensions == dimensions;
+        if let Some(place) = self.0.iter().position(wanted) {
+            self.0[..=place].rotate_right(1);
+        } else {
+            self.0.truncate(SETS - 1);
+            self.0.insert(0, Points { seed, dimensions, ..Points::default() });
+        }
+        self.0[0].item = item;
+        &mut self.0[0]
+    }
+}
+
+impl Points {
     /// Overwrites `normals` with a batch of the item's points; returns minus the log density of each.
     pub(super) fn normals(&mut self, which: Which, normals: &mut Vec<f64>) -> &[f64] {
         let item = self.item;

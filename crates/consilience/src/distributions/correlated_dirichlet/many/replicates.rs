@@ -29,6 +29,12 @@ pub(super) struct Replicates {
     tail: Vec<f64>,
 }
 
+/// The reported error of a mean over replicates, from their deviations from it.
+pub(super) fn reported_error(deviations: [f64; REPLICATES]) -> f64 {
+    let square: f64 = deviations.iter().map(|d| d * d).sum();
+    STUDENT * (square / (REPLICATES * (REPLICATES - 1)) as f64).sqrt()
+}
+
 impl Replicates {
     pub(super) fn clear(&mut self) {
         self.ln_weights.iter_mut().chain(&mut self.weights).for_each(Vec::clear);
@@ -75,11 +81,15 @@ impl Replicates {
         }
         let n = self.len() as f64;
         let means = self.weights.each_ref().map(|w| w.iter().sum::<f64>() / n);
-        let count = REPLICATES as f64;
-        let mean = means.iter().sum::<f64>() / count;
-        let square = means.iter().map(|m| (m - mean).powi(2)).sum::<f64>();
-        let error = STUDENT * (square / (count * (count - 1.0))).sqrt() / mean;
-        (unit + mean.ln(), error)
+        let mean = means.iter().sum::<f64>() / REPLICATES as f64;
+        (unit + mean.ln(), reported_error(means.map(|m| m - mean)) / mean)
+    }
+
+    /// The replicates' means over that of all, less 1; 0 if there is no weight.
+    pub(super) fn deviations(&self) -> [f64; REPLICATES] {
+        let means = self.weights.each_ref().map(|w| w.iter().sum::<f64>());
+        let mean = means.iter().sum::<f64>() / REPLICATES as f64;
+        means.map(|m| if mean > 0.0 { m / mean - 1.0 } else { 0.0 })
     }
 
     /// (Σw)²/(n Σw²).
@@ -106,7 +116,7 @@ impl Replicates {
         let (ln_mean, spread) = self.mean();
         let ln_density = ln_mean + ln_constant;
         if !spread.is_finite() {
-            return Estimate { ln_density, error: f64::INFINITY, resolved: false };
+            return Estimate { ln_density, ..Estimate::UNKNOWN };
         }
         let (shape, share) = self.tail();
         let unseen = if shape > 0.5 {

@@ -11,7 +11,7 @@ use super::chart::Chart;
 use super::kernel::{Batch, POINTS, Work};
 use super::law::{self, Law, NODES};
 use super::learned::Learned;
-use super::points::{LONGEST, Points, REPLICATES, Which};
+use super::points::{LONGEST, PointSets, REPLICATES, Which};
 use super::replicates::Replicates;
 use super::tilted::Tilted;
 use super::{Estimate, Goal};
@@ -30,16 +30,37 @@ const WIDEST: f64 = 1.2;
 const GOOD: [f64; 4] = [0.95, 0.6, 0.6, 0.0];
 
 /// From normal variables to points of the integral.
+#[derive(Debug)]
 struct Map {
     chart: Chart,
     laws: Vec<Law>,
     learned: Learned,
 }
 
-impl Map {
-    fn learn(&mut self, stage: usize, scratch: &mut TransportScratch) {
-        let n_totals = self.chart.totals.len();
-        self.learned.learn(&mut scratch.points, stage, &scratch.replicates, n_totals);
+/// An integral under way.
+///
+/// Every stage begins with a pilot. A map that is good enough is kept; another one learns from the pilot's weights.
+#[derive(Debug)]
+pub(super) struct Run {
+    map: Map,
+    stage: usize,
+    pub(super) replicates: Replicates,
+}
+
+impl Run {
+    /// Whether the map may still learn from the weights so far.
+    pub(super) fn is_pilot(&self) -> bool {
+        self.replicates.len() == FIRST && self.stage + 1 < GOOD.len()
+    }
+
+    /// Whether they tell that it should.
+    pub(super) fn should_learn(&self) -> bool {
+        self.is_pilot() && self.replicates.effective() < GOOD[self.stage]
+    }
+
+    /// Whether no more points may be spent.
+    pub(super) fn is_long(&self, goal: &Goal) -> bool {
+        longer(self.replicates.len()) * REPLICATES > goal.most_points.min(LONGEST)
     }
 }
 
@@ -51,13 +72,12 @@ fn longer(n: usize) -> usize {
 /// Memory that evaluations reuse.
 #[derive(Debug, Default)]
 pub(super) struct TransportScratch {
-    points: Points,
+    points: PointSets,
     work: Work,
     innovations: Vec<f64>,
     slopes: Vec<f64>,
     products: Vec<f64>,
     out: Vec<f64>,
-    replicates: Replicates,
 }
 
 /// The regime of ε = 0 for one block of classifiers.
@@ -84,34 +104,47 @@ impl Transport {
         goal: &Goal,
         scratch: &mut TransportScratch,
     ) -> Estimate {
-        let centre = Centre::find(&self.block, x);
-        let Some(chart) = centre.and_then(|centre| Chart::new(&self.block, x, &centre)) else {
-            return Estimate::UNKNOWN;
-        };
-        let laws = self.laws(&chart, scratch);
-        scratch.points.prepare(goal.seed, goal.item, laws.len());
-        let mut map = Map { chart, laws, learned: Learned::default() };
-        // Every stage begins with a pilot. Easy items end there; a map that is good enough is kept, another one learns
-        // from the pilot's weights, which are then put aside: what has taught the map must not be averaged.
-        let enough = goal.most_points.min(LONGEST);
-        for (stage, good) in GOOD.into_iter().enumerate() {
-            scratch.replicates.clear();
-            let mut upto = FIRST;
-            loop {
-                self.extend(&map, stage, upto, scratch);
-                let (_, error) = scratch.replicates.mean();
-                let next = longer(upto);
-                if error <= goal.tolerance || next * REPLICATES > enough {
-                    return self.finish(&map, scratch);
-                }
-                if upto == FIRST && scratch.replicates.effective() < good {
-                    map.learn(stage, scratch);
-                    break;
-                }
-                upto = next;
+        let Some(mut run) = self.begin(x, goal, scratch) else { return Estimate::UNKNOWN };
+        while run.replicates.mean().1 > goal.tolerance && !run.is_long(goal) {
+            if run.should_learn() {
+                self.learn(&mut run, goal, scratch);
+            } else {
+                self.advance(&mut run, goal, scratch);
             }
         }
-        self.finish(&map, scratch)
+        self.finish(&mut run)
+    }
+
+    /// Prepares the map and evaluates the first points; `None` where the integrand has no centre.
+    pub(super) fn begin(
+        &self,
+        x: &[Vec<f64>],
+        goal: &Goal,
+        scratch: &mut TransportScratch,
+    ) -> Option<Run> {
+        let centre = Centre::find(&self.block, x)?;
+        let chart = Chart::new(&self.block, x, &centre)?;
+        let laws = self.laws(&chart, scratch);
+        let map = Map { chart, laws, learned: Learned::default() };
+        let mut run = Run { map, stage: 0, replicates: Replicates::default() };
+        self.extend(&mut run, FIRST, goal, scratch);
+        Some(run)
+    }
+
+    /// Corrects the map by the weights so far, which are then put aside (what has taught the map must not be averaged),
+    /// and begins anew.
+    pub(super) fn learn(&self, run: &mut Run, goal: &Goal, scratch: &mut TransportScratch) {
+        let n_totals = run.map.chart.totals.len();
+        let points = scratch.points.of(goal.seed, goal.item, run.map.laws.len());
+        run.map.learned.learn(points, run.stage, &run.replicates, n_totals);
+        run.stage += 1;
+        run.replicates.clear();
+        self.extend(run, FIRST, goal, scratch);
+    }
+
+    /// Adds points.
+    pub(super) fn advance(&self, run: &mut Run, goal: &Goal, scratch: &mut TransportScratch) {
+        self.extend(run, longer(run.replicates.len()), goal, scratch);
     }
 
     /// Weighted points of the integral at `x`, `n_batches` of [`POINTS`], with features: they stand for the integral at
@@ -119,57 +152,55 @@ impl Transport {
     pub(super) fn tilted(
         &self,
         x: &[Vec<f64>],
-        seed: u64,
+        goal: &Goal,
         n_batches: usize,
         scratch: &mut TransportScratch,
     ) -> Option<Tilted> {
-        let centre = Centre::find(&self.block, x)?;
-        let chart = Chart::new(&self.block, x, &centre)?;
-        let laws = self.laws(&chart, scratch);
-        scratch.points.prepare(seed, 0, laws.len());
-        let mut map = Map { chart, laws, learned: Learned::default() };
-        let mut stage = 0;
-        for good in &GOOD[..GOOD.len() - 1] {
-            scratch.replicates.clear();
-            self.extend(&map, stage, FIRST, scratch);
-            stage += 1;
-            if scratch.replicates.effective() >= *good {
-                break;
-            }
-            map.learn(stage - 1, scratch);
+        let mut run = self.begin(x, goal, scratch)?;
+        while run.should_learn() {
+            self.learn(&mut run, goal, scratch);
         }
-        scratch.replicates.clear();
+        let map = &run.map;
         let n_factors: usize = map.chart.classes.iter().map(|c| c.coordinates.len()).sum();
         let mut tilted = Tilted::new(n_factors, n_batches * POINTS);
         let mut features = vec![0.0; n_factors * POINTS];
         for i in 0..n_batches {
-            let which = Which { stage, replicate: i % REPLICATES, batch: i / REPLICATES };
-            self.evaluate(&map, which, scratch, &mut features);
+            let (replicate, batch) = (i % REPLICATES, i / REPLICATES);
+            let which = Which { stage: run.stage + 1, replicate, batch };
+            self.evaluate(map, which, goal, scratch, &mut features);
             tilted.fill(i * POINTS, &scratch.out, &features);
         }
-        let fixed = map.chart.classes.len() as f64 * map.chart.fixed.1.ln();
-        tilted.finish(self.ln_constant + fixed + map.learned.ln_volume())
+        tilted.finish(self.ln_constant(map))
     }
 
-    fn finish(&self, map: &Map, scratch: &mut TransportScratch) -> Estimate {
-        let n_classes = map.chart.classes.len() as f64;
-        // s^J of the total that is held fixed.
-        let fixed = n_classes * map.chart.fixed.1.ln();
-        let estimate =
-            scratch.replicates.estimate(self.ln_constant + fixed + map.learned.ln_volume());
+    /// The estimate from all points so far.
+    pub(super) fn finish(&self, run: &mut Run) -> Estimate {
+        let estimate = run.replicates.estimate(self.ln_constant(&run.map));
         if self.rigid {
             return Estimate { error: f64::INFINITY, resolved: false, ..estimate };
         }
         estimate
     }
 
+    /// ln f by all points so far.
+    pub(super) fn ln_mean(&self, run: &Run) -> f64 {
+        run.replicates.mean().0 + self.ln_constant(&run.map)
+    }
+
+    /// What all weights of a map have in common, with s^J of the total that is held fixed.
+    fn ln_constant(&self, map: &Map) -> f64 {
+        let fixed = map.chart.classes.len() as f64 * map.chart.fixed.1.ln();
+        self.ln_constant + fixed + map.learned.ln_volume()
+    }
+
     /// Evaluates all replicates up to a number of points.
-    fn extend(&self, map: &Map, stage: usize, upto: usize, scratch: &mut TransportScratch) {
-        let done = scratch.replicates.len() / POINTS;
+    fn extend(&self, run: &mut Run, upto: usize, goal: &Goal, scratch: &mut TransportScratch) {
+        let done = run.replicates.len() / POINTS;
         for replicate in 0..REPLICATES {
             for batch in done..upto / POINTS {
-                self.evaluate(map, Which { stage, replicate, batch }, scratch, &mut []);
-                scratch.replicates.push(replicate, &scratch.out);
+                let which = Which { stage: run.stage, replicate, batch };
+                self.evaluate(&run.map, which, goal, scratch, &mut []);
+                run.replicates.push(replicate, &scratch.out);
             }
         }
     }
@@ -179,11 +210,14 @@ impl Transport {
         &self,
         map: &Map,
         which: Which,
+        goal: &Goal,
         scratch: &mut TransportScratch,
         features: &mut [f64],
     ) {
-        let TransportScratch { points, work, innovations, slopes, products, out, .. } = scratch;
+        let TransportScratch { points, work, innovations, slopes, products, out } = scratch;
+        let points = points.of(goal.seed, goal.item, map.laws.len());
         let ln_volume = points.normals(which, innovations);
+        slopes.resize(innovations.len(), 1.0);
         self.arch.dispatch(|| {
             map.learned.apply(innovations, products);
             let batches = innovations.chunks_exact_mut(POINTS).zip(slopes.chunks_exact_mut(POINTS));

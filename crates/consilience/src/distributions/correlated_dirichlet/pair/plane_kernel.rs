@@ -17,81 +17,20 @@ pub(crate) struct Columns<'a> {
     pub(crate) fraction: f64,
 }
 
-/// Adds a component to the exponents at every point, `phases` sets of `points` each.
-pub(crate) struct AddColumns<'a> {
-    pub(crate) columns: Columns<'a>,
-    pub(crate) phases: usize,
-    pub(crate) points: usize,
-    /// The blended column.
-    pub(crate) column: &'a mut [f64],
-    pub(crate) out: &'a mut [f64],
-}
-
-impl WithSimd for AddColumns<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let length = self.points + SLACK;
-        let column = &mut self.column[..length];
-        blend(simd, &self.columns, column);
-        for (phase, out) in self.out.chunks_exact_mut(self.points).enumerate() {
-            let at = self.columns.fraction + phase as f64 / self.phases as f64;
-            let ahead = at as usize;
-            let taps = lagrange(at - ahead as f64 + (TAPS / 2 - 1) as f64);
-            interpolate(simd, &column[ahead..], taps, out);
-        }
-    }
-}
-
-/// out[k] += Σ over eight taps of tap · column[k + t].
-#[inline(always)]
-fn interpolate<S: Simd>(simd: S, column: &[f64], taps: [f64; TAPS], out: &mut [f64]) {
-    let shifted: [&[S::f64s]; TAPS] =
-        std::array::from_fn(|t| S::as_simd_f64s(&column[t..t + out.len()]).0);
-    let taps = taps.map(|tap| simd.splat_f64s(tap));
-    for (k, out) in S::as_mut_simd_f64s(out).0.iter_mut().enumerate() {
-        let mut even = fma(simd, taps[0], shifted[0][k], *out);
-        let mut odd = simd.mul_f64s(taps[1], shifted[1][k]);
-        for t in (2..TAPS).step_by(2) {
-            even = fma(simd, taps[t], shifted[t][k], even);
-            odd = fma(simd, taps[t + 1], shifted[t + 1][k], odd);
-        }
-        *out = simd.add_f64s(even, odd);
-    }
-}
-
-/// Σ over eight columns of weight · column.
-#[inline(always)]
-fn blend<S: Simd>(simd: S, columns: &Columns<'_>, out: &mut [f64]) {
-    let length = out.len();
-    let rows: [&[S::f64s]; TAPS] = std::array::from_fn(|i| {
-        let start = i * columns.stride;
-        S::as_simd_f64s(&columns.entries[start..start + length]).0
-    });
-    let weights = columns.weights.map(|w| simd.splat_f64s(w));
-    let (out, _) = S::as_mut_simd_f64s(out);
-    for (k, out) in out.iter_mut().enumerate() {
-        let mut even = simd.mul_f64s(weights[0], rows[0][k]);
-        let mut odd = simd.mul_f64s(weights[1], rows[1][k]);
-        for i in (2..TAPS).step_by(2) {
-            even = fma(simd, weights[i], rows[i][k], even);
-            odd = fma(simd, weights[i + 1], rows[i + 1][k], odd);
-        }
-        *out = simd.add_f64s(even, odd);
-    }
-}
-
-/// Finishes a line: `exponents += N ln s − rate · s`, then the sum of their exponentials.
+/// A whole line: all components' columns, then `N ln s − rate · s`, then the sum of the exponentials.
 pub(crate) struct SumLine<'a> {
+    pub(crate) components: &'a [Columns<'a>],
+    /// Interleaved sets of points, and how many each has.
     pub(crate) phases: usize,
     pub(crate) points: usize,
     /// s of the first phase's points; the next phase's are larger by `ratio`.
     pub(crate) scales: &'a [f64],
     pub(crate) ratio: f64,
     pub(crate) rate: f64,
-    /// N times the step of ln s between two points of a phase.
-    pub(crate) rise: f64,
+    /// N ln s of the first phase's points beyond the first one's.
+    pub(crate) ramp: &'a [f64],
+    /// Room for a blended column.
+    pub(crate) column: &'a mut [f64],
     /// Receives the exponentials.
     pub(crate) exponents: &'a mut [f64],
 }
@@ -113,51 +52,111 @@ impl WithSimd for SumLine<'_> {
     type Output = LineSum;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) -> LineSum {
-        let Self { phases, points, scales, exponents, .. } = self;
-        let mut ramp = [0.0; MAX_POINTS];
-        for (i, r) in ramp[..points].iter_mut().enumerate() {
-            *r = self.rise * i as f64;
+    fn with_simd<S: Simd>(mut self, simd: S) -> LineSum {
+        self.start(simd);
+        for component in self.components {
+            self.add(simd, component);
         }
-        let (ramp, _) = S::as_simd_f64s(&ramp[..points]);
-        let (scales, _) = S::as_simd_f64s(scales);
-        let (mut rate, mut start) = (-self.rate, 0.0);
-        let mut largest = simd.splat_f64s(f64::NEG_INFINITY);
-        for phase in exponents.chunks_exact_mut(points) {
-            let (phase, _) = S::as_mut_simd_f64s(phase);
-            let (slope, offset) = (simd.splat_f64s(rate), simd.splat_f64s(start));
-            for ((e, &s), &r) in phase.iter_mut().zip(scales).zip(ramp) {
-                *e = fma(simd, slope, s, simd.add_f64s(simd.add_f64s(r, offset), *e));
-                largest = simd.max_f64s(largest, *e);
-            }
-            rate *= self.ratio;
-            start += self.rise / phases as f64;
-        }
+        let lowest = simd.splat_f64s(f64::NEG_INFINITY);
+        let (exponents, _) = S::as_simd_f64s(&*self.exponents);
+        let largest = exponents.iter().fold(lowest, |most, e| simd.max_f64s(most, *e));
         let largest = simd.reduce_max_f64s(largest);
-        let ends = [exponents[0] - largest, exponents[exponents.len() - 1] - largest];
-        let shift = simd.splat_f64s(largest);
-        let (mut sums, mut best) = ([[0.0; GROUP]; 2], 0);
-        for (j, phase) in exponents.chunks_exact_mut(points).enumerate() {
-            for e in S::as_mut_simd_f64s(phase).0 {
-                *e = exp(simd, simd.sub_f64s(*e, shift));
-            }
-            for (i, group) in phase.chunks_exact(GROUP).enumerate() {
-                for (lane, &e) in group.iter().enumerate() {
-                    sums[j % 2][lane] += e;
-                    if e == 1.0 {
-                        best = i * GROUP + lane;
-                    }
-                }
-            }
-        }
-        let [a, b] = sums;
-        let sum = a.iter().chain(&b).sum();
-        let difference = if phases % 2 == 0 {
+        let best = self.exponents.iter().position(|e| *e == largest).unwrap_or(0);
+        let ends = [self.exponents[0], self.exponents[self.exponents.len() - 1]];
+        let [a, b] = self.exponentiate(simd, largest);
+        let difference = if self.phases % 2 == 0 {
             a.iter().sum::<f64>() - b.iter().sum::<f64>()
         } else {
             (a[0] - a[1] + a[2] - a[3]) - (b[0] - b[1] + b[2] - b[3])
         };
-        LineSum { largest, best, sum, difference, ends }
+        LineSum {
+            largest,
+            best: best % self.points,
+            sum: a.iter().chain(&b).sum(),
+            difference,
+            ends: ends.map(|end| end - largest),
+        }
+    }
+}
+
+impl SumLine<'_> {
+    /// Exponents without components.
+    #[inline(always)]
+    fn start<S: Simd>(&mut self, simd: S) {
+        let (ramp, _) = S::as_simd_f64s(&self.ramp[..self.points]);
+        let (scales, _) = S::as_simd_f64s(&self.scales[..self.points]);
+        let rise = (self.ramp[1] - self.ramp[0]) / self.phases as f64;
+        let (mut rate, mut offset) = (-self.rate, 0.0);
+        for phase in self.exponents.chunks_exact_mut(self.points) {
+            let (slope, shift) = (simd.splat_f64s(rate), simd.splat_f64s(offset));
+            let (phase, _) = S::as_mut_simd_f64s(phase);
+            for ((e, &s), &r) in phase.iter_mut().zip(scales).zip(ramp) {
+                *e = fma(simd, slope, s, simd.add_f64s(r, shift));
+            }
+            rate *= self.ratio;
+            offset += rise;
+        }
+    }
+
+    /// Adds a component: its columns are blended, and the points interpolated from that.
+    #[inline(always)]
+    fn add<S: Simd>(&mut self, simd: S, columns: &Columns<'_>) {
+        let column = &mut self.column[..self.points + SLACK];
+        let length = column.len();
+        let row = |i: usize| &columns.entries[i * columns.stride..][..length];
+        weigh(simd, row, columns.weights, column, |_, sum| sum);
+        for (phase, out) in self.exponents.chunks_exact_mut(self.points).enumerate() {
+            let at = columns.fraction + phase as f64 / self.phases as f64;
+            let ahead = at as usize;
+            let taps = lagrange(at - ahead as f64 + (TAPS / 2 - 1) as f64);
+            let shifted = |t: usize| &column[ahead + t..][..self.points];
+            weigh(simd, shifted, taps, out, |before, sum| simd.add_f64s(before, sum));
+        }
+    }
+
+    /// Exponentials over the largest; their sums over every fourth point, of even phases and odd.
+    #[inline(always)]
+    fn exponentiate<S: Simd>(&mut self, simd: S, largest: f64) -> [[f64; GROUP]; 2] {
+        let shift = simd.splat_f64s(largest);
+        let mut sums = [[0.0; GROUP]; 2];
+        for (j, phase) in self.exponents.chunks_exact_mut(self.points).enumerate() {
+            let (sums, _) = S::as_mut_simd_f64s(&mut sums[j % 2]);
+            for group in phase.chunks_exact_mut(GROUP) {
+                for (e, sum) in S::as_mut_simd_f64s(group).0.iter_mut().zip(&mut *sums) {
+                    *e = exp(simd, simd.sub_f64s(*e, shift));
+                    *sum = simd.add_f64s(*sum, *e);
+                }
+            }
+        }
+        sums
+    }
+}
+
+/// Σ over eight rows of weight · row, put together with what is there.
+#[inline(always)]
+fn weigh<'a, S: Simd>(
+    simd: S,
+    row: impl Fn(usize) -> &'a [f64],
+    weights: [f64; TAPS],
+    out: &mut [f64],
+    put: impl Fn(S::f64s, S::f64s) -> S::f64s,
+) {
+    let (out, _) = S::as_mut_simd_f64s(out);
+    // all of one length that the compiler sees, so that nothing is checked in the loop
+    let row = |i: usize| &S::as_simd_f64s(row(i)).0[..out.len()];
+    let [a, b, c, d] = [row(0), row(1), row(2), row(3)];
+    let [e, f, g, h] = [row(4), row(5), row(6), row(7)];
+    let w = weights.map(|w| simd.splat_f64s(w));
+    for k in 0..out.len() {
+        let mut even = simd.mul_f64s(w[0], a[k]);
+        let mut odd = simd.mul_f64s(w[1], b[k]);
+        even = fma(simd, w[2], c[k], even);
+        odd = fma(simd, w[3], d[k], odd);
+        even = fma(simd, w[4], e[k], even);
+        odd = fma(simd, w[5], f[k], odd);
+        even = fma(simd, w[6], g[k], even);
+        odd = fma(simd, w[7], h[k], odd);
+        out[k] = put(out[k], simd.add_f64s(even, odd));
     }
 }
 

@@ -52,12 +52,13 @@ impl PairDensity {
             epsilon: self.epsilon,
             power: self.power,
             cut: rules.cut,
-            onset: rules.onset,
+            ln_onset: rules.onset.ln(),
             phases: 1,
             below: 0,
             above: 0,
             points: 0,
             ratio: 1.0,
+            columns: Vec::with_capacity(self.components.len()),
             buffers: &mut smooth.buffers,
         };
         let mut step = step_in_ln_s(shape, rules.target_s);

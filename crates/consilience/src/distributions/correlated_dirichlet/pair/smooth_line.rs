@@ -8,8 +8,8 @@ use pulp::Arch;
 use super::kernel::{GROUP, run};
 use super::panels::Integrand;
 use super::place::Place;
-use super::plane::{Blend, Part, Plane, Planes, SERIES, SLACK, TAPS};
-use super::plane_kernel::{AddColumns, Columns, LineSum, MAX_POINTS, SumLine};
+use super::plane::{Part, Plane, Planes, SERIES, SLACK, TAPS};
+use super::plane_kernel::{Columns, LineSum, MAX_POINTS, SumLine};
 use super::shapes::Component;
 use crate::math::closing;
 use crate::math::special::ln_gamma;
@@ -34,8 +34,8 @@ pub(crate) struct SmoothLines<'a> {
     pub(crate) power: f64,
     /// Terms below e^−cut of the largest are left out.
     pub(crate) cut: f64,
-    /// s(1+ρ) below which the integrand is a power of s and a few more, and the sum is closed.
-    pub(crate) onset: f64,
+    /// ln s(1+ρ) below which the integrand is a power of s and a few more, and the sum is closed.
+    pub(crate) ln_onset: f64,
     /// Interleaved sets of points, and how many of each lie below and above the expected centre.
     pub(crate) phases: usize,
     pub(crate) below: i64,
@@ -44,13 +44,16 @@ pub(crate) struct SmoothLines<'a> {
     pub(crate) points: usize,
     /// Ratio of s from one phase to the next.
     pub(crate) ratio: f64,
+    /// Columns of the current line.
+    pub(crate) columns: Vec<Columns<'a>>,
     pub(crate) buffers: &'a mut Buffers,
 }
 
-/// Components at the line's y, exponents of its points and a blended column.
+/// Components at the line's y, N ln s along it, exponents of its points and a blended column.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Buffers {
     at: Vec<At>,
+    ramp: Vec<f64>,
     exponents: Vec<f64>,
     column: Vec<f64>,
 }
@@ -79,12 +82,14 @@ struct At {
 impl At {
     fn new(place: &Place, y: f64, rho: f64) -> Self {
         let tau = y - place.kink;
-        let (smaller, ln_smaller) = if tau > 0.0 {
-            (place.x[1], place.ln_x[1])
+        let first = rho * place.x[0];
+        let (smaller, ln_smaller, larger) = if tau > 0.0 {
+            (place.x[1], place.ln_x[1], first)
         } else {
-            (rho * place.x[0], y + place.ln_x[0])
+            (first, y + place.ln_x[0], place.x[1])
         };
-        Self { tau, smaller, ln_smaller, excess: tau.abs().exp_m1() }
+        // what cancels is lost: 1e-16 of an exponent
+        Self { tau, smaller, ln_smaller, excess: larger / smaller - 1.0 }
     }
 }
 
@@ -94,7 +99,7 @@ struct Linear {
     rate: f64,
 }
 
-impl SmoothLines<'_> {
+impl<'a> SmoothLines<'a> {
     /// Fits the points to an integrand that is about a gamma of this shape in s; `step` is wanted in ln s.
     pub(crate) fn fit(&mut self, shape: f64, step: f64) {
         let wanted = (self.planes.step / step).ceil();
@@ -103,6 +108,9 @@ impl SmoothLines<'_> {
         let [left, right] = extent(shape, self.cut + 1.0);
         self.below = (left / self.planes.step) as i64 + 1;
         self.above = (right / self.planes.step) as i64 + 2;
+        let rise = self.power * self.planes.step;
+        self.buffers.ramp.clear();
+        self.buffers.ramp.extend((0..MAX_POINTS).map(|i| rise * i as f64));
     }
 
     /// The step in ln s.
@@ -134,21 +142,25 @@ impl SmoothLines<'_> {
 
     fn sum(&mut self, start: i64, linear: &mut Linear) -> Option<LineSum> {
         let skipped = usize::try_from(start - self.planes.first_scale).ok()?;
-        self.buffers.exponents.clear();
-        self.buffers.exponents.resize(self.phases * self.points, 0.0);
+        self.columns.clear();
         for l in 0..self.components.len() {
             self.add_component(l, start, linear)?;
         }
+        let Buffers { ramp, exponents, column, .. } = &mut *self.buffers;
+        exponents.resize(self.phases * self.points, 0.0);
+        column.resize(MAX_POINTS + SLACK, 0.0);
         Some(run(
             self.arch,
             SumLine {
+                components: &self.columns,
                 phases: self.phases,
                 points: self.points,
                 scales: self.planes.scales.get(skipped..skipped + self.points)?,
                 ratio: self.ratio,
                 rate: linear.rate,
-                rise: self.power * self.planes.step,
-                exponents: &mut self.buffers.exponents,
+                ramp,
+                column,
+                exponents,
             },
         ))
     }
@@ -161,7 +173,8 @@ impl SmoothLines<'_> {
     }
 
     fn add_component(&mut self, l: usize, start: i64, linear: &mut Linear) -> Option<()> {
-        let (c, plane) = (&self.components[l], &*self.planes.tables[l]);
+        let planes: &'a Planes = self.planes;
+        let (c, plane) = (&self.components[l], &*planes.tables[l]);
         let at = self.buffers.at[l];
         linear.constant += (c.power() - 2.0) * at.ln_smaller - at.tau.abs();
         if plane.rigid {
@@ -194,30 +207,21 @@ impl SmoothLines<'_> {
             return Some(());
         }
         let (base, fraction) = self.position(ln_argument, start, plane)?;
-        self.add_columns(plane, &blend, base, fraction);
+        self.columns.push(Columns {
+            entries: &blend.entries[base..],
+            stride: plane.stride,
+            weights: blend.weights,
+            fraction,
+        });
         Some(())
     }
 
     /// The first entry of the first point's eight, and its place between the middle two.
     fn position(&self, ln_argument: f64, start: i64, plane: &Plane) -> Option<(usize, f64)> {
         let position = ln_argument / self.planes.step + (start - self.planes.first) as f64;
-        let whole = position.floor();
-        let base = whole - (TAPS / 2 - 1) as f64;
-        let fits = base >= 0.0 && base as usize + self.points + TAPS < plane.count;
-        fits.then_some((base as usize, position - whole))
-    }
-
-    fn add_columns(&mut self, plane: &Plane, blend: &Blend<'_>, base: usize, fraction: f64) {
-        let Buffers { exponents, column, .. } = &mut *self.buffers;
-        column.resize(MAX_POINTS + SLACK, 0.0);
-        let columns = Columns {
-            entries: &blend.entries[base..],
-            stride: plane.stride,
-            weights: blend.weights,
-            fraction,
-        };
-        let (phases, points) = (self.phases, self.points);
-        run(self.arch, AddColumns { columns, phases, points, column, out: exponents });
+        let whole = position as usize;
+        let base = whole.checked_sub(TAPS / 2 - 1)?;
+        (base + self.points + TAPS < plane.count).then_some((base, position - whole as f64))
     }
 }
 
@@ -225,10 +229,10 @@ impl Integrand for SmoothLines<'_> {
     fn evaluate(&mut self, y: f64, ln_s: f64) -> Option<SmoothLine> {
         let rho = y.exp();
         let step = self.planes.step;
-        let mut centre = (ln_s / step).round() as i64;
-        let lowest = ((self.onset.ln() - rho.ln_1p()) / step).floor() as i64 - CLOSING as i64;
-        let room = (GROUP + TAPS + 2) as i64;
-        let highest = self.planes.last - (self.move_to(y, rho) / step).ceil() as i64 - room;
+        let mut centre = (ln_s / step) as i64;
+        let lowest = ((self.ln_onset - rho.ln_1p()) / step) as i64 - 1 - CLOSING as i64;
+        let room = (GROUP + TAPS + 3) as i64;
+        let highest = self.planes.last - (self.move_to(y, rho) / step) as i64 - room;
         for _ in 0..MAX_TRIES {
             let start = (centre - self.below).max(lowest);
             let closed = start == lowest;
