@@ -109,9 +109,7 @@ fn posterior(prior: DeltaPrior, outputs: &Outputs, seed: u64) -> Result<FittedSh
     let config = CorrelatedConfig {
         inference: CorrelatedInference::Posterior,
         delta_prior: prior,
-        chains: 2,
-        draws: 200,
-        warmup: 50,
+        draws: 400,
         keep_draws: RANKED,
         seed,
         ..CorrelatedConfig::default()
