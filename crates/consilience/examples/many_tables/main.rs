@@ -35,7 +35,7 @@ fn main() -> Result<()> {
             let margins = [(4, 12), (5, 8)].map(|(place, default)| number(place, default) as f64);
             exchangeable::run(number(2, 200), number(3, 0), margins)
         }
-        "exchangeable-margins" => exchangeable::margins(number(2, 1000)),
+        "exchangeable-margins" => exchangeable::margins(number(2, 20_000)),
         "recovery" => recovery::run(number(2, 20), number(3, 0)),
         "copies" => copies::run(),
         "missing" => missing::run(number(2, 400)),
