@@ -75,6 +75,7 @@ impl Shapes {
             between: (a, b),
             delta: classes.iter().map(|c| c.shared_by(a, b)).collect(),
             gain: 1.0,
+            gain_error: 0.0,
         };
         let pairs = self.pairs().map(pair).collect();
         TreeFusion::new(Arc::clone(truth.schema()), &alpha, pairs, TreeKind::Tree, resolution)

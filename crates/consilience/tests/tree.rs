@@ -36,7 +36,7 @@ fn pair(alpha: &Alpha, between: (usize, usize), share: f64, gain: f64) -> TreePa
         let bounds = alpha[a][j].iter().zip(&alpha[b][j]).map(|(a, b)| share * a.min(*b));
         bounds.collect()
     };
-    TreePair { between, delta: (0..J).map(row).collect(), gain }
+    TreePair { between, delta: (0..J).map(row).collect(), gain, gain_error: 0.0 }
 }
 
 fn tree(alpha: &Alpha, pairs: Vec<TreePair>, kind: TreeKind) -> TreeFusion {
@@ -177,6 +177,45 @@ fn missing_classifiers_are_left_out() {
     }
 }
 
+/// The most neighbours that a classifier has in the tree.
+fn most_neighbours(tree: &TreeFusion) -> usize {
+    let n = tree.schema().n_classifiers();
+    let of = |k: usize| tree.tree().filter(|p| p.between.0 == k || p.between.1 == k).count();
+    (0..n).map(of).max().unwrap()
+}
+
+/// Gains that are equal, or within their errors, make a chain, also of those present; known ones decide by themselves.
+#[test]
+fn nearly_equal_gains_make_a_chain() {
+    let alpha = vec![alpha(1)[0].clone(); 5];
+    let all = |gain_error: f64| -> Vec<TreePair> {
+        let each = (0..5).flat_map(|b| (0..b).map(move |a| (a, b)));
+        // those of the first classifier are a little larger
+        let gain = |a: usize| if a == 0 { 1.05 } else { 1.0 };
+        each.map(|(a, b)| TreePair { gain_error, ..pair(&alpha, (a, b), 0.5, gain(a)) }).collect()
+    };
+    assert_eq!(most_neighbours(&tree(&alpha, all(0.0), TreeKind::Tree)), 4);
+    let chain = tree(&alpha, all(0.05), TreeKind::Tree);
+    assert_eq!(most_neighbours(&chain), 2);
+    // without the fourth classifier those left are a chain of four again
+    let outputs = truth(5).simulate(2, 13).unwrap().without(3);
+    let left = Arc::new(Schema::new(["c0", "c1", "c2", "c4"], ["x", "y", "z"]).unwrap());
+    let (with, _) = ln_densities(&chain, &outputs).unwrap();
+    let place = |k: usize| k - usize::from(k > 3);
+    let kept = chain.pairs().iter().filter(|p| p.between.0 != 3 && p.between.1 != 3);
+    let moved =
+        kept.map(|p| TreePair { between: (place(p.between.0), place(p.between.1)), ..p.clone() });
+    let four = TreeFusion::new(left, &alpha[1..].to_vec(), moved.collect(), TreeKind::Tree, 0.0);
+    let four = four.unwrap();
+    assert_eq!(most_neighbours(&four), 2);
+    let (alone, _) = ln_densities(&four, &outputs.select(four.schema()).unwrap()).unwrap();
+    for (a, b) in with.iter().zip(&alone) {
+        assert!((a - b).abs() < 1e-10, "{a} {b}");
+    }
+    let negative = vec![TreePair { gain_error: -1.0, ..pair(&alpha, (0, 1), 0.5, 1.0) }];
+    assert!(TreeFusion::new(schema(5), &alpha, negative, TreeKind::Tree, 0.0).is_err());
+}
+
 /// Ten copies of a classifier say what one says.
 #[test]
 fn copies_change_nothing() {
@@ -261,23 +300,24 @@ fn a_mixture_draws_from_all_trees() {
     assert!((share - expected).abs() < 0.05, "{share} {expected}");
 }
 
+/// The correlated model of any number of classifiers, at the posterior's mode.
+fn at_the_mode() -> FitConfig {
+    let inference = CorrelatedInference::Map;
+    let correlated = CorrelatedConfig { inference, ..CorrelatedConfig::default() };
+    FitConfig { method: MethodChoice::Correlated, correlated, ..FitConfig::default() }
+}
+
 /// One correlated pair and an independent third: the fit finds out which, and the model built on
 /// it predicts better than taking all for independent.
 #[test]
 fn what_pairs_share_is_learnt() {
     let truth = truth(3);
     let train = truth.simulate(80, 11).unwrap();
-    let config = FitConfig {
-        method: MethodChoice::Correlated,
-        correlated: CorrelatedConfig {
-            inference: CorrelatedInference::Map,
-            ..CorrelatedConfig::default()
-        },
-        ..FitConfig::default()
-    };
-    let model = config.fit(&train, &Unwatched).unwrap();
+    let model = at_the_mode().fit(&train, &Unwatched).unwrap();
     let Method::Tree(tree) = model.method() else { panic!("{:?}", model.method_name()) };
     let strongest = tree.fusion().tree().next().unwrap();
+    // three means of 80 gains each, whose standard deviation is of the order of 1
+    assert!((0.02..0.5).contains(&strongest.gain_error), "{strongest:?}");
     assert_eq!(strongest.between, (0, 1));
     for insight in tree.pairs(model.class_prior()).unwrap() {
         let expected = if insight.between == (0, 1) { 0.3..0.7 } else { 0.0..0.25 };
@@ -303,16 +343,8 @@ fn with_two_copies(outputs: &Outputs) -> Outputs {
 #[test]
 fn copies_change_nothing_at_default_settings() {
     let train = truth(3).simulate(40, 12).unwrap();
-    let config = FitConfig {
-        method: MethodChoice::Correlated,
-        correlated: CorrelatedConfig {
-            inference: CorrelatedInference::Map,
-            ..CorrelatedConfig::default()
-        },
-        ..FitConfig::default()
-    };
     let fused = |outputs: &Outputs| {
-        let model = config.fit(outputs, &Unwatched).unwrap();
+        let model = at_the_mode().fit(outputs, &Unwatched).unwrap();
         let Method::Tree(tree) = model.method() else { panic!("{:?}", model.method_name()) };
         assert!((tree.resolution() - 0.03).abs() < 1e-12);
         fuse(model.fusion().unwrap(), outputs, &ClassPrior::uniform(J)).unwrap().all().to_vec()

@@ -4,21 +4,26 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints tables")]
 
+mod calibration;
 mod copies;
 mod cost;
 mod exchangeable;
 mod missing;
 mod real;
 mod recovery;
+mod ties;
 
 use std::sync::Arc;
 
 use consilience::distributions::{CorrelatedDirichlet, SharedPair};
 use consilience::fusion::correlated::Structure;
 use consilience::fusion::correlated::learning::{CorrelatedConfig, CorrelatedInference};
+use consilience::fusion::independent::Alpha;
 use consilience::fusion::{Fusion, fuse};
 use consilience::simulation::Truth;
 use consilience::{ClassPrior, FitConfig, MethodChoice, Outputs, Result, Schema};
+
+const TABLES: &str = "exchangeable, exchangeable-margins, ties, recovery, calibration, copies, missing, bookies, cost";
 
 fn main() -> Result<()> {
     let table = std::env::args().nth(1).unwrap_or_default();
@@ -26,16 +31,23 @@ fn main() -> Result<()> {
         std::env::args().nth(place).and_then(|n| n.parse().ok()).unwrap_or(default)
     };
     match table.as_str() {
-        "exchangeable" => exchangeable::run(number(2, 200), number(3, 0)),
+        "exchangeable" => {
+            let margins = [(4, 12), (5, 8)].map(|(place, default)| number(place, default) as f64);
+            exchangeable::run(number(2, 200), number(3, 0), margins)
+        }
+        "exchangeable-margins" => exchangeable::margins(number(2, 20_000)),
         "recovery" => recovery::run(number(2, 20), number(3, 0)),
         "copies" => copies::run(),
         "missing" => missing::run(number(2, 400)),
         "bookies" => real::run(number(2, 5)),
+        "calibration" => {
+            let prior = std::env::args().nth(4).unwrap_or_default();
+            calibration::run(&prior, number(2, 60), number(3, 0))
+        }
         "cost" => cost::run(),
+        "ties" => ties::run(number(2, 20), number(3, 200)),
         other => {
-            eprintln!(
-                "`{other}` is no table: exchangeable, recovery, copies, missing, bookies or cost"
-            );
+            eprintln!("`{other}` is no table; those there are: {TABLES}");
             Ok(())
         }
     }
@@ -48,14 +60,23 @@ fn schema(n_classifiers: usize, n_classes: usize) -> Result<Arc<Schema>> {
     Ok(Arc::new(Schema::new(names, classes)?))
 }
 
-/// Classifiers with the margins of SIM 2 (12 for the true class, 8 for others) that share these parts of them.
-fn truth(
+/// α of the true class and of the others in SIM 2.
+const SIM2: [f64; 2] = [12.0, 8.0];
+
+/// Classifiers with the margins of SIM 2 that share these parts of them.
+fn truth(shape: (usize, usize), common: f64, pairs: &[((usize, usize), f64)]) -> Result<Truth> {
+    truth_with(SIM2, shape, common, pairs)
+}
+
+/// The same with these α of the true class and of the others.
+fn truth_with(
+    [own, other]: [f64; 2],
     (n_classifiers, n_classes): (usize, usize),
     common: f64,
     pairs: &[((usize, usize), f64)],
 ) -> Result<Truth> {
     let class = |j: usize| {
-        let alpha: Vec<f64> = (0..n_classes).map(|l| if l == j { 12.0 } else { 8.0 }).collect();
+        let alpha: Vec<f64> = (0..n_classes).map(|l| if l == j { own } else { other }).collect();
         let part = |share: f64| alpha.iter().map(|a| share * a).collect::<Vec<f64>>();
         let pair = |&((first, second), share): &((usize, usize), f64)| SharedPair {
             first,
@@ -67,6 +88,12 @@ fn truth(
     };
     let classes = (0..n_classes).map(class).collect::<Result<Vec<_>>>()?;
     Truth::new(schema(n_classifiers, n_classes)?, classes)
+}
+
+/// The margins, `alpha[k][j]`.
+fn alpha_of(truth: &Truth) -> Alpha {
+    let margins = |k: usize| truth.classes().iter().map(|class| class.alpha()[k].clone()).collect();
+    (0..truth.schema().n_classifiers()).map(margins).collect()
 }
 
 /// A fit at the posterior's mode.

@@ -117,6 +117,8 @@ struct PairFile {
     /// Of a tree.
     #[serde(default)]
     gain: f64,
+    #[serde(default)]
+    gain_error: f64,
 }
 
 impl Model {
@@ -224,7 +226,13 @@ fn correlated_value(parameters: &CorrelatedParameters) -> Value {
 fn tree_value(parameters: &TreeParameters) -> Value {
     let names = parameters.schema().classifiers();
     let between = |pair: &TreePair| [&names[pair.between.0], &names[pair.between.1]];
-    let pair = |pair: &TreePair| json!({ "between": between(pair), "delta": pair.delta, "gain": pair.gain });
+    let pair = |pair: &TreePair| {
+        let mut value = json!({ "between": between(pair), "delta": pair.delta, "gain": pair.gain });
+        if pair.gain_error > 0.0 {
+            value["gain_error"] = json!(pair.gain_error);
+        }
+        value
+    };
     let fusion = parameters.fusion();
     let pairs: Vec<Value> = fusion.pairs().iter().map(pair).collect();
     let mut value = json!({
@@ -349,7 +357,8 @@ fn tree(file: CorrelatedFile, kind: TreeKind, schema: &Arc<Schema>) -> Result<Tr
     let sorted = |(a, b): (usize, usize)| (a.min(b), a.max(b));
     let pair = |pair: PairFile| -> Result<TreePair> {
         let between = sorted(places(schema, &pair.between, "delta.pairs")?);
-        Ok(TreePair { between, delta: pair.delta, gain: pair.gain })
+        let PairFile { delta, gain, gain_error, .. } = pair;
+        Ok(TreePair { between, delta, gain, gain_error })
     };
     let pairs = file.delta.pairs.into_iter().map(pair).collect::<Result<Vec<_>>>()?;
     let tree = TreeParameters::new(Arc::clone(schema), file.alpha, pairs, kind, file.resolution)?;

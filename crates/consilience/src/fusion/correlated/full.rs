@@ -218,7 +218,7 @@ fn tree_of(
             delta.iter().sum::<f64>() / total(a).min(total(b))
         };
         let gain = classes.iter().zip(&delta).map(share).sum();
-        TreePair { between: (a, b), delta, gain }
+        TreePair { between: (a, b), delta, gain, gain_error: 0.0 }
     };
     let pairs = (0..n).flat_map(|b| (0..b).map(move |a| (a, b))).map(pair).collect();
     TreeFusion::new(Arc::clone(schema), &alpha, pairs, TreeKind::Tree, resolution)

@@ -86,7 +86,7 @@ impl CorrelatedConfig {
         margins: &FittedIndependent,
         (place, (a, b)): (usize, (usize, usize)),
         watch: &dyn Watch,
-    ) -> Result<(FittedPair, f64)> {
+    ) -> Result<(FittedPair, Gain)> {
         let schema = outputs.schema();
         let copies = are_copies(outputs, a, b);
         let names = [a, b].map(|k| schema.classifiers()[k].clone());
@@ -152,9 +152,16 @@ impl CorrelatedConfig {
     }
 }
 
-/// Mean over the items of a class of ln f − ln Dir¹ − ln Dir², summed over classes.
-fn gain(outputs: &Outputs, fitted: &FittedPair, resolution: f64) -> Result<f64> {
-    let mut total = 0.0;
+/// What the density of both tells more than the two margins.
+#[derive(Debug, Clone, Copy)]
+struct Gain {
+    mean: f64,
+    error: f64,
+}
+
+/// Mean over the items of a class of ln f − ln Dir¹ − ln Dir², summed over classes, with the standard error of the sum.
+fn gain(outputs: &Outputs, fitted: &FittedPair, resolution: f64) -> Result<Gain> {
+    let (mut mean, mut variance) = (0.0, 0.0);
     for (j, items) in PairItems::by_class(outputs)?.iter().enumerate() {
         let [first, second] = [&fitted.alpha[0][j], &fitted.alpha[1][j]];
         let density = PairDensity::new(first, second, &fitted.delta[j])?
@@ -162,16 +169,20 @@ fn gain(outputs: &Outputs, fitted: &FittedPair, resolution: f64) -> Result<f64> 
             .with_resolution(resolution)?;
         let margins = [Dirichlet::new(first)?, Dirichlet::new(second)?];
         let mut scratch = Scratch::default();
-        let mut sum = 0.0;
-        for i in 0..items.len() {
+        let gains = (0..items.len()).map(|i| {
             let (x1, x2) = items.pair(i);
             let both = density.ln_density(x1, x2, &mut scratch).ln_density;
             // an infinite density at a tie counts as a large one
-            sum += both.min(LARGEST) - margins[0].ln_pdf(x1) - margins[1].ln_pdf(x2);
-        }
-        total += sum / items.len().max(1) as f64;
+            both.min(LARGEST) - margins[0].ln_pdf(x1) - margins[1].ln_pdf(x2)
+        });
+        let gains: Vec<f64> = gains.collect();
+        let n = gains.len().max(1) as f64;
+        let own = gains.iter().sum::<f64>() / n;
+        let squares: f64 = gains.iter().map(|gain| (gain - own).powi(2)).sum();
+        mean += own;
+        variance += squares / (n - 1.0).max(1.0) / n;
     }
-    Ok(total)
+    Ok(Gain { mean, error: variance.sqrt() })
 }
 
 /// Stands for an infinite log density when gains are averaged.
@@ -181,7 +192,7 @@ fn assemble(
     schema: &Schema,
     margins: FittedIndependent,
     between: &[(usize, usize)],
-    fitted: Vec<(FittedPair, f64)>,
+    fitted: Vec<(FittedPair, Gain)>,
 ) -> FittedPairs {
     let names = schema.classifiers();
     let point = margins.fusion.alpha();
@@ -200,7 +211,8 @@ fn assemble(
         for (draw, own) in draws.iter_mut().zip(&pair.draws) {
             draw.delta.push(moved(own, [&draw.alpha[a], &draw.alpha[b]]));
         }
-        pairs.push(TreePair { between: (a, b), delta: pair.delta, gain });
+        let Gain { mean, error } = gain;
+        pairs.push(TreePair { between: (a, b), delta: pair.delta, gain: mean, gain_error: error });
         delta_posteriors.push(pair.delta_posterior);
     }
     FittedPairs {

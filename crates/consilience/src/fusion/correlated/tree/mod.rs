@@ -9,8 +9,10 @@
 //!
 //! Every margin is kept, and so is the joint distribution of every edge. The tree is the maximum
 //! spanning tree of the mean gain g on training items, summed over classes: the same tree for all
-//! classes, so that a difference between classes is never a difference between trees. Instead of
-//! one tree, all of them can be averaged, each weighted by its gains (`spanning`).
+//! classes, so that a difference between classes is never a difference between trees. Gains within
+//! their standard error of each other are taken for equal, and of such edges those are taken that
+//! leave every classifier few neighbours: where all gains are alike the tree is a chain, not a star.
+//! Instead of one tree, all of them can be averaged, each weighted by its gains (`spanning`).
 //!
 //! A missing classifier is left out, and those present are joined by the best tree among them;
 //! for a mixture by all trees among them.
@@ -32,7 +34,7 @@ use crate::fusion::{Block, Fusion};
 use crate::outputs::Items;
 use crate::parallel;
 use crate::schema::Schema;
-use spanning::{ln_weight_of_all_trees, maximum_spanning_tree};
+use spanning::{Offer, ln_weight_of_all_trees, spanning_tree};
 
 /// The relative error asked of the density of every edge: a fused probability is then known to 1e-4, which is far below
 /// what a tree can say of the truth, in a third less time than 1e-6 takes.
@@ -48,6 +50,8 @@ pub struct TreePair {
     /// Mean over training items of ln fₖₘ − ln Dirₖ − ln Dirₘ under the true class, in nats,
     /// summed over classes.
     pub gain: f64,
+    /// The standard error of the gain; 0 where it is not known.
+    pub gain_error: f64,
 }
 
 /// One spanning tree, or all of them.
@@ -103,7 +107,7 @@ impl TreeFusion {
             PairRule::new([&alpha[a], &alpha[b]], &pairs[p].delta, resolution, TREE_TOLERANCE)
         });
         let rules = rules.into_iter().collect::<Result<_>>()?;
-        let tree = maximum_spanning_tree(k, &edges(&pairs), |_| true);
+        let tree = spanning_tree(k, &offers(&pairs), |_| true);
         Ok(Self { schema, kind, margins, pairs, rules, tree })
     }
 
@@ -111,11 +115,12 @@ impl TreeFusion {
     pub fn with_edges(mut self, edges: &[(usize, usize)]) -> Result<Self> {
         let place = |edge: &(usize, usize)| self.pairs.iter().position(|p| p.between == *edge);
         let tree: Option<Vec<usize>> = edges.iter().map(place).collect();
-        let joined: Vec<_> = edges.iter().map(|edge| (*edge, 0.0)).collect();
+        let offer = |edge: &(usize, usize)| Offer { between: *edge, gain: 0.0, error: 0.0 };
+        let joined: Vec<Offer> = edges.iter().map(offer).collect();
         let n = self.margins.len();
         // edges that close a circle would be left out
         match tree {
-            Some(tree) if maximum_spanning_tree(n, &joined, |_| true).len() == tree.len() => {
+            Some(tree) if spanning_tree(n, &joined, |_| true).len() == tree.len() => {
                 self.tree = tree;
                 Ok(self)
             }
@@ -182,7 +187,7 @@ impl TreeFusion {
             &self.tree
         } else {
             let present = |k: usize| room.present[k];
-            joined = maximum_spanning_tree(self.margins.len(), &edges(&self.pairs), present);
+            joined = spanning_tree(self.margins.len(), &offers(&self.pairs), present);
             &joined
         };
         let mut error = 0.0;
@@ -256,12 +261,14 @@ impl Room {
     }
 }
 
-fn edges(pairs: &[TreePair]) -> Vec<((usize, usize), f64)> {
-    pairs.iter().map(|pair| (pair.between, pair.gain)).collect()
+fn offers(pairs: &[TreePair]) -> Vec<Offer> {
+    let offer =
+        |pair: &TreePair| Offer { between: pair.between, gain: pair.gain, error: pair.gain_error };
+    pairs.iter().map(offer).collect()
 }
 
 fn check_pairs(schema: &Schema, pairs: &[TreePair]) -> Result<()> {
-    for (i, TreePair { between: (a, b), delta, gain }) in pairs.iter().enumerate() {
+    for (i, TreePair { between: (a, b), delta, gain, gain_error }) in pairs.iter().enumerate() {
         let name = format!("delta.pairs[{i}]");
         let twice = pairs[..i].iter().any(|other| other.between == (*a, *b));
         if !(a < b && *b < schema.n_classifiers()) || twice {
@@ -280,6 +287,10 @@ fn check_pairs(schema: &Schema, pairs: &[TreePair]) -> Result<()> {
         }
         if !gain.is_finite() {
             return Err(Error::parameter(format!("{name}.gain"), "finite", gain));
+        }
+        if !(gain_error.is_finite() && *gain_error >= 0.0) {
+            let name = format!("{name}.gain_error");
+            return Err(Error::parameter(name, "finite and at least 0", gain_error));
         }
     }
     Ok(())

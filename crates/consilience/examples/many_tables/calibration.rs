@@ -1,0 +1,177 @@
+//! Simulation-based calibration (Talts, Betancourt, Simpson, Vehtari, Gelman 2018) of the posterior of all that three classifiers share:
+//! shapes drawn from the prior, outputs from the shapes; among draws from the posterior the true shapes' ranks must be uniform.
+
+use consilience::distributions::{CorrelatedDirichlet, SharedPair};
+use consilience::fusion::correlated::Structure;
+use consilience::fusion::correlated::learning::{
+    CorrelatedConfig, CorrelatedInference, DeltaPrior, FittedPairs, FittedShared,
+};
+use consilience::simulation::Truth;
+use consilience::{Outputs, Result, Unwatched};
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+use rand_distr::{Distribution, StandardNormal};
+
+use super::{cpu_seconds, mean, schema};
+
+/// Items of each of the two classes.
+const ITEMS: usize = 30;
+/// Draws that a shape is ranked among, and bins of as many ranks each: 99 = 9 · 11.
+const RANKED: usize = 98;
+const BINS: usize = 9;
+/// The parts, in the order in which they are taken from what is left of α.
+const PARTS: [&[usize]; 4] = [&[0, 1, 2], &[0, 1], &[0, 2], &[1, 2]];
+
+/// `delta[part][class][component]`.
+type Shapes = Vec<Vec<Vec<f64>>>;
+
+/// Prints the ranks of every replication, then a summary of every quantity.
+pub(super) fn run(prior: &str, replications: usize, first: usize) -> Result<()> {
+    let prior = if prior == "uniform" { DeltaPrior::Uniform } else { DeltaPrior::Pooled };
+    println!("replication,{},r_hat,surrogate_error,left_out,seconds", names().join(","));
+    let mut all = Vec::new();
+    for replication in first..first + replications {
+        let start = cpu_seconds();
+        let (truth, outputs) = draw(prior, replication as u64)?;
+        match posterior(prior, &outputs, replication as u64) {
+            Ok(fitted) => {
+                let ranks = ranks(&truth, &fitted);
+                let cells: Vec<String> = ranks.iter().map(usize::to_string).collect();
+                let (report, seconds) = (&fitted.report, cpu_seconds() - start);
+                let numbers = format!("{:.3},{:.2}", report.worst.r_hat, report.surrogate_error);
+                println!(
+                    "{replication},{},{numbers},{},{seconds:.1}",
+                    cells.join(","),
+                    report.left_out
+                );
+                all.push(ranks);
+            }
+            Err(error) => println!("# {replication}: {error}"),
+        }
+    }
+    summarise(&all);
+    Ok(())
+}
+
+/// α of each classifier when the true class is j.
+fn alpha(j: usize) -> Vec<f64> {
+    (0..2).map(|l| if l == j { 12.0 } else { 8.0 }).collect()
+}
+
+/// Shapes from the prior, and outputs of them.
+fn draw(prior: DeltaPrior, replication: u64) -> Result<(Shapes, Outputs)> {
+    let mut rng = ChaCha8Rng::seed_from_u64(2026);
+    rng.set_stream(replication);
+    let logit = |p: f64| (p / (1.0 - p)).ln();
+    // one centre for what is common, one for pairs
+    let centres = [logit(rng.random()), logit(rng.random())];
+    let mut share = |part: usize| -> f64 {
+        let normal: f64 = StandardNormal.sample(&mut rng);
+        match prior {
+            DeltaPrior::Uniform => rng.random(),
+            _ => 1.0 / (1.0 + (-centres[part.min(1)] - normal).exp()),
+        }
+    };
+    // components[j][l][part]
+    let components: Vec<Vec<Vec<f64>>> =
+        (0..2).map(|j| alpha(j).into_iter().map(|a| taken(a, &mut share)).collect()).collect();
+    let shape = |part: usize, j: usize| components[j].iter().map(|own| own[part]).collect();
+    let shapes: Shapes =
+        (0..PARTS.len()).map(|part| (0..2).map(|j| shape(part, j)).collect()).collect();
+    let class = |j: usize| {
+        let pair = |part: usize| SharedPair {
+            first: PARTS[part][0],
+            second: PARTS[part][1],
+            delta: shapes[part][j].clone(),
+        };
+        let pairs = (1..PARTS.len()).map(pair).collect();
+        CorrelatedDirichlet::new(vec![alpha(j); 3], Some(shapes[0][j].clone()), pairs)
+    };
+    let classes = (0..2).map(class).collect::<Result<Vec<_>>>()?;
+    let outputs = Truth::new(schema(3, 2)?, classes)?.simulate(ITEMS, 7 + replication)?;
+    Ok((shapes, outputs))
+}
+
+/// One component: every part takes a share of what its members have left of α, of which ½ or a quarter stays private.
+fn taken(alpha: f64, mut share: impl FnMut(usize) -> f64) -> Vec<f64> {
+    let mut left = [alpha - 0.5f64.min(0.25 * alpha); 3];
+    let mut take = |(part, members): (usize, &&[usize])| {
+        let bound = members.iter().map(|k| left[*k]).fold(f64::INFINITY, f64::min);
+        let own = bound * share(part);
+        members.iter().for_each(|k| left[*k] -= own);
+        own
+    };
+    PARTS.iter().enumerate().map(&mut take).collect()
+}
+
+/// The posterior with known α; it starts from what pairs share by their own fits.
+fn posterior(prior: DeltaPrior, outputs: &Outputs, seed: u64) -> Result<FittedShared> {
+    let config = CorrelatedConfig {
+        inference: CorrelatedInference::Posterior,
+        delta_prior: prior,
+        draws: 400,
+        keep_draws: RANKED,
+        seed,
+        ..CorrelatedConfig::default()
+    };
+    let map =
+        CorrelatedConfig { inference: CorrelatedInference::Map, keep_draws: 0, ..config.clone() };
+    let learnt = map.fit_pairs(outputs, &Unwatched)?;
+    let known = vec![(0..2).map(alpha).collect(); 3];
+    let start = FittedPairs { alpha: known, alpha_draws: Vec::new(), draws: Vec::new(), ..learnt };
+    config.fit_shared(outputs, &start, Structure::Full, &Unwatched)
+}
+
+fn names() -> Vec<String> {
+    let mut names = Vec::new();
+    for part in ["common", "pair01", "pair02", "pair12"] {
+        names.extend((0..4).map(|i| format!("{part}[{}][{}]", i / 2, i % 2)));
+    }
+    names.extend(["common", "pairs", "all"].map(String::from));
+    names
+}
+
+/// All shapes, then the sums of what is common, of what pairs share, and of what classifiers share with any other.
+fn quantities(shapes: &Shapes) -> Vec<f64> {
+    let mut all: Vec<f64> = shapes.iter().flatten().flatten().copied().collect();
+    let (common, pairs) = (all[..4].iter().sum::<f64>(), all[4..].iter().sum::<f64>());
+    all.extend([common, pairs, 3.0 * common + 2.0 * pairs]);
+    all
+}
+
+fn ranks(truth: &Shapes, fitted: &FittedShared) -> Vec<usize> {
+    let draws: Vec<Vec<f64>> = fitted.draws.iter().map(|draw| quantities(&draw.delta)).collect();
+    let rank = |(i, truth): (usize, &f64)| draws.iter().filter(|draw| draw[i] < *truth).count();
+    quantities(truth).iter().enumerate().map(rank).collect()
+}
+
+/// χ² of the bins with its p value, and how far mean and spread of the ranks are from those of uniform ones, in standard errors.
+fn summarise(all: &[Vec<usize>]) {
+    println!("quantity,replications,chi_square,p_value,mean_z,spread_z");
+    for (i, name) in names().into_iter().enumerate() {
+        let n = all.len() as f64;
+        let mut bins = [0.0; BINS];
+        all.iter().for_each(|ranks| bins[ranks[i] * BINS / (RANKED + 1)] += 1.0);
+        let expected = n / BINS as f64;
+        let square = bins.iter().map(|b| (b - expected).powi(2) / expected).sum::<f64>();
+        let places: Vec<f64> =
+            all.iter().map(|ranks| (ranks[i] as f64 + 0.5) / (RANKED + 1) as f64 - 0.5).collect();
+        let squares: Vec<f64> = places.iter().map(|u| u * u).collect();
+        // of a uniform number: variance 1/12, variance of the square 1/180
+        let (mean_z, spread_z) =
+            (mean(&places) * (12.0 * n).sqrt(), (mean(&squares) - 1.0 / 12.0) * (180.0 * n).sqrt());
+        let p = survival(square);
+        println!("{name},{n},{square:.2},{p:.4},{mean_z:.2},{spread_z:.2}");
+    }
+}
+
+/// P(χ² > x) with BINS − 1 degrees of freedom, an even number.
+fn survival(x: f64) -> f64 {
+    let mut term = (-0.5 * x).exp();
+    let mut sum = term;
+    for i in 1..(BINS - 1) / 2 {
+        term *= 0.5 * x / i as f64;
+        sum += term;
+    }
+    sum
+}
