@@ -446,6 +446,7 @@ as it is (`classifier:<name>`) and recalibrated (`meta:<name>`).\n\n\
 Examples:\n  \
     consilience compare data.csv\n  \
     consilience compare data.csv --methods auto,correlated,stacking --splits 50 --plots pictures\n  \
+    consilience compare data.csv --class-prior uniform --class-prior empirical --csv rows.csv\n  \
     consilience compare data.csv --protocol paper --format json"
 )]
 pub(crate) struct CompareOptions {
@@ -469,9 +470,10 @@ pub(crate) struct CompareOptions {
     /// Share of every class that a random split keeps for testing.
     #[arg(long, default_value_t = 0.2, value_name = "P", allow_negative_numbers = true)]
     pub(crate) test_share: f64,
-    /// Probabilities of the classes before any output: uniform, empirical or p1,p2,...
+    /// Probabilities of the classes before any output: uniform, empirical or p1,p2,...; may be
+    /// repeated for one table each, which takes hardly longer than one.
     #[arg(long, default_value = "uniform", value_name = "PRIOR", allow_hyphen_values = true)]
-    pub(crate) class_prior: PriorChoice,
+    pub(crate) class_prior: Vec<PriorChoice>,
     /// Count every item alike instead of every class as the class prior says.
     #[arg(long)]
     pub(crate) score_items: bool,
@@ -482,6 +484,9 @@ pub(crate) struct CompareOptions {
     /// Also write the rows as CSV.
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
+    /// Also write the scores of every method on every split or fold as CSV.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) split_csv: Option<PathBuf>,
     /// Also draw the rows, reliability diagrams and classifiers against each other (SVG, PNG).
     #[arg(long, value_name = "DIR")]
     pub(crate) plots: Option<PathBuf>,
@@ -573,10 +578,10 @@ pub(crate) struct ReproduceOptions {
     #[arg(long, default_value_t = 5, value_name = "N", value_parser = at_least_two)]
     pub(crate) splits: usize,
     /// Test sets of every simulated set and correlation; the paper has 25.
-    #[arg(long, default_value_t = 100, value_name = "N", value_parser = at_least_two)]
+    #[arg(long, default_value_t = 50, value_name = "N", value_parser = at_least_two)]
     pub(crate) test_sets: usize,
     /// Training sets that they are shared out among.
-    #[arg(long, default_value_t = 4, value_name = "N", value_parser = at_least_two)]
+    #[arg(long, default_value_t = 2, value_name = "N", value_parser = at_least_two)]
     pub(crate) training_sets: usize,
 }
 

@@ -1,5 +1,6 @@
 //! The probabilities of the classes before any classifier has spoken.
 
+use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -95,6 +96,19 @@ impl PriorChoice {
     }
 }
 
+impl fmt::Display for PriorChoice {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uniform => formatter.write_str("uniform"),
+            Self::Empirical => formatter.write_str("empirical"),
+            Self::Given(weights) => {
+                let weights: Vec<String> = weights.iter().map(f64::to_string).collect();
+                formatter.write_str(&weights.join(","))
+            }
+        }
+    }
+}
+
 impl FromStr for PriorChoice {
     type Err = Error;
 
@@ -127,6 +141,9 @@ mod tests {
         assert_eq!(resolve("uniform", None).unwrap().probabilities(), [0.5, 0.5]);
         assert_eq!(resolve("empirical", Some(&[1, 3])).unwrap().probabilities(), [0.25, 0.75]);
         assert_eq!(resolve("2, 6", None).unwrap().probabilities(), [0.25, 0.75]);
+        for text in ["uniform", "empirical", "0.25,3"] {
+            assert_eq!(text.parse::<PriorChoice>().unwrap().to_string(), text);
+        }
         for (text, counts) in [
             ("empirical", None),
             ("empirical", Some(&[0u64, 3][..])),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use consilience::evaluation::compare::{
     Candidate, CompareSettings, ComparedMethod, Comparison, Protocol, TestSize, all_methods,
-    by_mode, compare, named_methods,
+    by_mode, compare, compare_priors, named_methods,
 };
 use consilience::evaluation::{Weighting, score, single_classifiers};
 use consilience::fusion::pools::Weights;
@@ -86,6 +86,23 @@ fn one_seed_gives_one_result_at_any_number_of_threads() {
     assert_eq!(once, run(3, 1));
     assert_ne!(once, run(1, 2));
     assert!(!once.contains("failures: [S"), "{once}");
+}
+
+/// One fit serves every class prior, and where it must not (the pools' learnt weights), it does not.
+#[test]
+fn several_class_priors_give_what_each_gives_alone() {
+    let outputs = outputs();
+    let candidates = all_methods(outputs.schema(), &by_mode(&FitConfig::default()));
+    let protocol = Protocol::Splits { splits: 2, test: TestSize::Share(0.3) };
+    let settings = CompareSettings { protocol, ..CompareSettings::default() };
+    let priors = [PriorChoice::Given(vec![1.0, 6.0, 2.0]), PriorChoice::Uniform];
+    let together = compare_priors(&outputs, &candidates, &settings, &priors, &Unwatched).unwrap();
+    assert_eq!(together.len(), priors.len());
+    for (comparison, class_prior) in together.into_iter().zip(priors) {
+        let settings = CompareSettings { class_prior, ..settings.clone() };
+        let alone = compare(&outputs, &candidates, &settings, &Unwatched).unwrap();
+        assert_eq!(timeless(comparison), timeless(alone));
+    }
 }
 
 #[test]

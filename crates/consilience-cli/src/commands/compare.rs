@@ -1,12 +1,14 @@
 //! `consilience compare`: all methods beside each other on the user's own data.
 
+use std::path::Path;
+
 use consilience::evaluation::Weighting;
 use consilience::evaluation::compare::{
     Candidate, CompareSettings, ComparedMethod, Comparison, Protocol, TestSize, all_methods,
-    by_mode, compare, named_methods,
+    by_mode, compare_priors, named_methods,
 };
 use consilience::fusion::correlated::learning::CorrelatedInference;
-use consilience::{DEFAULT_FLOOR, FitConfig, Outputs};
+use consilience::{DEFAULT_FLOOR, FitConfig, Outputs, PriorChoice};
 use consilience_io::{Location, ReadOptions, check_writable, read_outputs, write_whole};
 use serde_json::{Value, json};
 
@@ -25,47 +27,89 @@ pub(crate) fn run(
     talk: &Talk,
 ) -> Result<(), Failure> {
     let csv = options.csv.clone().map(Location::from);
-    csv.as_ref().map_or(Ok(()), check_writable)?;
+    let split_csv = options.split_csv.clone().map(Location::from);
+    for location in csv.iter().chain(&split_csv) {
+        check_writable(location)?;
+    }
     if let Some(folder) = &options.plots
         && folder.exists()
         && !folder.is_dir()
     {
         return Err(Failure::message(format!("{}: it is not a folder", folder.display())));
     }
-    let (outputs, comparison) = stoppable(|| options.compare(common.seed, talk))?;
-    for row in &comparison.methods {
+    let (outputs, comparisons) = stoppable(|| options.compare(common.seed, talk))?;
+    let named: Vec<Named<'_>> = options.class_prior.iter().zip(&comparisons).collect();
+    for row in distinct_complaints(&comparisons) {
         tell(row);
     }
     if let Some(csv) = &csv {
-        write_whole(csv, csv_text(&comparison).as_bytes())?;
+        write_whole(csv, csv_text(&named).as_bytes())?;
+    }
+    if let Some(csv) = &split_csv {
+        write_whole(csv, split_csv_text(&named).as_bytes())?;
     }
     if let Some(folder) = &options.plots {
-        output::make_folder(folder)?;
-        pictures::draw_comparison(&comparison, folder)?;
-        pictures::draw_classifiers(&outputs, &[], folder)?;
+        draw(&named, &outputs, folder)?;
     }
     match common.format {
-        ReportFormat::Table => output::print(&text(&comparison, options.inference)),
-        ReportFormat::Json => output::print(&format!("{:#}", report(&comparison, options))),
+        ReportFormat::Table => {
+            let texts: Vec<String> =
+                comparisons.iter().map(|one| text(one, options.inference)).collect();
+            output::print(&texts.join("\n"))
+        }
+        ReportFormat::Json => {
+            let mut reports: Vec<Value> =
+                comparisons.iter().map(|one| report(one, options)).collect();
+            let whole = if reports.len() == 1 { reports.remove(0) } else { json!(reports) };
+            output::print(&format!("{whole:#}"))
+        }
     }
 }
 
+/// A comparison with the class prior that was asked for.
+type Named<'a> = (&'a PriorChoice, &'a Comparison);
+
+/// The pictures, in a folder for every class prior where there are several.
+fn draw(named: &[Named<'_>], outputs: &Outputs, folder: &Path) -> Result<(), Failure> {
+    output::make_folder(folder)?;
+    for (prior, comparison) in named {
+        let own =
+            if named.len() == 1 { folder.to_path_buf() } else { folder.join(prior.to_string()) };
+        output::make_folder(&own)?;
+        pictures::draw_comparison(comparison, &own)?;
+    }
+    pictures::draw_classifiers(outputs, &[], folder)
+}
+
+/// The rows that have something to complain of, each method once: fits hardly ever depend on the
+/// class prior.
+fn distinct_complaints(comparisons: &[Comparison]) -> Vec<&ComparedMethod> {
+    let mut rows: Vec<&ComparedMethod> = Vec::new();
+    for row in comparisons.iter().flat_map(|comparison| &comparison.methods) {
+        if !rows.iter().any(|known| known.method == row.method) {
+            rows.push(row);
+        }
+    }
+    rows
+}
+
 impl CompareOptions {
-    fn compare(&self, seed: u64, talk: &Talk) -> Result<(Outputs, Comparison), Failure> {
+    fn compare(&self, seed: u64, talk: &Talk) -> Result<(Outputs, Vec<Comparison>), Failure> {
         let reading =
             ReadOptions { needs_labels: true, ..self.reading.read_options(DEFAULT_FLOOR) };
         let outputs = read_outputs(&self.data, &reading)?;
         let candidates = self.candidates(&outputs, seed)?;
         let settings = CompareSettings {
             protocol: self.protocol(),
-            class_prior: self.class_prior.clone(),
+            class_prior: PriorChoice::default(),
             weighting: if self.score_items { Weighting::Items } else { Weighting::ClassPrior },
             seed,
         };
         let progress = Progress::new(talk.is_quiet(), Unit::Steps);
-        let comparison = compare(&outputs, &candidates, &settings, &progress)
-            .map_err(Failure::in_data(&self.data))?;
-        Ok((outputs, comparison))
+        let comparisons =
+            compare_priors(&outputs, &candidates, &settings, &self.class_prior, &progress)
+                .map_err(Failure::in_data(&self.data))?;
+        Ok((outputs, comparisons))
     }
 
     fn candidates(&self, outputs: &Outputs, seed: u64) -> Result<Vec<Candidate>, Failure> {
@@ -205,14 +249,14 @@ const COLUMNS: [&str; 16] = [
     "fuse_seconds",
 ];
 
-pub(super) fn csv_text(comparison: &Comparison) -> String {
-    let mut text = format!("method,{},best_single,failed_splits\n", COLUMNS.join(","));
-    for method in &comparison.methods {
+fn csv_text(comparisons: &[Named<'_>]) -> String {
+    let mut text = format!("class_prior,method,{},best_single,failed_splits\n", COLUMNS.join(","));
+    for (prior, method) in rows(comparisons) {
         let value = serde_json::to_value(method).expect("a row is plain JSON values");
         let number = |column: &&str| csv_number(value[*column].as_f64().unwrap_or(f64::NAN));
         let numbers: Vec<String> = COLUMNS.iter().map(number).collect();
         text += &format!(
-            "{},{},{},{}\n",
+            "{prior},{},{},{},{}\n",
             csv_cell(&method.method),
             numbers.join(","),
             method.best_single,
@@ -220,4 +264,28 @@ pub(super) fn csv_text(comparison: &Comparison) -> String {
         );
     }
     text
+}
+
+/// One line a method and split; none for methods that failed.
+fn split_csv_text(comparisons: &[Named<'_>]) -> String {
+    let mut text = "class_prior,method,split,log_loss,brier,accuracy,entropy,ece\n".to_owned();
+    for (prior, method) in rows(comparisons) {
+        for (i, scores) in method.splits.iter().enumerate() {
+            let numbers = scores.named().map(|(_, value)| csv_number(value));
+            let split = i + 1;
+            text +=
+                &format!("{prior},{},{split},{}\n", csv_cell(&method.method), numbers.join(","));
+        }
+    }
+    text
+}
+
+/// All rows with the class prior as a cell.
+fn rows<'a>(comparisons: &[Named<'a>]) -> Vec<(String, &'a ComparedMethod)> {
+    let own = |(prior, comparison): &Named<'a>| {
+        let prior = csv_cell(&prior.to_string());
+        let methods: &'a [ComparedMethod] = &comparison.methods;
+        methods.iter().map(move |method| (prior.clone(), method))
+    };
+    comparisons.iter().flat_map(own).collect()
 }

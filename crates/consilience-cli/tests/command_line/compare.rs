@@ -53,12 +53,41 @@ fn tables_rows_and_pictures_are_written() {
     assert!(run.out.contains("3 random splits"), "{}", run.out);
     assert!(run.out.contains("posterior modes"), "{}", run.out);
     let rows = bench.text("rows.csv");
-    assert!(rows.starts_with("method,log_loss,log_loss_se,brier,"), "{rows}");
+    assert!(rows.starts_with("class_prior,method,log_loss,log_loss_se,brier,"), "{rows}");
     assert_eq!(rows.lines().count(), 7);
     for name in ["log-loss", "reliability", "pair-c1-c2", "correlation-in-data"] {
         assert!(bench.text(&format!("pictures/{name}.svg")).contains("<svg"), "{name}");
         assert_eq!(bench.read(&format!("pictures/{name}.png"))[1..4], *b"PNG");
     }
+}
+
+/// Each class prior as if it had been asked for alone, told apart in every form of output.
+#[test]
+fn several_class_priors_stand_side_by_side() {
+    let bench = simulated(40);
+    let words = "compare data.csv --methods log-pool --splits 3 --format json";
+    let alone = ["uniform", "1,2,1"]
+        .map(|prior| json(&bench.good(&format!("{words} --class-prior {prior}"))));
+    let files = "--csv rows.csv --split-csv splits.csv --plots pictures";
+    let both = format!("{words} --class-prior uniform --class-prior 1,2,1");
+    let together = json(&bench.good(&format!("{both} {files}")));
+    for (i, alone) in alone.iter().enumerate() {
+        assert_eq!(timeless(&together[i]), timeless(alone));
+    }
+    let rows = bench.text("rows.csv");
+    let of = |text: &str, prior: &str| text.lines().filter(|line| line.starts_with(prior)).count();
+    assert_eq!((of(&rows, "uniform,"), of(&rows, "\"1,2,1\",")), (5, 5), "{rows}");
+    let splits = bench.text("splits.csv");
+    assert!(splits.starts_with("class_prior,method,split,log_loss,brier,"), "{splits}");
+    assert_eq!((of(&splits, "uniform,"), of(&splits, "\"1,2,1\",")), (15, 15), "{splits}");
+    for name in ["uniform/log-loss", "1,2,1/reliability", "pair-c1-c2"] {
+        assert!(bench.text(&format!("pictures/{name}.svg")).contains("<svg"), "{name}");
+    }
+    let table = bench.good(
+        "compare data.csv --methods log-pool --class-prior uniform \
+         --class-prior empirical --splits 2",
+    );
+    assert_eq!(table.out.matches("2 random splits").count(), 2, "{}", table.out);
 }
 
 #[test]

@@ -189,6 +189,13 @@ impl FitConfig {
         self
     }
 
+    /// Whether another class prior would give another fit. It does with a pool's learnt weights
+    /// alone; all else learns what outputs tell of the classes, apart from how frequent they are.
+    pub fn depends_on_class_prior(&self) -> bool {
+        let weighted = matches!(self.method, MethodChoice::LinearPool | MethodChoice::LogPool);
+        weighted && matches!(self.weights, Weights::Simplex | Weights::Free)
+    }
+
     /// Fits a model.
     ///
     /// # Example

@@ -23,6 +23,10 @@ const TWO: [&str; 7] = ["C1", "C2", "IOP", "IFM", "CFM", "M1", "M2"];
 /// And with three.
 const THREE: [&str; 9] = ["C1", "C2", "C3", "IOP", "IFM", "CFM", "M1", "M2", "M3"];
 
+/// What stands below simulated sets, and below real ones.
+const LEVEL_LABEL: &str = "correlation (bars ± one standard deviation over test sets)";
+const SPLIT_LABEL: &str = "bars ± one standard deviation over splits";
+
 /// Draws every figure of which there is any result.
 pub(super) fn draw(folder: &Path, records: &[Record]) -> Result<Vec<&'static str>, Failure> {
     let mut drawn = Vec::new();
@@ -47,12 +51,12 @@ fn all() -> [Figure; 5] {
     let figure =
         |file, title, x_label, sets, methods| Figure { file, title, x_label, sets, methods };
     [
-        figure("figure-3a", "SIM 1", "correlation", simulated("sim1"), &TWO[..]),
-        figure("figure-3b", "SIM 2", "correlation", simulated("sim2"), &TWO[..]),
+        figure("figure-3a", "SIM 1", LEVEL_LABEL, simulated("sim1"), &TWO[..]),
+        figure("figure-3b", "SIM 2", LEVEL_LABEL, simulated("sim2"), &TWO[..]),
         figure(
             "figure-4",
             "Real sets",
-            "",
+            SPLIT_LABEL,
             real(&[
                 ("bookies_a", "Bookies A"),
                 ("bookies_b", "Bookies B"),
@@ -62,11 +66,11 @@ fn all() -> [Figure; 5] {
             ]),
             &TWO[..],
         ),
-        figure("figure-d8", "SIM 3", "correlation", simulated("sim3"), &TWO[..]),
+        figure("figure-d8", "SIM 3", LEVEL_LABEL, simulated("sim3"), &TWO[..]),
         figure(
             "figure-d9",
             "Bookies C: three bookmakers",
-            "",
+            SPLIT_LABEL,
             real(&[("bookies_c", "Bookies C")]),
             &THREE[..],
         ),
@@ -105,7 +109,7 @@ impl Figure {
     }
 }
 
-/// One colour a method; black, on which error bars are hard to see, comes last.
+/// One colour a method; none is black, on which error bars could not be seen.
 fn colour(method: &str) -> &'static str {
     match method {
         "C1" => COLOURS[4],
@@ -116,6 +120,6 @@ fn colour(method: &str) -> &'static str {
         "M1" => COLOURS[2],
         "M2" => COLOURS[5],
         "C3" => "#999999",
-        _ => COLOURS[7],
+        _ => "#DDDDDD",
     }
 }

@@ -28,7 +28,7 @@ pub use protocol::{Protocol, TestSize};
 use super::estimate::Estimate;
 use super::reliability::ReliabilityBin;
 use super::scores::{ScoreSet, Weighting};
-use crate::class_prior::PriorChoice;
+use crate::class_prior::{ClassPrior, PriorChoice};
 use crate::error::{Error, Result};
 use crate::outputs::Outputs;
 use crate::watch::Watch;
@@ -137,33 +137,52 @@ pub fn compare(
     settings: &CompareSettings,
     watch: &dyn Watch,
 ) -> Result<Comparison> {
+    let priors = std::slice::from_ref(&settings.class_prior);
+    let mut comparisons = compare_priors(outputs, candidates, settings, priors, watch)?;
+    Ok(comparisons.remove(0))
+}
+
+/// The same under several class priors instead of the one in the settings: one comparison each, as
+/// if made alone. A method is fitted once a split where its fit does not depend on the class prior.
+pub fn compare_priors(
+    outputs: &Outputs,
+    candidates: &[Candidate],
+    settings: &CompareSettings,
+    priors: &[PriorChoice],
+    watch: &dyn Watch,
+) -> Result<Vec<Comparison>> {
     let labels = outputs.require_labels()?;
     if labels.is_empty() {
         return Err(Error::NoItems);
     }
     let counts = outputs.class_counts();
     let protocol = settings.protocol.checked(outputs)?;
-    let prior = settings.class_prior.resolve(outputs.schema().classes(), Some(&counts))?;
+    let resolve = |prior: &PriorChoice| prior.resolve(outputs.schema().classes(), Some(&counts));
+    let priors = priors.iter().map(resolve).collect::<Result<Vec<ClassPrior>>>()?;
     let splits = protocol.splits(outputs, &labels, settings.seed)?;
-    let attempts = run::attempts(outputs, candidates, &splits, &prior, watch)?;
+    let attempts = run::attempts(outputs, candidates, &splits, &priors, watch)?;
     let singles = outputs.schema().classifiers().iter().map(|name| format!("classifier:{name}"));
     let names = candidates.iter().map(|candidate| candidate.name.clone()).chain(singles);
-    let scoring = summary::Scoring {
-        labels: &labels,
-        prior: &prior,
-        weighting: settings.weighting,
-        seed: settings.seed,
-        by_item: matches!(protocol, Protocol::Folds { .. }),
-        splits: &splits,
+    let names: Vec<String> = names.collect();
+    let comparison = |(prior, attempts): (&ClassPrior, Vec<Vec<run::Attempt>>)| {
+        let scoring = summary::Scoring {
+            labels: &labels,
+            prior,
+            weighting: settings.weighting,
+            seed: settings.seed,
+            by_item: matches!(protocol, Protocol::Folds { .. }),
+            splits: &splits,
+        };
+        Ok(Comparison {
+            n_items: labels.len(),
+            classes: outputs.schema().classes().to_vec(),
+            class_counts: counts.clone(),
+            class_prior: prior.probabilities().to_vec(),
+            weighting: settings.weighting,
+            protocol,
+            seed: settings.seed,
+            methods: scoring.summarise(&names, &attempts, watch)?,
+        })
     };
-    Ok(Comparison {
-        n_items: labels.len(),
-        classes: outputs.schema().classes().to_vec(),
-        class_counts: counts,
-        class_prior: prior.probabilities().to_vec(),
-        weighting: settings.weighting,
-        protocol,
-        seed: settings.seed,
-        methods: scoring.summarise(&names.collect::<Vec<String>>(), attempts, watch)?,
-    })
+    priors.iter().zip(attempts).map(comparison).collect()
 }

@@ -7,7 +7,7 @@ use crate::class_prior::{ClassPrior, PriorChoice};
 use crate::error::{Error, Result};
 use crate::evaluation::single_classifiers;
 use crate::fusion::fuse;
-use crate::model::FitConfig;
+use crate::model::{FitConfig, Model};
 use crate::outputs::Outputs;
 use crate::parallel;
 use crate::watch::{Silenced, Watch};
@@ -21,7 +21,8 @@ pub(super) struct Attempt {
     pub(super) fuse_seconds: f64,
 }
 
-/// All attempts, split by split; in each one of every candidate, then every single classifier.
+/// The attempts under every class prior, method by method, split by split: every candidate, then
+/// every single classifier.
 ///
 /// The first split is run by itself, so that its times are those of the methods; the others are
 /// spread over threads.
@@ -29,67 +30,113 @@ pub(super) fn attempts(
     outputs: &Outputs,
     candidates: &[Candidate],
     splits: &[Split],
-    prior: &ClassPrior,
+    priors: &[ClassPrior],
     watch: &dyn Watch,
-) -> Result<Vec<Vec<Attempt>>> {
+) -> Result<Vec<Vec<Vec<Attempt>>>> {
     watch.begin("comparing", (splits.len() * candidates.len()) as u64);
-    let attempt = |split: &Split| -> Result<Vec<Attempt>> {
+    let attempt = |split: &Split| -> Result<Vec<Vec<Attempt>>> {
         let (train, test) = (outputs.select_items(&split.train), outputs.select_items(&split.test));
-        let mut attempts = Vec::with_capacity(candidates.len());
+        let mut by_prior: Vec<Vec<Attempt>> = priors.iter().map(|_| Vec::new()).collect();
         for candidate in candidates {
             watch.check()?;
-            attempts.push(fitted(&candidate.config, &train, &test, prior, watch)?);
+            let attempts = fit_and_fuse(&candidate.config, &train, &test, priors, watch)?;
+            by_prior.iter_mut().zip(attempts).for_each(|(own, attempt)| own.push(attempt));
             watch.advance(1);
         }
-        attempts.extend(single_classifiers(&test, prior).into_iter().map(|single| Attempt {
-            probabilities: Ok(single.probabilities),
-            warnings: Vec::new(),
-            fit_seconds: 0.0,
-            fuse_seconds: 0.0,
-        }));
-        Ok(attempts)
+        for (own, prior) in by_prior.iter_mut().zip(priors) {
+            own.extend(single_classifiers(&test, prior).into_iter().map(|single| Attempt {
+                probabilities: Ok(single.probabilities),
+                warnings: Vec::new(),
+                fit_seconds: 0.0,
+                fuse_seconds: 0.0,
+            }));
+        }
+        Ok(by_prior)
     };
     let (first, others) = splits.split_first().expect("a protocol has splits");
     let first = attempt(first)?;
     let others = parallel::map(others.len(), |i| attempt(&others[i]));
-    std::iter::once(Ok(first)).chain(others).collect()
+    let all = std::iter::once(Ok(first)).chain(others).collect::<Result<Vec<_>>>()?;
+    Ok(by_method(all))
 }
 
-/// A method that fails has a reason for it; only an interruption is an error.
-fn fitted(
+/// From split, prior, method to prior, method, split.
+fn by_method(splits: Vec<Vec<Vec<Attempt>>>) -> Vec<Vec<Vec<Attempt>>> {
+    let empty = |prior: &Vec<Attempt>| prior.iter().map(|_| Vec::new()).collect();
+    let mut turned: Vec<Vec<Vec<Attempt>>> = splits[0].iter().map(empty).collect();
+    for split in splits {
+        for (own, attempts) in turned.iter_mut().zip(split) {
+            own.iter_mut().zip(attempts).for_each(|(own, attempt)| own.push(attempt));
+        }
+    }
+    turned
+}
+
+/// One attempt under every class prior, from one fit where the fit does not depend on it.
+fn fit_and_fuse(
     config: &FitConfig,
     train: &Outputs,
     test: &Outputs,
+    priors: &[ClassPrior],
+    watch: &dyn Watch,
+) -> Result<Vec<Attempt>> {
+    let mut attempts = Vec::with_capacity(priors.len());
+    let mut fitted: Option<Timed> = None;
+    for prior in priors {
+        let fitted = match &mut fitted {
+            Some(fitted) if !config.depends_on_class_prior() => fitted,
+            other => other.insert(fit(config, train, prior, watch)?),
+        };
+        attempts.push(fuse_test_items(fitted, test, prior));
+    }
+    Ok(attempts)
+}
+
+/// A model, or why there is none, and the seconds that it took.
+type Timed = (std::result::Result<Model, String>, f64);
+
+/// A method that fails has a reason for it; only an interruption is an error.
+fn fit(
+    config: &FitConfig,
+    train: &Outputs,
     prior: &ClassPrior,
     watch: &dyn Watch,
-) -> Result<Attempt> {
+) -> Result<Timed> {
     let class_prior = PriorChoice::Given(prior.probabilities().to_vec());
     let config = FitConfig { class_prior, ..config.clone() };
     let started = Stopwatch::start();
-    let model = config.fit(train, &Silenced(watch));
-    let fit_seconds = started.seconds();
+    match config.fit(train, &Silenced(watch)) {
+        Ok(model) => Ok((Ok(model), started.seconds())),
+        Err(error @ Error::Interrupted) => Err(error),
+        Err(error) => Ok((Err(error.to_string()), f64::NAN)),
+    }
+}
+
+fn fuse_test_items((model, fit_seconds): &Timed, test: &Outputs, prior: &ClassPrior) -> Attempt {
     let started = Stopwatch::start();
-    let fused = model.and_then(|model| {
-        let fused = fuse(model.fusion()?, &test.select(model.schema())?, prior)?;
+    let fused = model.as_ref().map_err(Clone::clone).and_then(|model| {
+        let fused = test
+            .select(model.schema())
+            .and_then(|test| fuse(model.fusion()?, &test, prior))
+            .map_err(|error| error.to_string())?;
         Ok((model, fused))
     });
     let fuse_seconds = started.seconds();
     match fused {
         Ok((model, fused)) => {
             let warnings = model.training().map_or(&[][..], |training| &training.warnings);
-            Ok(Attempt {
+            Attempt {
                 probabilities: Ok(fused.all().to_vec()),
                 warnings: warnings.iter().map(|warning| warning.message.clone()).collect(),
-                fit_seconds,
+                fit_seconds: *fit_seconds,
                 fuse_seconds,
-            })
+            }
         }
-        Err(error @ Error::Interrupted) => Err(error),
-        Err(error) => Ok(Attempt {
-            probabilities: Err(error.to_string()),
+        Err(message) => Attempt {
+            probabilities: Err(message),
             warnings: Vec::new(),
             fit_seconds: f64::NAN,
             fuse_seconds: f64::NAN,
-        }),
+        },
     }
 }

@@ -35,20 +35,17 @@ const REPLICATES: u64 = 200;
 type Units = Vec<[f64; 4]>;
 
 impl Scoring<'_> {
+    /// One row a method, from its attempts at every split.
     pub(super) fn summarise(
         &self,
         names: &[String],
-        attempts: Vec<Vec<Attempt>>,
+        attempts: &[Vec<Attempt>],
         watch: &dyn Watch,
     ) -> Result<Vec<ComparedMethod>> {
-        let mut by_method: Vec<Vec<Attempt>> = names.iter().map(|_| Vec::new()).collect();
-        for split in attempts {
-            by_method.iter_mut().zip(split).for_each(|(own, attempt)| own.push(attempt));
-        }
         watch.begin("scoring", names.len() as u64);
         let methods = parallel::map(names.len(), |m| {
             watch.check()?;
-            let scored = self.method(names[m].clone(), &by_method[m])?;
+            let scored = self.method(names[m].clone(), &attempts[m])?;
             watch.advance(1);
             Ok(scored)
         });
