@@ -143,7 +143,8 @@ pub fn compare(
     }
     let counts = outputs.class_counts();
     let protocol = settings.protocol.checked(outputs)?;
-    let prior = settings.class_prior.resolve(outputs.schema().classes(), Some(&counts))?;
+    let items: Vec<f64> = counts.iter().map(|count| *count as f64).collect();
+    let prior = settings.class_prior.resolve(outputs.schema().classes(), Some(&items))?;
     let splits = protocol.splits(outputs, &labels, settings.seed)?;
     let attempts = run::attempts(outputs, candidates, &splits, &prior, watch)?;
     let singles = outputs.schema().classifiers().iter().map(|name| format!("classifier:{name}"));
