@@ -225,10 +225,11 @@ impl Integrand for SmoothLines<'_> {
     fn evaluate(&mut self, y: f64, ln_s: f64) -> Option<SmoothLine> {
         let rho = y.exp();
         let step = self.planes.step;
-        let mut centre = (ln_s / step).round() as i64;
         let lowest = ((self.onset.ln() - rho.ln_1p()) / step).floor() as i64 - CLOSING as i64;
         let room = (GROUP + TAPS + 2) as i64;
         let highest = self.planes.last - (self.move_to(y, rho) / step).ceil() as i64 - room;
+        // what is expected far from the last line may lie beyond the tables, where nothing is
+        let mut centre = ((ln_s / step).round() as i64).min(highest);
         for _ in 0..MAX_TRIES {
             let start = (centre - self.below).max(lowest);
             let closed = start == lowest;
