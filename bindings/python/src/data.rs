@@ -42,6 +42,23 @@ pub(crate) fn slice<'a>(values: &'a Values<'_>, schema: &Schema) -> PyResult<&'a
     Ok(values.as_slice()?)
 }
 
+/// What every item counts.
+pub(crate) type ItemWeights<'py> = PyReadonlyArray1<'py, f64>;
+
+/// Checked outputs with labels, each counting as often as its weight says, or once.
+pub(crate) fn training(
+    schema: &Arc<Schema>,
+    intake: Intake,
+    (values, labels): (&[f64], &[i64]),
+    weights: Option<&[f64]>,
+) -> Result<Outputs> {
+    let outputs = outputs(schema, intake, values, Some(labels))?;
+    match weights {
+        Some(weights) => outputs.with_weights(weights),
+        None => Ok(outputs),
+    }
+}
+
 /// Checked outputs with labels where they are known (negative: unknown).
 pub(crate) fn outputs(
     schema: &Arc<Schema>,

@@ -10,7 +10,8 @@ use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::data::{
-    Labels, Values, floor_of, in_pieces, intake, label_slice, outputs, prior_choice, schema, slice,
+    ItemWeights, Labels, Values, floor_of, in_pieces, intake, label_slice, outputs, prior_choice,
+    schema, slice, training,
 };
 use crate::errors::{bad_settings, raise};
 use crate::watch::watched;
@@ -27,7 +28,7 @@ type Fusing<'py> = PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>
 impl Model {
     /// Fits a model; `settings` is the JSON form of the library's `FitConfig`.
     #[staticmethod]
-    #[pyo3(signature = (settings, values, labels, classifiers, classes, kind, progress=None))]
+    #[pyo3(signature = (settings, values, labels, classifiers, classes, kind, weights=None, progress=None))]
     #[allow(clippy::too_many_arguments, reason = "called by one place of the package")]
     #[allow(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
     fn fit(
@@ -38,6 +39,7 @@ impl Model {
         classifiers: Vec<String>,
         classes: Vec<String>,
         kind: &str,
+        weights: Option<ItemWeights<'_>>,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let config: FitConfig =
@@ -46,14 +48,15 @@ impl Model {
         let intake = intake(kind, config.floor)?;
         let values = slice(&values, &schema)?;
         let labels = label_slice(&labels, values.len() / schema.width())?;
+        let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
         let model = watched(py, progress.as_ref(), |watch| {
-            config.fit(&outputs(&schema, intake, values, Some(labels))?, watch)
+            config.fit(&training(&schema, intake, (values, labels), weights)?, watch)
         })?;
         Ok(Self { model })
     }
 
     /// The model of old and new items together.
-    #[pyo3(signature = (values, labels, kind, progress=None))]
+    #[pyo3(signature = (values, labels, kind, weights=None, progress=None))]
     #[allow(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
     fn update(
         &self,
@@ -61,13 +64,15 @@ impl Model {
         values: Values<'_>,
         labels: Labels<'_>,
         kind: &str,
+        weights: Option<ItemWeights<'_>>,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let schema = self.model.schema();
         let (intake, values) = self.raw(&values, kind)?;
         let labels = label_slice(&labels, values.len() / schema.width())?;
+        let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
         let model = watched(py, progress.as_ref(), |watch| {
-            self.model.update(&outputs(schema, intake, values, Some(labels))?, watch)
+            self.model.update(&training(schema, intake, (values, labels), weights)?, watch)
         })?;
         Ok(Self { model })
     }

@@ -69,8 +69,9 @@ pub enum PriorChoice {
 }
 
 impl PriorChoice {
-    /// The prior itself; `counts` are the training items of each class, where known.
-    pub fn resolve(&self, classes: &[String], counts: Option<&[u64]>) -> Result<ClassPrior> {
+    /// The prior itself; `counts` are the training items of each class, or what they count, where
+    /// known.
+    pub fn resolve(&self, classes: &[String], counts: Option<&[f64]>) -> Result<ClassPrior> {
         match self {
             Self::Uniform => Ok(ClassPrior::uniform(classes.len())),
             Self::Empirical => {
@@ -81,10 +82,10 @@ impl PriorChoice {
                         "empirical",
                     )
                 })?;
-                if let Some(j) = counts.iter().position(|count| *count == 0) {
+                if let Some(j) = counts.iter().position(|count| *count == 0.0) {
                     return Err(Error::EmptyClass { class: classes[j].clone() });
                 }
-                ClassPrior::new(&counts.iter().map(|count| *count as f64).collect::<Vec<_>>())
+                ClassPrior::new(counts)
             }
             Self::Given(weights) if weights.len() == classes.len() => ClassPrior::new(weights),
             Self::Given(weights) => Err(Error::Mismatch {
@@ -135,18 +136,18 @@ mod tests {
     #[test]
     fn choices_resolve_or_tell_why_not() {
         let classes = ["x".to_owned(), "y".to_owned()];
-        let resolve = |text: &str, counts: Option<&[u64]>| {
+        let resolve = |text: &str, counts: Option<&[f64]>| {
             text.parse::<PriorChoice>()?.resolve(&classes, counts)
         };
         assert_eq!(resolve("uniform", None).unwrap().probabilities(), [0.5, 0.5]);
-        assert_eq!(resolve("empirical", Some(&[1, 3])).unwrap().probabilities(), [0.25, 0.75]);
+        assert_eq!(resolve("empirical", Some(&[1.0, 3.0])).unwrap().probabilities(), [0.25, 0.75]);
         assert_eq!(resolve("2, 6", None).unwrap().probabilities(), [0.25, 0.75]);
         for text in ["uniform", "empirical", "0.25,3"] {
             assert_eq!(text.parse::<PriorChoice>().unwrap().to_string(), text);
         }
         for (text, counts) in [
             ("empirical", None),
-            ("empirical", Some(&[0u64, 3][..])),
+            ("empirical", Some(&[0.0, 3.0][..])),
             ("1,2,3", None),
             ("1,0", None),
             ("1,nan", None),

@@ -62,8 +62,9 @@ class Fusion(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
     progress: Progress = None
 
     _method: ClassVar[str]
+    _whole_weights: ClassVar[bool] = False
 
-    def fit(self, X: Any, y: Any) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Learns how to fuse from items whose class is known.
 
         Parameters
@@ -74,12 +75,16 @@ class Fusion(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
             `<classifier>_<class>`, in any order, and may have other columns.
         y : array of shape (n,)
             The true classes.
+        sample_weight : array of shape (n,), optional
+            How often every item counts: 2 is the item twice, 0 leaves it out. Twice the weights are
+            twice the evidence. `CorrelatedFusion`, `LogitNormalFusion` and `NormalMixtureFusion` take
+            whole numbers only.
 
         Returns
         -------
         self
         """
-        return self._fit(X, y)
+        return self._fit(X, y, sample_weight)
 
     def _settings(self) -> dict[str, Any]:
         """The method's own part of the core's settings."""
@@ -89,7 +94,7 @@ class Fusion(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
         X, labels = self._read_labelled(X, y)
         if len(self.classes_) < 2:
             raise ConsilienceError(f"at least two classes are needed, found one class: {self.classes_[0]}")
-        X, labels = repeated(X, labels, sample_weight)
+        X, labels, weights = self._weighted(X, labels, sample_weight)
         settings = {
             "method": self._method,
             "class_prior": given(self.class_prior),
@@ -98,10 +103,24 @@ class Fusion(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
         }
         self.model_ = _core.Model.fit(
             json.dumps(settings), self._block(X), labels, list(self.classifiers_),
-            [str(c) for c in self.classes_], self.values, listener(self.progress),
+            [str(c) for c in self.classes_], self.values, weights, listener(self.progress),
         )
         self._learnt()
         return self
+
+    def _weighted(self, X: Floats, labels: Any, sample_weight: Any) -> tuple[Floats, Any, Floats | None]:
+        """Items, labels and what every item counts."""
+        if sample_weight is None:
+            return X, labels, None
+        weights = np.ascontiguousarray(sample_weight, dtype=float)
+        if weights.shape != (len(X),):
+            raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(len(X),)}!")
+        if not weights.any():
+            raise ConsilienceError("all of `sample_weight` is zero")
+        if self._whole_weights:
+            counts = whole(weights, type(self).__name__)
+            return np.repeat(X, counts, axis=0), np.repeat(labels, counts), None
+        return X, labels, weights
 
     def _learnt(self) -> None:
         self._file = json.loads(self.model_.to_json())
@@ -416,42 +435,15 @@ class Fusion(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
         return f"<table class='consilience-summary'>{body}</table>"
 
 
-class Weighted:
-    """For learners to whom an item with weight w is w items."""
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Learns how to fuse from items whose class is known.
-
-        Parameters
-        ----------
-        X, y
-            Outputs and true classes, as of every estimator: see `Fusion.fit`.
-        sample_weight : array of shape (n,), optional
-            How often every item counts: whole numbers, 0 leaves it out.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, sample_weight)  # type: ignore[attr-defined]
-
-
-def repeated(X: Floats, labels: Any, sample_weight: Any) -> tuple[Floats, Any]:
-    """Every item as often as its weight says."""
-    if sample_weight is None:
-        return X, labels
-    weights = np.asarray(sample_weight, dtype=float)
-    if weights.shape != (len(X),):
-        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(len(X),)}!")
+def whole(weights: Floats, name: str) -> Any:
+    """Weights as numbers of copies."""
     with np.errstate(invalid="ignore"):
         counts = weights.astype(np.int64)
     if not (np.isfinite(weights).all() and (counts == weights).all() and (counts >= 0).all()):
         raise ConsilienceError(
-            "`sample_weight` must be whole numbers, 0 or more: how often every item counts"
+            f"`sample_weight` of {name} must be whole numbers, 0 or more: how often every item counts"
         )
-    if not counts.any():
-        raise ConsilienceError("all of `sample_weight` is zero")
-    return np.repeat(X, counts, axis=0), np.repeat(labels, counts)
+    return counts
 
 
 def _prior(class_prior: ClassPrior | None) -> str | None:

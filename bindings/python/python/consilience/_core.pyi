@@ -34,10 +34,12 @@ class Model:
         classifiers: Sequence[str],
         classes: Sequence[str],
         kind: str,
+        weights: _Floats | None = None,
         progress: _Progress = None,
     ) -> Model: ...
     def update(
-        self, values: _Floats, labels: _Labels, kind: str, progress: _Progress = None
+        self, values: _Floats, labels: _Labels, kind: str, weights: _Floats | None = None,
+        progress: _Progress = None,
     ) -> Model: ...
     @staticmethod
     def from_json(text: str) -> Model: ...

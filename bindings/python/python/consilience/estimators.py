@@ -33,7 +33,7 @@ from typing import Any, ClassVar, Union
 import numpy as np
 
 from . import _core
-from ._base import Fusion, Weighted, estimator, given, repeated, seed_of
+from ._base import Fusion, estimator, given, seed_of
 from ._progress import listener
 
 __all__ = [
@@ -56,7 +56,8 @@ __all__ = [
 class AutoFusion(Fusion):
     """The best prediction we know how to make, cheaply; start here.
 
-    Exponents of every classifier's output and evidence, averaged with stacking.
+    Exponents of every classifier's output and evidence, averaged with stacking. Part of the fit is cut
+    into folds: an item with weight 2 stays in one of them, two copies of it need not.
 
     Examples
     --------
@@ -85,7 +86,7 @@ class AutoFusion(Fusion):
 
 
 @estimator
-class OpinionPool(Weighted, Fusion):
+class OpinionPool(Fusion):
     """The product of all opinions (independent opinion pool); nothing is learnt."""
 
     _method: ClassVar[str] = "opinion-pool"
@@ -155,7 +156,7 @@ class _Sampled:
 
 
 @estimator
-class IndependentFusion(_Sampled, Weighted, Fusion):
+class IndependentFusion(_Sampled, Fusion):
     """A Dirichlet for every classifier and true class, learned with full posterior.
 
     Knows each classifier's bias and noise, and takes the classifiers for independent.
@@ -204,8 +205,10 @@ class IndependentFusion(_Sampled, Weighted, Fusion):
         """
         if not hasattr(self, "model_"):
             return self._fit(X, y, sample_weight)  # type: ignore[no-any-return]
-        X, labels = repeated(*self._read_labelled(X, y, reset=False), sample_weight)
-        self.model_ = self.model_.update(self._block(X), labels, self.values, listener(self.progress))
+        X, labels, weights = self._weighted(*self._read_labelled(X, y, reset=False), sample_weight)
+        self.model_ = self.model_.update(
+            self._block(X), labels, self.values, weights, listener(self.progress)
+        )
         self._learnt()
         return self
 
@@ -223,7 +226,7 @@ class DiscountedFusion(IndependentFusion):
 
 
 @estimator
-class CorrelatedFusion(_Sampled, Weighted, Fusion):
+class CorrelatedFusion(_Sampled, Fusion):
     """The correlated Dirichlet model: what classifiers share is counted once.
 
     Two classifiers exactly, more as a tree of pairs or, slower, by the paper's model.
@@ -272,6 +275,7 @@ class CorrelatedFusion(_Sampled, Weighted, Fusion):
     keep_draws: int = 0
 
     _method: ClassVar[str] = "correlated"
+    _whole_weights: ClassVar[bool] = True
 
     def _settings(self) -> dict[str, Any]:
         margins = "map" if self.inference == "map" else "posterior"
@@ -289,7 +293,7 @@ class CorrelatedFusion(_Sampled, Weighted, Fusion):
 
 
 @estimator
-class StackingFusion(Weighted, Fusion):
+class StackingFusion(Fusion):
     """Ridge logistic regression on the logarithms of all outputs.
 
     Parameters
@@ -308,7 +312,7 @@ class StackingFusion(Weighted, Fusion):
 
 
 @estimator
-class LogitNormalFusion(Weighted, Fusion):
+class LogitNormalFusion(Fusion):
     """One normal distribution of all classifiers' log-ratios for every class.
 
     Parameters
@@ -321,13 +325,14 @@ class LogitNormalFusion(Weighted, Fusion):
     mean_items: float = 1.0
 
     _method: ClassVar[str] = "logit-normal"
+    _whole_weights: ClassVar[bool] = True
 
     def _settings(self) -> dict[str, Any]:
         return {"logit_normal": {"covariance_items": self.covariance_items, "mean_items": self.mean_items}}
 
 
 @estimator
-class NormalMixtureFusion(Weighted, Fusion):
+class NormalMixtureFusion(Fusion):
     """Mixtures of normal distributions of all log-ratios, after Pirs and Strumbelj.
 
     Parameters
@@ -347,6 +352,7 @@ class NormalMixtureFusion(Weighted, Fusion):
     draws: int = 4
 
     _method: ClassVar[str] = "normal-mixture"
+    _whole_weights: ClassVar[bool] = True
 
     def _settings(self) -> dict[str, Any]:
         return {"normal_mixture": {
@@ -356,7 +362,7 @@ class NormalMixtureFusion(Weighted, Fusion):
 
 
 @estimator
-class BccFusion(Weighted, Fusion):
+class BccFusion(Fusion):
     """Bayesian combination of hard decisions (Kim & Ghahramani 2012): a baseline.
 
     Parameters

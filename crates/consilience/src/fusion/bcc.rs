@@ -111,7 +111,7 @@ impl BccFusion {
         let mut confusion = self.confusion.clone();
         for (item, label) in labels.into_iter().enumerate() {
             for (k, output) in outputs.all().present(item) {
-                let share = 1.0 / decisions(output).count() as f64;
+                let share = outputs.weight(item) / decisions(output).count() as f64;
                 decisions(output).for_each(|l| confusion[k][label][l] += share);
             }
         }

@@ -67,7 +67,7 @@ impl EvidenceCovariance {
         let mut matrix = DMatrix::zeros(n, n);
         for k in 0..n {
             let Products { own: [square, _], items, .. } = evidence.products(k, k);
-            matrix[(k, k)] = (square / items.max(1) as f64).max(f64::MIN_POSITIVE);
+            matrix[(k, k)] = (square / items.max(f64::MIN_POSITIVE)).max(f64::MIN_POSITIVE);
             for m in 0..k {
                 let Products { own: [a, b], cross, .. } = evidence.products(k, m);
                 let r = if a * b > 0.0 { cross / (a * b).sqrt() } else { 0.0 };
@@ -125,17 +125,19 @@ impl EvidenceCovariance {
     }
 }
 
-/// Sums of products over the items that have two classifiers' outputs.
+/// Sums of products over the items that have two classifiers' outputs, and what these count.
 struct Products {
     own: [f64; 2],
     cross: f64,
-    items: usize,
+    items: f64,
 }
 
 /// The evidence of every item and classifier for every class, n × K × J; NaN where an output is
 /// missing.
 struct Evidence {
     values: Vec<f64>,
+    /// What every item counts.
+    weights: Vec<f64>,
     n_classifiers: usize,
     n_classes: usize,
 }
@@ -157,7 +159,8 @@ impl Evidence {
                 cells.iter_mut().for_each(|cell| *cell -= mean);
             }
         }
-        let mut evidence = Self { values, n_classifiers, n_classes };
+        let weights = outputs.weights();
+        let mut evidence = Self { values, weights, n_classifiers, n_classes };
         evidence.centre_within(&labels);
         Ok(evidence)
     }
@@ -166,32 +169,35 @@ impl Evidence {
         let width = self.n_classifiers * self.n_classes;
         let mut sums = vec![0.0; width * self.n_classes];
         let mut counts = vec![0.0f64; width * self.n_classes];
-        for (row, label) in self.values.chunks_exact(width).zip(labels) {
+        let rows = self.values.chunks_exact(width).zip(&self.weights);
+        for ((row, weight), label) in rows.zip(labels) {
             let (sums, counts) = (&mut sums[label * width..], &mut counts[label * width..]);
             for (cell, value) in row.iter().enumerate().filter(|(_, value)| !value.is_nan()) {
-                sums[cell] += value;
-                counts[cell] += 1.0;
+                sums[cell] += weight * value;
+                counts[cell] += weight;
             }
         }
         for (row, label) in self.values.chunks_exact_mut(width).zip(labels) {
             for (cell, value) in row.iter_mut().enumerate() {
-                *value -= sums[label * width + cell] / counts[label * width + cell].max(1.0);
+                *value -= sums[label * width + cell]
+                    / counts[label * width + cell].max(f64::MIN_POSITIVE);
             }
         }
     }
 
     fn products(&self, k: usize, m: usize) -> Products {
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-        let mut sums = Products { own: [0.0; 2], cross: 0.0, items: 0 };
-        for row in self.values.chunks_exact(self.n_classifiers * self.n_classes) {
+        let mut sums = Products { own: [0.0; 2], cross: 0.0, items: 0.0 };
+        let rows = self.values.chunks_exact(self.n_classifiers * self.n_classes);
+        for (row, weight) in rows.zip(&self.weights) {
             let [a, b] = [k, m].map(|k| &row[k * self.n_classes..(k + 1) * self.n_classes]);
             if a[0].is_nan() || b[0].is_nan() {
                 continue;
             }
-            sums.own[0] += dot(a, a);
-            sums.own[1] += dot(b, b);
-            sums.cross += dot(a, b);
-            sums.items += 1;
+            sums.own[0] += weight * dot(a, a);
+            sums.own[1] += weight * dot(b, b);
+            sums.cross += weight * dot(a, b);
+            sums.items += weight;
         }
         sums
     }

@@ -23,10 +23,11 @@ pub(crate) struct Regression {
     slopes: DMatrix<f64>,
 }
 
-/// Which coordinates are present, and the rows of each such pattern.
+/// Which coordinates are present, the rows of each such pattern, and what every row counts.
 #[derive(Debug, Clone)]
 pub(crate) struct Patterns {
     pub(crate) members: BTreeMap<Vec<bool>, Vec<usize>>,
+    weights: Vec<f64>,
 }
 
 impl Patterns {
@@ -36,7 +37,7 @@ impl Patterns {
         for row in 0..n {
             members.entry((0..d).map(|c| is_present(row, c)).collect()).or_default().push(row);
         }
-        Self { members }
+        Self { members, weights: vec![1.0; n] }
     }
 
     /// Whether nothing is absent.
@@ -56,8 +57,19 @@ impl Gaussian {
         steps: usize,
         ridge: f64,
     ) -> Self {
-        let patterns = Patterns::of(rows, &is_present);
-        let mut gaussian = Self::of_present(rows, &is_present, ridge);
+        Self::fit_weighted(rows, &vec![1.0; rows.ncols()], is_present, steps, ridge)
+    }
+
+    /// The same with rows that count as often as their weights say.
+    pub(crate) fn fit_weighted(
+        rows: &DMatrix<f64>,
+        weights: &[f64],
+        is_present: impl Fn(usize, usize) -> bool,
+        steps: usize,
+        ridge: f64,
+    ) -> Self {
+        let patterns = Patterns { weights: weights.to_vec(), ..Patterns::of(rows, &is_present) };
+        let mut gaussian = Self::of_present(rows, weights, &is_present, ridge);
         for _ in 0..if patterns.are_complete() { 1 } else { steps } {
             gaussian = gaussian.moments(rows, &patterns);
             (0..rows.nrows()).for_each(|c| gaussian.covariance[(c, c)] += ridge);
@@ -68,17 +80,18 @@ impl Gaussian {
     /// Mean and variance of every coordinate by itself: where the iteration starts.
     fn of_present(
         rows: &DMatrix<f64>,
+        weights: &[f64],
         is_present: &impl Fn(usize, usize) -> bool,
         ridge: f64,
     ) -> Self {
         let d = rows.nrows();
         let (mut mean, mut covariance) = (DVector::zeros(d), DMatrix::zeros(d, d));
         for c in 0..d {
-            let values =
-                || (0..rows.ncols()).filter(|&row| is_present(row, c)).map(|row| rows[(c, row)]);
-            let n = values().count().max(1) as f64;
-            mean[c] = values().sum::<f64>() / n;
-            covariance[(c, c)] = values().map(|x| (x - mean[c]).powi(2)).sum::<f64>() / n + ridge;
+            let there = || (0..rows.ncols()).filter(|&row| is_present(row, c));
+            let n = there().map(|row| weights[row]).sum::<f64>().max(f64::MIN_POSITIVE);
+            mean[c] = there().map(|row| weights[row] * rows[(c, row)]).sum::<f64>() / n;
+            let square = |row: usize| weights[row] * (rows[(c, row)] - mean[c]).powi(2);
+            covariance[(c, c)] = there().map(square).sum::<f64>() / n + ridge;
         }
         Self { mean, covariance }
     }
@@ -89,6 +102,7 @@ impl Gaussian {
         let d = rows.nrows();
         let mut filled = rows.clone();
         let mut covariance = DMatrix::zeros(d, d);
+        let weights = &patterns.weights;
         for (pattern, members) in &patterns.members {
             let Some(regression) = self.regression(pattern) else { continue };
             for &row in members {
@@ -97,18 +111,23 @@ impl Gaussian {
                 filled.column_mut(row).copy_from_slice(&vector);
             }
             let rest = self.residual(&regression);
+            let n = members.iter().map(|&row| weights[row]).sum::<f64>();
             for (i, &a) in regression.absent.iter().enumerate() {
                 for (j, &b) in regression.absent.iter().enumerate() {
-                    covariance[(a, b)] += members.len() as f64 * rest[(i, j)];
+                    covariance[(a, b)] += n * rest[(i, j)];
                 }
             }
         }
-        let n = rows.ncols().max(1) as f64;
-        let mean = filled.column_sum() / n;
+        let n = weights.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+        let mean = &filled * DVector::from_column_slice(weights) / n;
         for mut column in filled.column_iter_mut() {
             column -= &mean;
         }
-        covariance.gemm(1.0, &filled, &filled.transpose(), 1.0);
+        let mut counted = filled.transpose();
+        for mut column in counted.column_iter_mut() {
+            column.iter_mut().zip(weights).for_each(|(x, weight)| *x *= weight);
+        }
+        covariance.gemm(1.0, &filled, &counted, 1.0);
         covariance /= n;
         covariance = (&covariance + covariance.transpose()) * 0.5;
         Self { mean, covariance }

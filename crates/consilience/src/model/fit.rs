@@ -209,6 +209,7 @@ impl FitConfig {
     /// # Ok::<(), consilience::Error>(())
     /// ```
     pub fn fit(&self, outputs: &Outputs, watch: &dyn Watch) -> Result<Model> {
+        self.check_weights(outputs)?;
         let outputs = self.restrict(outputs)?;
         let statistics = SufficientStatistics::of(&outputs)?;
         let raised = outputs.n_raised() as u64;
@@ -256,6 +257,22 @@ impl FitConfig {
         })
     }
 
+    /// Not every fit can count an item more or less than once.
+    fn check_weights(&self, outputs: &Outputs) -> Result<()> {
+        let cannot = matches!(
+            self.method,
+            MethodChoice::Correlated | MethodChoice::LogitNormal | MethodChoice::NormalMixture
+        );
+        if cannot && outputs.is_weighted() {
+            return Err(Error::Unsupported {
+                method: self.method.to_string(),
+                cannot: "takes no weights of items: repeat an item that counts more than once"
+                    .into(),
+            });
+        }
+        Ok(())
+    }
+
     /// A meta classifier looks at its own classifier only.
     fn restrict(&self, outputs: &Outputs) -> Result<Outputs> {
         let MethodChoice::Meta(name) = &self.method else {
@@ -271,7 +288,7 @@ impl FitConfig {
     }
 
     fn resolve_prior(&self, training: &Training, classes: &[String]) -> Result<ClassPrior> {
-        self.class_prior.resolve(classes, Some(training.statistics.class_counts()))
+        self.class_prior.resolve(classes, Some(&training.statistics.class_weights()))
     }
 
     fn settings(&self) -> Settings {

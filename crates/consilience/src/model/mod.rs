@@ -198,10 +198,10 @@ impl Model {
 
     /// The class prior asked for, or the model's own.
     pub fn prior(&self, choice: Option<&PriorChoice>) -> Result<ClassPrior> {
-        let counts = self.training.as_ref().map(|training| training.statistics.class_counts());
+        let counts = self.training.as_ref().map(|training| training.statistics.class_weights());
         match choice {
             None => Ok(self.class_prior.clone()),
-            Some(choice) => choice.resolve(self.schema.classes(), counts),
+            Some(choice) => choice.resolve(self.schema.classes(), counts.as_deref()),
         }
     }
 

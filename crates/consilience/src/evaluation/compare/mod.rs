@@ -157,7 +157,8 @@ pub fn compare_priors(
     }
     let counts = outputs.class_counts();
     let protocol = settings.protocol.checked(outputs)?;
-    let resolve = |prior: &PriorChoice| prior.resolve(outputs.schema().classes(), Some(&counts));
+    let items: Vec<f64> = counts.iter().map(|count| *count as f64).collect();
+    let resolve = |prior: &PriorChoice| prior.resolve(outputs.schema().classes(), Some(&items));
     let priors = priors.iter().map(resolve).collect::<Result<Vec<ClassPrior>>>()?;
     let splits = protocol.splits(outputs, &labels, settings.seed)?;
     let attempts = run::attempts(outputs, candidates, &splits, &priors, watch)?;

@@ -54,13 +54,17 @@ pub(super) struct Evidence {
 }
 
 impl Evidence {
-    pub(super) fn new(training: &Training, seed: u64) -> Result<Self> {
+    /// The fold of every item: those of a class are dealt out at random.
+    pub(super) fn deal(training: &Training, seed: u64) -> Vec<usize> {
+        folds::stratified(&training.labels, training.class_weights.len(), FOLDS, seed)
+    }
+
+    pub(super) fn new(training: &Training, folds: &[usize]) -> Result<Self> {
         let schema = training.schema();
         let items = training.outputs.all();
-        let folds = folds::stratified(&training.labels, schema.n_classes(), FOLDS, seed);
         let parts: Vec<(Vec<usize>, SufficientStatistics)> = (0..FOLDS)
             .map(|fold| {
-                let inside = folds::split(&folds, fold).0;
+                let inside = folds::split(folds, fold).0;
                 let mut statistics = SufficientStatistics::empty(schema);
                 if !inside.is_empty() {
                     statistics.add(&training.outputs.select_items(&inside))?;
@@ -104,8 +108,8 @@ mod tests {
     fn training_items_get_their_evidence_from_fits_that_have_not_seen_them() {
         let outputs = crate::simulation::Preset::Sim1.truth(0.0).unwrap().simulate(6, 1).unwrap();
         let training = Training::new(&outputs).unwrap();
-        let evidence = Evidence::new(&training, 3).unwrap();
-        let folds = folds::stratified(&training.labels, 3, FOLDS, 3);
+        let folds = Evidence::deal(&training, 3);
+        let evidence = Evidence::new(&training, &folds).unwrap();
         let (inside, outside) = folds::split(&folds, 2);
         let statistics = SufficientStatistics::of(&outputs.select_items(&outside)).unwrap();
         let unseen = IndependentFusion::at_mode(Arc::clone(outputs.schema()), &statistics).unwrap();

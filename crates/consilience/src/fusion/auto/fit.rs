@@ -42,45 +42,49 @@ const FEWEST_ITEMS: f64 = 2.0;
 impl AutoConfig {
     /// Fits to labelled outputs.
     pub fn fit(&self, outputs: &Outputs, watch: &dyn Watch) -> Result<FittedAuto> {
-        watch.begin("fitting auto", 3);
         let training = Training::new(outputs)?;
-        let schema = training.schema();
-        require_outputs(&training)?;
-        let mut warnings: Vec<Warning> = training.few_items_warning().into_iter().collect();
-        warnings.extend(identical_sources(&training.outputs));
-        let evidence = Evidence::new(&training, self.seed)?;
-        watch.advance(1);
-        watch.check()?;
-        let m = harmonic_mean(&training.counts);
-        if m < FEWEST_ITEMS {
-            warnings.push(Warning::data(
-                "hardly any class has two training items: nothing can be learned, so the \
-                 classifiers are pooled as they are (geometric mean)"
-                    .into(),
-            ));
-            let alpha = evidence.dirichlets.alpha().clone();
-            let parameters = geometric_pool(schema, alpha);
-            let fusion = AutoFusion::new(Arc::clone(schema), parameters)?;
-            return Ok(FittedAuto { fusion, warnings });
-        }
-        let table = LogTable::new(&training.outputs.all(), schema)?;
-        let (layer, layer_converged) = fit_layer(&table.logs, &evidence, &training, m);
-        watch.advance(1);
-        watch.check()?;
-        let (logistic, converged) = fit_logistic(&table.logs, &training, ClassBalance::Offset, 1.0);
-        watch.advance(1);
-        if !(evidence.converged && layer_converged && converged) {
-            warnings
-                .push(Warning::convergence("the fit of `auto` stopped before its optimum".into()));
-        }
-        let parameters = AutoParameters {
-            layer,
-            logistic,
-            logistic_share: 0.5 * m / (m + ITEMS_PER_PARAMETER * schema.width() as f64),
-            fill: table.filler.parameters().cloned(),
-        };
-        Ok(FittedAuto { fusion: AutoFusion::new(Arc::clone(schema), parameters)?, warnings })
+        let folds = Evidence::deal(&training, self.seed);
+        fit_in_folds(&training, &folds, watch)
     }
+}
+
+fn fit_in_folds(training: &Training, folds: &[usize], watch: &dyn Watch) -> Result<FittedAuto> {
+    watch.begin("fitting auto", 3);
+    let schema = training.schema();
+    require_outputs(training)?;
+    let mut warnings: Vec<Warning> = training.few_items_warning().into_iter().collect();
+    warnings.extend(identical_sources(&training.outputs));
+    let evidence = Evidence::new(training, folds)?;
+    watch.advance(1);
+    watch.check()?;
+    let m = harmonic_mean(&training.class_weights);
+    if m < FEWEST_ITEMS {
+        warnings.push(Warning::data(
+            "hardly any class has two training items: nothing can be learned, so the \
+                 classifiers are pooled as they are (geometric mean)"
+                .into(),
+        ));
+        let alpha = evidence.dirichlets.alpha().clone();
+        let parameters = geometric_pool(schema, alpha);
+        let fusion = AutoFusion::new(Arc::clone(schema), parameters)?;
+        return Ok(FittedAuto { fusion, warnings });
+    }
+    let table = LogTable::new(&training.outputs)?;
+    let (layer, layer_converged) = fit_layer(&table.logs, &evidence, training, m);
+    watch.advance(1);
+    watch.check()?;
+    let (logistic, converged) = fit_logistic(&table.logs, training, ClassBalance::Offset, 1.0);
+    watch.advance(1);
+    if !(evidence.converged && layer_converged && converged) {
+        warnings.push(Warning::convergence("the fit of `auto` stopped before its optimum".into()));
+    }
+    let parameters = AutoParameters {
+        layer,
+        logistic,
+        logistic_share: 0.5 * m / (m + ITEMS_PER_PARAMETER * schema.width() as f64),
+        fill: table.filler.parameters().cloned(),
+    };
+    Ok(FittedAuto { fusion: AutoFusion::new(Arc::clone(schema), parameters)?, warnings })
 }
 
 /// Fits b, u and v: b ~ N(0, 1), u ~ N(1/K, s²), v ~ N(0, (s m/(m+5))²), where s = min(1, 1/rms)
@@ -92,7 +96,7 @@ fn fit_layer(
     training: &Training,
     m: f64,
 ) -> (LayerParameters, bool) {
-    let (k, j, n) = (training.schema().n_classifiers(), training.counts.len(), logs.ncols());
+    let (k, j, n) = (training.schema().n_classifiers(), training.class_weights.len(), logs.ncols());
     let mut features = vec![DMatrix::zeros(n, 2 * k); j];
     let mut squares = vec![0.0; 2 * k];
     for item in 0..n {
@@ -102,13 +106,14 @@ fn fit_layer(
             let centre = values.iter().sum::<f64>() / j as f64;
             for (t, value) in values.iter().enumerate() {
                 features[t][(item, f)] = value - centre;
-                squares[f] += (value - centre).powi(2);
+                squares[f] += training.weights[item] * (value - centre).powi(2);
             }
         }
     }
+    let total = training.weights.iter().sum::<f64>();
     let (mut means, mut precisions) = (vec![0.0; j + 2 * k], vec![1.0; j + 2 * k]);
     for (f, square) in squares.iter().enumerate() {
-        let rms = (square / (n * j) as f64).sqrt();
+        let rms = (square / (total * j as f64)).sqrt();
         let trust = if f < k { 1.0 } else { m / (m + ITEMS_PER_PARAMETER) };
         let sd = f64::min(1.0, 1.0 / rms) * trust;
         precisions[j + f] = sd.powi(-2);
@@ -119,7 +124,7 @@ fn fit_layer(
     let posterior = LogitPosterior {
         design: &ClassFeatures { features },
         labels: &training.labels,
-        weights: &vec![1.0; n],
+        weights: &training.weights,
         offsets: &training.ln_frequencies(),
         means,
         precisions,
@@ -153,8 +158,8 @@ fn geometric_pool(schema: &Schema, alpha: Vec<Vec<Vec<f64>>>) -> AutoParameters 
     }
 }
 
-fn harmonic_mean(counts: &[u64]) -> f64 {
-    counts.len() as f64 / counts.iter().map(|count| 1.0 / *count as f64).sum::<f64>()
+fn harmonic_mean(weights: &[f64]) -> f64 {
+    weights.len() as f64 / weights.iter().map(|weight| 1.0 / weight).sum::<f64>()
 }
 
 /// A classifier without a single output cannot be used.
@@ -191,4 +196,69 @@ fn identical_sources(outputs: &Outputs) -> Vec<Warning> {
             ))
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulation::Preset;
+    use crate::watch::Unwatched;
+
+    /// All numbers of a model, one after the other.
+    fn numbers(fitted: &FittedAuto) -> Vec<f64> {
+        let AutoParameters { layer, logistic, logistic_share, fill } = fitted.fusion.parameters();
+        let fill = fill.as_ref().expect("a fitted model fills in");
+        let parts = [
+            layer.bias.clone(),
+            layer.output_exponents.clone(),
+            layer.evidence_exponents.clone(),
+            layer.alpha.concat().concat(),
+            logistic.bias.clone(),
+            logistic.weights.concat().concat(),
+            vec![*logistic_share, fill.weight],
+            fill.mean.concat(),
+            fill.covariance.concat(),
+        ];
+        parts.concat()
+    }
+
+    /// Copies of an item in the same fold against its weight, whole and in parts, some outputs
+    /// missing.
+    #[test]
+    fn weights_are_copies_in_the_same_fold() {
+        let outputs = Preset::Sim2.truth(0.5).unwrap().simulate(12, 1).unwrap();
+        let mut builder =
+            crate::OutputsBuilder::new(Arc::clone(outputs.schema()), crate::Intake::default())
+                .unwrap();
+        for item in 0..outputs.n_items() {
+            let mut raw = outputs.items(item..item + 1).values().to_vec();
+            if item % 5 == 0 {
+                raw[3 * (item / 5 % 2)..][..3].fill(f64::NAN);
+            }
+            builder.push_indexed(&raw, outputs.label(item)).unwrap();
+        }
+        let outputs = builder.finish();
+        let n = outputs.n_items();
+        let folds: Vec<usize> = (0..n).map(|item| item * 7 % 5).collect();
+        let fit = |outputs: &Outputs, folds: &[usize]| {
+            let training = Training::new(outputs).unwrap();
+            numbers(&fit_in_folds(&training, folds, &Unwatched).unwrap())
+        };
+        let agree = |a: &[f64], b: &[f64]| {
+            for (a, b) in a.iter().zip(b) {
+                assert!((a - b).abs() < 1e-8 * (1.0 + a.abs()), "{a} {b}");
+            }
+        };
+        let times: Vec<usize> = (0..n).map(|item| 1 + item % 3).collect();
+        let copies: Vec<usize> =
+            (0..n).flat_map(|item| std::iter::repeat_n(item, times[item])).collect();
+        let copied_folds: Vec<usize> = copies.iter().map(|&item| folds[item]).collect();
+        let repeated = outputs.select_items(&copies);
+        let weights: Vec<f64> = times.iter().map(|&n| n as f64).collect();
+        let weighted = outputs.with_weights(&weights).unwrap();
+        agree(&fit(&weighted, &folds), &fit(&repeated, &copied_folds));
+        let parts: Vec<f64> = copies.iter().map(|&item| 1.0 / weights[item]).collect();
+        let in_parts = repeated.with_weights(&parts).unwrap();
+        agree(&fit(&in_parts, &copied_folds), &fit(&outputs, &folds));
+    }
 }

@@ -46,7 +46,7 @@ pub struct PosteriorReport {
 }
 
 /// Fewer items than this in a class say little.
-const FEW_ITEMS: u64 = 10;
+const FEW_ITEMS: f64 = 10.0;
 
 impl IndependentConfig {
     /// Fits the Dirichlets to sufficient statistics.
@@ -247,16 +247,16 @@ fn mean_acceptance(blocks: &[FittedBlock]) -> f64 {
 /// Classes with few items; classifiers that always say the same.
 fn data_warnings(schema: &Schema, statistics: &SufficientStatistics) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    for (j, (class, count)) in schema.classes().iter().zip(statistics.class_counts()).enumerate() {
-        if *count < FEW_ITEMS {
-            let items = if *count == 1 { "item" } else { "items" };
+    for (j, (class, count)) in schema.classes().iter().zip(statistics.class_weights()).enumerate() {
+        if count < FEW_ITEMS {
+            let items = if count == 1.0 { "item" } else { "items" };
             warnings.push(Warning::data(format!(
                 "class `{class}` has only {count} training {items}: its fit rests mostly on the prior"
             )));
         }
         for (k, classifier) in schema.classifiers().iter().enumerate() {
-            let outputs = statistics.count(k, j);
-            if outputs < FEW_ITEMS && *count >= FEW_ITEMS {
+            let outputs = statistics.weight(k, j);
+            if outputs < FEW_ITEMS && count >= FEW_ITEMS {
                 warnings.push(Warning::data(format!(
                     "classifier `{classifier}` has only {outputs} outputs for class `{class}`: its \
                      fit rests mostly on the prior"

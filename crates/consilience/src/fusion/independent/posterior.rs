@@ -48,7 +48,7 @@ impl DirichletPosterior {
         prior: AlphaPrior,
         measure: Measure,
     ) -> Self {
-        let n = statistics.count(classifier, class) as f64;
+        let n = statistics.weight(classifier, class);
         let mean_ln = statistics.mean_ln(classifier, class);
         match prior {
             AlphaPrior::Paper => Self { n, mean_ln, shape: 1e-3, rate: 1e-3, measure },

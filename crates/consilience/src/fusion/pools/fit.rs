@@ -60,6 +60,7 @@ fn minimise(kind: PoolKind, free: bool, outputs: &Outputs, prior: &ClassPrior) -
     let n = outputs.schema().n_classifiers();
     let labels = outputs.require_labels()?;
     let item_weights = class_weights(outputs, &labels, prior)?;
+    let n_items: f64 = outputs.class_weights().iter().sum();
     let centre = 1.0 / n as f64;
     let objective = |weights: &[f64], gradient: &mut [f64]| {
         gradient.fill(0.0);
@@ -74,7 +75,7 @@ fn minimise(kind: PoolKind, free: bool, outputs: &Outputs, prior: &ClassPrior) -
             loss += term;
         }
         if free {
-            let scale = 1.0 / (FREE_WEIGHT_VARIANCE * labels.len() as f64);
+            let scale = 1.0 / (FREE_WEIGHT_VARIANCE * n_items);
             for (w, g) in weights.iter().zip(gradient.iter_mut()) {
                 loss += 0.5 * scale * (w - centre).powi(2);
                 *g += scale * (w - centre);
@@ -103,13 +104,15 @@ fn project_above(point: &mut [f64], least: f64) {
     point.iter_mut().for_each(|w| *w = *w * room + least);
 }
 
-/// pₜ/nₜ for every item, so that the classes count as the prior says.
+/// w pₜ/nₜ for every item of weight w, so that the classes count as the prior says.
 fn class_weights(outputs: &Outputs, labels: &[usize], prior: &ClassPrior) -> Result<Vec<f64>> {
-    let counts = outputs.class_counts();
-    if let Some(class) = counts.iter().position(|count| *count == 0) {
+    let counts = outputs.class_weights();
+    if let Some(class) = counts.iter().position(|count| *count == 0.0) {
         return Err(Error::EmptyClass { class: outputs.schema().classes()[class].clone() });
     }
-    Ok(labels.iter().map(|&label| prior.probabilities()[label] / counts[label] as f64).collect())
+    let share = |label: usize| prior.probabilities()[label] / counts[label];
+    let items = labels.iter().enumerate();
+    Ok(items.map(|(item, &label)| outputs.weight(item) * share(label)).collect())
 }
 
 /// −ln Σ w x / Σ w over the classifiers present, with its gradient.

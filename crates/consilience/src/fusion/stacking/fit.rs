@@ -50,7 +50,7 @@ impl StackingConfig {
 
     fn fit_with(&self, training: &Training, sd: f64) -> Result<(StackingFusion, bool)> {
         let schema = training.outputs.schema();
-        let table = LogTable::new(&training.outputs.all(), schema)?;
+        let table = LogTable::new(&training.outputs)?;
         let (logistic, converged) = fit_logistic(&table.logs, training, self.balance, sd);
         let fill = table.filler.parameters().cloned();
         let parameters = StackingParameters { logistic, fill };
@@ -60,8 +60,8 @@ impl StackingConfig {
     /// The candidate with the smallest out-of-fold log-loss, every class counting the same; the
     /// default where the classes are too small for folds.
     fn choose_sd(&self, training: &Training) -> Result<f64> {
-        let n_classes = training.counts.len();
-        if training.counts.iter().any(|count| *count < 2) {
+        let n_classes = training.class_weights.len();
+        if training.outputs.class_counts().iter().any(|count| *count < 2) {
             return Ok(1.0);
         }
         let folds = folds::stratified(&training.labels, n_classes, RIDGE_FOLDS, self.seed);
@@ -79,7 +79,7 @@ impl StackingConfig {
                 for (i, &item) in inside.iter().enumerate() {
                     let label = training.labels[item];
                     let p = fused.probabilities(i)[label].max(f64::MIN_POSITIVE);
-                    *loss -= p.ln() / training.counts[label] as f64;
+                    *loss -= training.weights[item] * p.ln() / training.class_weights[label];
                 }
             }
         }
@@ -92,12 +92,13 @@ impl StackingConfig {
 pub(in crate::fusion) struct Training {
     pub(in crate::fusion) outputs: Outputs,
     pub(in crate::fusion) labels: Vec<usize>,
-    /// Items of every class, none 0.
-    pub(in crate::fusion) counts: Vec<u64>,
+    /// What every item counts, and all items of every class, none 0.
+    pub(in crate::fusion) weights: Vec<f64>,
+    pub(in crate::fusion) class_weights: Vec<f64>,
 }
 
 /// Fewer items than this in a class say little.
-const FEW_ITEMS: u64 = 10;
+const FEW_ITEMS: f64 = 10.0;
 
 impl Training {
     /// Leaves out items without any output; an error names a class without items.
@@ -111,12 +112,12 @@ impl Training {
         } else {
             outputs.select_items(&informative)
         };
-        let counts = outputs.class_counts();
-        if let Some(class) = counts.iter().position(|count| *count == 0) {
+        let (weights, class_weights) = (outputs.weights(), outputs.class_weights());
+        if let Some(class) = class_weights.iter().position(|weight| *weight == 0.0) {
             return Err(Error::EmptyClass { class: outputs.schema().classes()[class].clone() });
         }
         let labels = outputs.require_labels()?;
-        Ok(Self { outputs, labels, counts })
+        Ok(Self { outputs, labels, weights, class_weights })
     }
 
     pub(in crate::fusion) fn schema(&self) -> &Arc<Schema> {
@@ -125,13 +126,13 @@ impl Training {
 
     /// ln of the share of every class.
     pub(in crate::fusion) fn ln_frequencies(&self) -> Vec<f64> {
-        let n = self.labels.len() as f64;
-        self.counts.iter().map(|count| (*count as f64 / n).ln()).collect()
+        let n = self.weights.iter().sum::<f64>();
+        self.class_weights.iter().map(|weight| (weight / n).ln()).collect()
     }
 
     /// Names the classes with few items.
     pub(in crate::fusion) fn few_items_warning(&self) -> Option<Warning> {
-        let named = self.schema().classes().iter().zip(&self.counts);
+        let named = self.schema().classes().iter().zip(&self.class_weights);
         let few: Vec<String> = named
             .filter(|(_, count)| **count < FEW_ITEMS)
             .map(|(class, count)| format!("`{class}` ({count})"))
@@ -155,16 +156,18 @@ pub(in crate::fusion) fn fit_logistic(
     balance: ClassBalance,
     sd: f64,
 ) -> (LogisticParameters, bool) {
-    let (width, n) = logs.shape();
-    let n_classes = training.counts.len();
-    let (features, moments) = standardised(logs);
+    let width = logs.nrows();
+    let n_classes = training.class_weights.len();
+    let (features, moments) = standardised(logs, &training.weights);
     let design = SharedFeatures { features, n_classes };
     let (offsets, weights) = match balance {
-        ClassBalance::Offset => (training.ln_frequencies(), vec![1.0; n]),
+        ClassBalance::Offset => (training.ln_frequencies(), training.weights.clone()),
         ClassBalance::Weights => {
-            let equal = n as f64 / n_classes as f64;
-            let weight = |label: &usize| equal / training.counts[*label] as f64;
-            (vec![0.0; n_classes], training.labels.iter().map(weight).collect())
+            let equal = training.weights.iter().sum::<f64>() / n_classes as f64;
+            let items = training.weights.iter().zip(&training.labels);
+            let weight =
+                |(weight, label): (&f64, &usize)| weight * (equal / training.class_weights[*label]);
+            (vec![0.0; n_classes], items.map(weight).collect())
         }
     };
     let mut precisions = vec![sd.powi(-2); width + 1];
@@ -189,13 +192,15 @@ pub(in crate::fusion) fn fit_logistic(
 
 /// (g − mean) / standard deviation, n × (K·J + 1) with a last column of ones, and the mean and
 /// deviation of every logarithm (1 for a constant one, which so becomes 0).
-fn standardised(logs: &DMatrix<f64>) -> (DMatrix<f64>, Vec<(f64, f64)>) {
+fn standardised(logs: &DMatrix<f64>, weights: &[f64]) -> (DMatrix<f64>, Vec<(f64, f64)>) {
     let (width, n) = logs.shape();
+    let total = weights.iter().sum::<f64>();
     let mut features = DMatrix::from_element(n, width + 1, 1.0);
     let mut moments = Vec::with_capacity(width);
     for (f, row) in logs.row_iter().enumerate() {
-        let mean = row.sum() / n as f64;
-        let variance = row.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / n as f64;
+        let counted = || row.iter().zip(weights);
+        let mean = counted().map(|(g, w)| w * g).sum::<f64>() / total;
+        let variance = counted().map(|(g, w)| w * (g - mean).powi(2)).sum::<f64>() / total;
         // Equal numbers differ from their mean by rounding.
         let scale =
             if variance.sqrt() > 1e-12 * (1.0 + mean.abs()) { variance.sqrt() } else { 1.0 };

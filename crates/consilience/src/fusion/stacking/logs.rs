@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::math::gaussian::{Gaussian, Regression};
 use crate::math::simplex;
-use crate::outputs::Items;
+use crate::outputs::Outputs;
 use crate::schema::Schema;
 
 /// Probabilities below it are raised to it before their logarithm enters a linear predictor: what
@@ -137,13 +137,13 @@ impl Filler {
 }
 
 impl FillParameters {
-    /// Fits the Gaussian to the logarithms present, K·J × n.
-    fn fit(logs: &DMatrix<f64>, present: &[bool], schema: &Schema) -> Self {
-        let (k, j, n) = (schema.n_classifiers(), schema.n_classes(), logs.ncols());
+    /// Fits the Gaussian to the logarithms present, K·J × n, of items that count as `weights` say.
+    fn fit(logs: &DMatrix<f64>, weights: &[f64], present: &[bool], schema: &Schema) -> Self {
+        let (k, j, n) = (schema.n_classifiers(), schema.n_classes(), weights.iter().sum::<f64>());
         let is_present = |row: usize, c: usize| present[row * k + c / j];
-        let gaussian = Gaussian::fit(logs, is_present, EM_STEPS, RIDGE);
+        let gaussian = Gaussian::fit_weighted(logs, weights, is_present, EM_STEPS, RIDGE);
         Self {
-            weight: n as f64 / (n as f64 + ITEMS_PER_LOG * schema.width() as f64),
+            weight: n / (n + ITEMS_PER_LOG * schema.width() as f64),
             mean: gaussian.mean.as_slice().chunks(j).map(<[f64]>::to_vec).collect(),
             covariance: gaussian
                 .covariance
@@ -192,7 +192,8 @@ pub(in crate::fusion) struct LogTable {
 
 impl LogTable {
     /// Takes the logarithms of items that all have some output, and fills in the absent ones.
-    pub(in crate::fusion) fn new(items: &Items<'_>, schema: &Schema) -> Result<Self> {
+    pub(in crate::fusion) fn new(outputs: &Outputs) -> Result<Self> {
+        let (items, schema) = (outputs.all(), outputs.schema());
         let (k, j) = (schema.n_classifiers(), schema.n_classes());
         let mut logs = DMatrix::zeros(schema.width(), items.len());
         let mut present = vec![false; k * items.len()];
@@ -203,7 +204,8 @@ impl LogTable {
                 floored_logs(output, &mut column[classifier * j..][..j]);
             }
         }
-        let filler = Filler::new(schema, Some(FillParameters::fit(&logs, &present, schema)))?;
+        let fill = FillParameters::fit(&logs, &outputs.weights(), &present, schema);
+        let filler = Filler::new(schema, Some(fill))?;
         if items.any_missing() {
             for (present, mut column) in present.chunks_exact(k).zip(logs.column_iter_mut()) {
                 filler.fill(present, column.as_mut_slice());

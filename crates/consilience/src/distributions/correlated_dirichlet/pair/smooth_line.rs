@@ -229,10 +229,11 @@ impl Integrand for SmoothLines<'_> {
     fn evaluate(&mut self, y: f64, ln_s: f64) -> Option<SmoothLine> {
         let rho = y.exp();
         let step = self.planes.step;
-        let mut centre = (ln_s / step) as i64;
         let lowest = ((self.ln_onset - rho.ln_1p()) / step) as i64 - 1 - CLOSING as i64;
         let room = (GROUP + TAPS + 3) as i64;
         let highest = self.planes.last - (self.move_to(y, rho) / step) as i64 - room;
+        // what is expected far from the last line may lie beyond the tables, where nothing is
+        let mut centre = ((ln_s / step) as i64).min(highest);
         for _ in 0..MAX_TRIES {
             let start = (centre - self.below).max(lowest);
             let closed = start == lowest;

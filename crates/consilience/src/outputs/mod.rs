@@ -1,0 +1,378 @@
+//! The table of classifier outputs: items × classifiers × classes, checked once at the door.
+//!
+//! Everything behind this door may rely on it: every output present is a probability vector
+//! whose entries are at least the floor (up to its renormalisation), every output absent is
+//! absent as a whole, every label is a class.
+
+mod builder;
+
+use std::sync::Arc;
+
+pub use builder::OutputsBuilder;
+
+use crate::error::{Error, Result};
+use crate::schema::Schema;
+
+/// The outputs of all classifiers for all items, with labels where they are known.
+///
+/// One contiguous block, item by item, in each item classifier by classifier.
+///
+/// # Example
+/// ```
+/// use consilience::{Intake, OutputsBuilder, Schema};
+/// let schema = Schema::new(["a", "b"], ["x", "y"])?;
+/// let mut builder = OutputsBuilder::new(schema, Intake::default())?;
+/// builder.push(&[0.7, 0.3, 0.6, 0.4], Some("x"))?;
+/// builder.push(&[0.2, 0.8, f64::NAN, f64::NAN], Some("y"))?; // `b` is missing here
+/// let outputs = builder.finish();
+/// assert_eq!(outputs.n_items(), 2);
+/// assert!(outputs.output(1, 1).is_none());
+/// # Ok::<(), consilience::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outputs {
+    schema: Arc<Schema>,
+    values: Vec<f64>,
+    labels: Vec<Option<u32>>,
+    /// What every item counts; empty if all count 1.
+    weights: Vec<f64>,
+    n_raised: usize,
+    any_missing: bool,
+}
+
+/// What an item may count that counts at all, and all of them together: so that sums of weights,
+/// and of logarithms times weights, are exact in fixed point.
+const WEIGHTS: std::ops::RangeInclusive<f64> = 1e-9..=1e9;
+const LARGEST_TOTAL: f64 = 1e15;
+
+impl Outputs {
+    /// Names and shape.
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    /// Number of items.
+    pub fn n_items(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// One classifier's output for one item, `None` where it is missing.
+    pub fn output(&self, item: usize, classifier: usize) -> Option<&[f64]> {
+        self.items(item..item + 1).output(0, classifier)
+    }
+
+    /// The true class of an item, where known.
+    pub fn label(&self, item: usize) -> Option<usize> {
+        self.labels[item].map(|label| label as usize)
+    }
+
+    /// The true classes of all items; an error names the first item without one.
+    pub fn require_labels(&self) -> Result<Vec<usize>> {
+        if self.labels.is_empty() {
+            return Err(Error::NoItems);
+        }
+        (0..self.n_items())
+            .map(|item| self.label(item).ok_or(Error::MissingLabel { item }))
+            .collect()
+    }
+
+    /// Number of items of each class among the labelled ones.
+    pub fn class_counts(&self) -> Vec<u64> {
+        let mut counts = vec![0; self.schema.n_classes()];
+        for label in self.labels.iter().flatten() {
+            counts[*label as usize] += 1;
+        }
+        counts
+    }
+
+    /// The same items, each counting as often as its weight says: to a fit an item with weight 2
+    /// is the item twice, one with weight 0 is left out here and now. Weights are numbers of items,
+    /// not only their proportions: twice the weights are twice the evidence.
+    ///
+    /// [Fits](crate::FitConfig::fit) that cannot take weights refuse them. Where a fit cuts the
+    /// items into folds (`auto`, a ridge chosen by cross-validation) an item stays in one fold,
+    /// while its copies would be dealt out. Scores count every item once.
+    ///
+    /// # Example
+    /// ```
+    /// use consilience::simulation::Preset;
+    /// let outputs = Preset::Sim1.truth(0.0)?.simulate(1, 1)?;
+    /// let weighted = outputs.with_weights(&[1.5, 0.0, 2.0])?;
+    /// assert_eq!((weighted.n_items(), weighted.weight(1)), (2, 2.0));
+    /// # Ok::<(), consilience::Error>(())
+    /// ```
+    pub fn with_weights(&self, weights: &[f64]) -> Result<Self> {
+        if weights.len() != self.n_items() {
+            return Err(Error::Mismatch {
+                what: "numbers of items and weights",
+                expected: self.n_items().to_string(),
+                found: weights.len().to_string(),
+            });
+        }
+        let allowed = |weight: &f64| *weight == 0.0 || WEIGHTS.contains(weight);
+        if let Some(item) = weights.iter().position(|weight| !allowed(weight)) {
+            let name = format!("weights[{item}]");
+            return Err(Error::parameter(name, "0, or from 1e-9 to 1e9", weights[item]));
+        }
+        let total: f64 = weights.iter().sum();
+        if total > LARGEST_TOTAL {
+            return Err(Error::parameter("the sum of all weights", "at most 1e15", total));
+        }
+        let counting: Vec<usize> = (0..weights.len()).filter(|&i| weights[i] > 0.0).collect();
+        if counting.is_empty() {
+            return Err(Error::NoItems);
+        }
+        let mut weighted = self.select_items(&counting);
+        let weights: Vec<f64> = counting.iter().map(|&item| weights[item]).collect();
+        let plain = weights.iter().all(|weight| *weight == 1.0);
+        weighted.weights = if plain { Vec::new() } else { weights };
+        Ok(weighted)
+    }
+
+    /// What an item counts: 1 unless [weighted](Self::with_weights).
+    pub fn weight(&self, item: usize) -> f64 {
+        self.weights.get(item).copied().unwrap_or(1.0)
+    }
+
+    /// What every item counts.
+    pub fn weights(&self) -> Vec<f64> {
+        (0..self.n_items()).map(|item| self.weight(item)).collect()
+    }
+
+    /// Whether some item counts other than 1.
+    pub fn is_weighted(&self) -> bool {
+        !self.weights.is_empty()
+    }
+
+    /// What the labelled items of each class count together.
+    pub fn class_weights(&self) -> Vec<f64> {
+        let mut sums = vec![0.0; self.schema.n_classes()];
+        for (item, label) in self.labels.iter().enumerate() {
+            if let Some(label) = label {
+                sums[*label as usize] += self.weight(item);
+            }
+        }
+        sums
+    }
+
+    /// How many values were raised to the floor.
+    pub fn n_raised(&self) -> usize {
+        self.n_raised
+    }
+
+    /// Whether any output is missing.
+    pub fn any_missing(&self) -> bool {
+        self.any_missing
+    }
+
+    /// A view of some items.
+    pub fn items(&self, range: std::ops::Range<usize>) -> Items<'_> {
+        let width = self.schema.width();
+        Items {
+            values: &self.values[range.start * width..range.end * width],
+            n_classifiers: self.schema.n_classifiers(),
+            n_classes: self.schema.n_classes(),
+            any_missing: self.any_missing,
+        }
+    }
+
+    /// A view of all items.
+    pub fn all(&self) -> Items<'_> {
+        self.items(0..self.n_items())
+    }
+
+    /// Adds the items of another table with the same classifiers and classes.
+    pub fn append(&mut self, other: Self) -> Result<()> {
+        if self.schema != other.schema {
+            return Err(Error::Mismatch {
+                what: "classifiers and classes of two tables",
+                expected: format!("{:?}", self.schema),
+                found: format!("{:?}", other.schema),
+            });
+        }
+        if self.is_weighted() || other.is_weighted() {
+            self.weights = [self.weights(), other.weights()].concat();
+        }
+        self.values.extend(other.values);
+        self.labels.extend(other.labels);
+        self.n_raised += other.n_raised;
+        self.any_missing |= other.any_missing;
+        Ok(())
+    }
+
+    /// The items at the given places, in that order.
+    #[must_use]
+    pub fn select_items(&self, items: &[usize]) -> Self {
+        let width = self.schema.width();
+        let mut values = Vec::with_capacity(items.len() * width);
+        for &item in items {
+            values.extend_from_slice(&self.values[item * width..(item + 1) * width]);
+        }
+        Self {
+            schema: Arc::clone(&self.schema),
+            any_missing: values.iter().any(|value| value.is_nan()),
+            values,
+            labels: items.iter().map(|&item| self.labels[item]).collect(),
+            weights: if self.is_weighted() {
+                items.iter().map(|&item| self.weights[item]).collect()
+            } else {
+                Vec::new()
+            },
+            n_raised: self.n_raised,
+        }
+    }
+
+    /// The same items with one classifier's outputs missing.
+    #[must_use]
+    pub fn without(&self, classifier: usize) -> Self {
+        let mut rest = self.clone();
+        let n_classes = self.schema.n_classes();
+        for item in rest.values.chunks_exact_mut(self.schema.width()) {
+            item[classifier * n_classes..(classifier + 1) * n_classes].fill(f64::NAN);
+        }
+        rest.any_missing = true;
+        rest
+    }
+
+    /// The same items with the classifiers and classes of `schema`, in its order; classifiers
+    /// that it does not name are dropped.
+    pub fn select(&self, schema: &Arc<Schema>) -> Result<Self> {
+        if schema.classes() != self.schema.classes() {
+            return Err(Error::Mismatch {
+                what: "classes",
+                expected: crate::error::quoted(schema.classes()),
+                found: crate::error::quoted(self.schema.classes()),
+            });
+        }
+        let places: Vec<usize> = schema
+            .classifiers()
+            .iter()
+            .map(|name| {
+                self.schema.classifier_index(name).ok_or_else(|| Error::Mismatch {
+                    what: "classifiers",
+                    expected: format!("`{name}`"),
+                    found: crate::error::quoted(self.schema.classifiers()),
+                })
+            })
+            .collect::<Result<_>>()?;
+        let n_classes = schema.n_classes();
+        let mut values = Vec::with_capacity(self.n_items() * schema.width());
+        for item in self.values.chunks_exact(self.schema.width()) {
+            for &place in &places {
+                values.extend_from_slice(&item[place * n_classes..(place + 1) * n_classes]);
+            }
+        }
+        Ok(Self {
+            schema: Arc::clone(schema),
+            any_missing: values.iter().any(|value| value.is_nan()),
+            values,
+            labels: self.labels.clone(),
+            weights: self.weights.clone(),
+            n_raised: self.n_raised,
+        })
+    }
+}
+
+/// A borrowed run of items.
+#[derive(Debug, Clone, Copy)]
+pub struct Items<'a> {
+    values: &'a [f64],
+    n_classifiers: usize,
+    n_classes: usize,
+    any_missing: bool,
+}
+
+impl<'a> Items<'a> {
+    /// Number of items.
+    pub fn len(&self) -> usize {
+        self.values.len() / (self.n_classifiers * self.n_classes)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Number of classifiers, K.
+    pub fn n_classifiers(&self) -> usize {
+        self.n_classifiers
+    }
+
+    /// Number of classes, J.
+    pub fn n_classes(&self) -> usize {
+        self.n_classes
+    }
+
+    /// Whether outputs may be missing; if not, every value is a probability.
+    pub fn any_missing(&self) -> bool {
+        self.any_missing
+    }
+
+    /// The raw block; missing outputs are NaN.
+    pub fn values(&self) -> &'a [f64] {
+        self.values
+    }
+
+    /// One classifier's output for one item, `None` where it is missing.
+    pub fn output(&self, item: usize, classifier: usize) -> Option<&'a [f64]> {
+        let start = (item * self.n_classifiers + classifier) * self.n_classes;
+        let output = &self.values[start..start + self.n_classes];
+        (!output[0].is_nan()).then_some(output)
+    }
+
+    /// The outputs present for one item, with their classifiers.
+    pub fn present(&self, item: usize) -> impl Iterator<Item = (usize, &'a [f64])> + use<'a> {
+        let view = *self;
+        (0..self.n_classifiers).filter_map(move |k| view.output(item, k).map(|output| (k, output)))
+    }
+
+    /// As many items with other values.
+    #[must_use]
+    pub(crate) fn with_values<'b>(&self, values: &'b [f64]) -> Items<'b> {
+        debug_assert_eq!(values.len(), self.values.len());
+        Items {
+            values,
+            n_classifiers: self.n_classifiers,
+            n_classes: self.n_classes,
+            any_missing: self.any_missing,
+        }
+    }
+
+    /// A part of these items.
+    #[must_use]
+    pub fn range(&self, range: std::ops::Range<usize>) -> Self {
+        let width = self.n_classifiers * self.n_classes;
+        Self { values: &self.values[range.start * width..range.end * width], ..*self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulation::Preset;
+
+    #[test]
+    fn weights_follow_their_items() {
+        let outputs = Preset::Sim1.truth(0.0).unwrap().simulate(1, 1).unwrap();
+        let weighted = outputs.with_weights(&[0.5, 0.0, 3.0]).unwrap();
+        assert_eq!((weighted.n_items(), weighted.weights()), (2, vec![0.5, 3.0]));
+        assert_eq!(weighted.class_weights(), [0.5, 0.0, 3.0]);
+        assert_eq!(weighted.class_counts(), [1, 0, 1]);
+        assert_eq!(weighted.output(1, 0), outputs.output(2, 0));
+        assert_eq!(weighted.select_items(&[1, 0, 1]).weights(), [3.0, 0.5, 3.0]);
+        let mut both = outputs.clone();
+        both.append(weighted).unwrap();
+        assert_eq!(both.weights(), [1.0, 1.0, 1.0, 0.5, 3.0]);
+        assert_eq!(outputs.with_weights(&[1.0; 3]).unwrap(), outputs);
+    }
+
+    #[test]
+    fn weights_that_cannot_count_are_refused() {
+        let outputs = Preset::Sim1.truth(0.0).unwrap().simulate(1, 1).unwrap();
+        for bad in [f64::NAN, f64::INFINITY, -1.0, 1e-10, 1e10] {
+            assert!(outputs.with_weights(&[1.0, bad, 1.0]).is_err(), "{bad} was accepted");
+        }
+        assert!(outputs.with_weights(&[1.0; 2]).is_err());
+        assert_eq!(outputs.with_weights(&[0.0; 3]), Err(Error::NoItems));
+    }
+}
