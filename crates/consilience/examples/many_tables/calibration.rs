@@ -25,32 +25,35 @@ const PARTS: [&[usize]; 4] = [&[0, 1, 2], &[0, 1], &[0, 2], &[1, 2]];
 /// `delta[part][class][component]`.
 type Shapes = Vec<Vec<Vec<f64>>>;
 
-/// Prints the ranks of every replication, then a summary of every quantity.
+/// Prints the ranks of every replication.
 pub(super) fn run(prior: &str, replications: usize, first: usize) -> Result<()> {
     let prior = if prior == "uniform" { DeltaPrior::Uniform } else { DeltaPrior::Pooled };
     println!("replication,{},r_hat,surrogate_error,left_out,seconds", names().join(","));
-    let mut all = Vec::new();
     for replication in first..first + replications {
         let start = cpu_seconds();
         let (truth, outputs) = draw(prior, replication as u64)?;
         match posterior(prior, &outputs, replication as u64) {
             Ok(fitted) => {
-                let ranks = ranks(&truth, &fitted);
-                let cells: Vec<String> = ranks.iter().map(usize::to_string).collect();
+                let ranks: Vec<String> =
+                    ranks(&truth, &fitted).iter().map(usize::to_string).collect();
                 let (report, seconds) = (&fitted.report, cpu_seconds() - start);
                 let numbers = format!("{:.3},{:.2}", report.worst.r_hat, report.surrogate_error);
-                println!(
-                    "{replication},{},{numbers},{},{seconds:.1}",
-                    cells.join(","),
-                    report.left_out
-                );
-                all.push(ranks);
+                let left_out = report.left_out;
+                println!("{replication},{},{numbers},{left_out},{seconds:.1}", ranks.join(","));
             }
             Err(error) => println!("# {replication}: {error}"),
         }
     }
-    summarise(&all);
     Ok(())
+}
+
+/// Reads ranks that [`run`] printed and prints how far those of every quantity are from uniform ones.
+pub(super) fn summary(table: &str) {
+    let row = |line: &str| -> Option<Vec<usize>> {
+        line.split(',').skip(1).take(names().len()).map(|cell| cell.parse().ok()).collect()
+    };
+    let rows = table.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit()));
+    summarise(&rows.filter_map(row).collect::<Vec<_>>());
 }
 
 /// α of each classifier when the true class is j.

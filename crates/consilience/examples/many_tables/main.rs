@@ -23,14 +23,12 @@ use consilience::fusion::{Fusion, fuse};
 use consilience::simulation::Truth;
 use consilience::{ClassPrior, FitConfig, MethodChoice, Outputs, Result, Schema};
 
-const TABLES: &str = "exchangeable, exchangeable-margins, ties, recovery, calibration, copies, missing, bookies, cost";
+const TABLES: &str = "exchangeable, exchangeable-margins, ties, recovery, calibration, calibration-summary, copies, missing, bookies, cost";
 
 fn main() -> Result<()> {
-    let table = std::env::args().nth(1).unwrap_or_default();
-    let number = |place: usize, default: usize| {
-        std::env::args().nth(place).and_then(|n| n.parse().ok()).unwrap_or(default)
-    };
-    match table.as_str() {
+    let text = |place: usize| std::env::args().nth(place).unwrap_or_default();
+    let number = |place: usize, default: usize| text(place).parse().unwrap_or(default);
+    match text(1).as_str() {
         "exchangeable" => {
             let margins = [(4, 12), (5, 8)].map(|(place, default)| number(place, default) as f64);
             exchangeable::run(number(2, 200), number(3, 0), margins)
@@ -40,9 +38,13 @@ fn main() -> Result<()> {
         "copies" => copies::run(),
         "missing" => missing::run(number(2, 400)),
         "bookies" => real::run(number(2, 5)),
-        "calibration" => {
-            let prior = std::env::args().nth(4).unwrap_or_default();
-            calibration::run(&prior, number(2, 60), number(3, 0))
+        "calibration" => calibration::run(&text(4), number(2, 60), number(3, 0)),
+        "calibration-summary" => {
+            match std::fs::read_to_string(text(2)) {
+                Ok(table) => calibration::summary(&table),
+                Err(error) => eprintln!("`{}`: {error}", text(2)),
+            }
+            Ok(())
         }
         "cost" => cost::run(),
         "ties" => ties::run(number(2, 20), number(3, 200)),
