@@ -1,57 +1,89 @@
-"""Prints the tables of README.md from the CSV files that run.sh wrote."""
+"""From the scores of all splits, which run.sh wrote, to summary.csv and the tables of README.md (printed)."""
 
 import csv
+from collections import defaultdict
+from math import sqrt
 from pathlib import Path
+from statistics import mean, stdev
 
 HERE = Path(__file__).parent
 SETS = ["bookies_a", "bookies_b", "bookies_c", "dna_a", "dna_b", "dna_c"]
+PRIORS = ["uniform", "empirical"]
+SPLITS = 50
+# Splits of the same items are not independent (Nadeau & Bengio 2003): test over training items.
+SHARED = 0.2 / 0.8
+SCORES = ["log_loss", "brier", "accuracy", "entropy", "ece"]
 
 
-def rows(path):
-    """Method -> row; single classifiers are the best one of each kind."""
-    found = {}
-    with open(path, newline="") as file:
-        for row in csv.DictReader(file):
-            kind = row["method"].split(":")[0]
-            name = f"best {kind}" if ":" in row["method"] else row["method"]
-            found.setdefault(name, row)  # rows come by log-loss
+def read(name):
+    """Class prior -> method -> score -> values split by split, for one set."""
+    found = defaultdict(dict)
+    for path in sorted((HERE / "splits").glob(f"{name}-*.csv")):
+        scores = defaultdict(lambda: {score: [] for score in SCORES})
+        with open(path, newline="") as file:
+            for row in csv.DictReader(file):
+                for score in SCORES:
+                    scores[row["class_prior"], row["method"]][score].append(float(row[score]))
+        for (prior, method), own in scores.items():
+            assert len(own["log_loss"]) == SPLITS, f"{path}: {method} has {len(own['log_loss'])} splits"
+            found[prior][method] = own
     return found
 
 
-def table(prior, suffix=""):
-    """One row a method, one column a set: log-loss beyond the best (standard error)."""
+def estimate(values):
+    return mean(values), stdev(values) * sqrt(1 / SPLITS + SHARED)
+
+
+def summarise(name, prior, methods):
+    """One row a method, by log-loss; differences to the best are paired split by split."""
+    ordered = sorted(methods.items(), key=lambda item: mean(item[1]["log_loss"]))
+    best = ordered[0][1]["log_loss"]
+    rows = []
+    for method, scores in ordered:
+        difference = estimate([own - other for own, other in zip(scores["log_loss"], best)])
+        row = {"set": name, "class_prior": prior, "method": method}
+        for score, pair in [*((s, estimate(scores[s])) for s in SCORES), ("difference", difference)]:
+            row[score], row[f"{score}_se"] = (f"{value:.5f}" for value in pair)
+        rows.append(row)
+    return rows
+
+
+def merged(rows):
+    """Method -> row; of single classifiers the best of each kind."""
     found = {}
-    for name in SETS:
-        path = HERE / f"{name}-{prior}{suffix}.csv"
-        if path.exists():
-            found[name] = rows(path)
-    methods = sorted({m for s in found.values() for m in s}, key=lambda m: order(m, found))
-    print(f"| method | {' | '.join(found)} |\n|---|{'---:|' * len(found)}")
-    best = {name: min(float(r["log_loss"]) for r in s.values() if r["log_loss"]) for name, s in found.items()}
-    print("| *log-loss of the best* | " + " | ".join(f"*{best[name]:.4f}*" for name in found) + " |")
+    for row in rows:
+        kind, _, one = row["method"].partition(":")
+        found.setdefault(f"best {kind}" if one else kind, row)
+    return found
+
+
+def table(columns):
+    """One row a method, one column a set: log-loss beyond the best (standard error)."""
+    total = lambda method: sum(float(own[method]["difference"]) if method in own else 10 for own in columns.values())
+    methods = sorted({method for own in columns.values() for method in own}, key=lambda m: (total(m), m))
+    print(f"| method | {' | '.join(columns)} |\n|---|{'---:|' * len(columns)}")
+    best = (min(row["log_loss"] for row in own.values()) for own in columns.values())
+    print("| *log-loss of the best* | " + " | ".join(f"*{float(loss):.4f}*" for loss in best) + " |")
     for method in methods:
-        print(f"| {method} | " + " | ".join(cell(s.get(method)) for s in found.values()) + " |")
+        print(f"| {method} | " + " | ".join(cell(own.get(method)) for own in columns.values()) + " |")
     print()
-
-
-def order(method, found):
-    """By the mean difference to the best; those that failed somewhere last."""
-    differences = [s[method]["difference"] if method in s else "" for s in found.values()]
-    return sum(float(d) if d else 10.0 for d in differences), method
 
 
 def cell(row):
     if row is None:
-        return ""
-    if not row["difference"]:
-        return "failed"
+        return "not run"
     difference, error = float(row["difference"]), float(row["difference_se"])
-    return "**best**" if difference == 0 else f"+{difference:.4f} ({error:.4f})"
+    return "**best**" if difference == error == 0 else f"+{difference:.4f} ({error:.4f})"
 
 
 if __name__ == "__main__":
-    for suffix, title in (("", "All methods"), ("-few", "With `correlated` and `normal-mixture`, fewer splits")):
-        for prior in ("uniform", "empirical"):
-            if any((HERE / f"{name}-{prior}{suffix}.csv").exists() for name in SETS):
-                print(f"### {title}, {prior} class prior\n")
-                table(prior, suffix)
+    found = {name: read(name) for name in SETS}
+    rows = {(name, prior): summarise(name, prior, found[name][prior]) for prior in PRIORS for name in SETS}
+    with open(HERE / "summary.csv", "w", newline="") as file:
+        every = [row for own in rows.values() for row in own]
+        writer = csv.DictWriter(file, every[0].keys(), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(every)
+    for prior in PRIORS:
+        print(f"### {prior.capitalize()} class prior\n")
+        table({name: merged(rows[name, prior]) for name in SETS})

@@ -36,11 +36,10 @@ fn hard_decisions_predict_as_elsewhere() {
     compare(&trials, 2e-5, |outputs| BccConfig::default().fit(outputs).expect("a fit"));
 }
 
-/// Both under the uniform class prior. The published priors' large variances smooth where classifiers
-/// are nearly copies, which helps on bookmakers A: 1.050 against 1.063. Nowhere may it be much.
+/// Both under the uniform class prior.
 #[test]
 #[ignore = "slow: 120 samplers"]
-fn the_repaired_mixture_is_hardly_worse_than_the_published_one() {
+fn the_repaired_mixture_is_better_than_the_published_one() {
     let mut wrong = Vec::new();
     for name in SETS.into_iter().rev() {
         let Some(outputs) = real_set(name) else { return };
@@ -51,7 +50,7 @@ fn the_repaired_mixture_is_hardly_worse_than_the_published_one() {
         };
         let (repaired, published) = (of(MixtureVariant::Repaired), of(MixtureVariant::Published));
         eprintln!("{name:10} repaired {repaired:.4}, published {published:.4}");
-        if repaired > published + 0.02 {
+        if repaired >= published {
             wrong.push(name);
         }
     }

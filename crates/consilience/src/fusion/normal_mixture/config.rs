@@ -42,6 +42,10 @@ pub struct NormalMixtureConfig {
     pub weight_items: f64,
     /// What the prior of a component's covariance is worth in items; 40 by default.
     pub covariance_items: f64,
+    /// The expected covariance of a component beforehand, as a share of that within classes. By
+    /// default 1, 0.3 or 0.1, whichever has the smallest log-loss in two-fold cross-validation: a
+    /// class that is no single cloud has components smaller than itself.
+    pub covariance_share: Option<f64>,
     /// What the prior of a component's mean is worth in items; 1 by default.
     pub mean_items: f64,
     /// Independent chains a class; 4 by default.
@@ -63,6 +67,7 @@ impl Default for NormalMixtureConfig {
             components: 10,
             weight_items: 1.0,
             covariance_items: 40.0,
+            covariance_share: None,
             mean_items: 1.0,
             chains: 4,
             warmup: 50,
@@ -84,6 +89,11 @@ impl NormalMixtureConfig {
             if !(1e-6..=1e9).contains(&value) {
                 return Err(Error::parameter(name, "from 1e-6 to 1e9", value));
             }
+        }
+        if let Some(share) = self.covariance_share
+            && !(1e-6..=1e6).contains(&share)
+        {
+            return Err(Error::parameter("covariance_share", "from 1e-6 to 1e6", share));
         }
         for (name, value, most) in [
             ("components", self.components, 1000),

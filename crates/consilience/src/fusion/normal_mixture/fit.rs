@@ -47,12 +47,29 @@ impl NormalMixtureConfig {
         outputs: &Outputs,
         watch: &dyn Watch,
     ) -> Result<(NormalMixtureParameters, Vec<Warning>)> {
+        let share = self.share_in_force(outputs, watch)?;
+        let n_classes = outputs.schema().n_classes();
+        watch.begin("sampling mixtures", self.steps(n_classes));
+        self.with_share(share, outputs, watch)
+    }
+
+    /// Draws of all chains together.
+    pub(super) fn steps(&self, n_classes: usize) -> u64 {
+        ((self.warmup + self.draws * self.every) * self.chains * n_classes) as u64
+    }
+
+    /// The repaired variant with components of a given size.
+    pub(super) fn with_share(
+        &self,
+        share: f64,
+        outputs: &Outputs,
+        watch: &dyn Watch,
+    ) -> Result<(NormalMixtureParameters, Vec<Warning>)> {
         let table = LogRatioTable::new(outputs)?;
         let (schema, n_classes) = (outputs.schema(), table.classes.len());
-        let prior =
-            NormalInverseWishart::around(&table.pooled(), self.covariance_items, self.mean_items);
-        let steps = (self.warmup + self.draws * self.every) * self.chains * n_classes;
-        watch.begin("sampling mixtures", steps as u64);
+        let mut expected = table.pooled();
+        expected.covariance *= share;
+        let prior = NormalInverseWishart::around(&expected, self.covariance_items, self.mean_items);
         let chains = parallel::map(self.chains * n_classes, |i| {
             let class = &table.classes[i / self.chains];
             Chain::new(self, &prior, class, self.stream(i))?.run(watch)

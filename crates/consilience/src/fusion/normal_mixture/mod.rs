@@ -6,9 +6,10 @@
 //! ```
 //!
 //! The correlated rival of the paper, in two variants. **Repaired** (default): priors scaled by the
-//! data, weighted components, several chains with burn-in, and means and covariances integrated
-//! out, so that each kept draw is a mixture of Student t distributions; all draws together are one
-//! mixture (S = 1). **Published**: as the authors' program runs, see [`published`].
+//! data, components of a size chosen by cross-validation, weighted, several chains with burn-in, and
+//! means and covariances integrated out, so that each kept draw is a mixture of Student t
+//! distributions; all draws together are one mixture (S = 1). **Published**: as the authors' program
+//! runs, see [`published`].
 //!
 //! # References
 //! Pirs, Strumbelj, "Bayesian combination of probabilistic classifiers using multivariate normal
@@ -18,6 +19,7 @@ mod config;
 mod fit;
 pub mod published;
 mod repaired;
+mod share;
 
 use std::sync::Arc;
 
