@@ -3,6 +3,7 @@
 //! Everything that a user meets is in the Python package around it; here is only what has to cross
 //! the border. Settings and reports cross it as JSON, in the form of the model file.
 
+mod arrow;
 mod data;
 mod distributions;
 mod errors;
@@ -19,6 +20,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("ConsilienceError", module.py().get_type::<errors::ConsilienceError>())?;
     module.add_class::<model::Model>()?;
+    module.add_class::<arrow::Table>()?;
     module.add_class::<distributions::CorrelatedDirichlet>()?;
     module.add_class::<distributions::Dirichlet>()?;
     module.add_function(wrap_pyfunction!(evaluation::score, module)?)?;

@@ -119,6 +119,47 @@ def test_frames_with_missing_cells(three):
         assert_array_equal(model.predict_proba(frame), expected)
 
 
+class Stream:
+    """A table that speaks the Arrow stream interface and nothing else, and only once."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        table, self.table = self.table, None
+        return table.__arrow_c_stream__(requested_schema)
+
+
+def test_columns_of_all_kinds(three):
+    """In several chunks, nulls among them, every type of number, dictionaries."""
+    P, y = three
+    P = np.where(np.isnan(P), np.nan, np.round(P * 64) / 64)  # exact in half precision
+    P[:, :, 1] = 1 - P[:, :, 0]
+    names = [f"{k}_{j}" for k in "abc" for j in ["no", "yes"]]
+    columns = dict(zip(names, P.reshape(len(P), 6).T, strict=True))
+    expected = cs.IndependentFusion(inference="map").fit(P, y).predict_proba(P)
+    nulls = pa.table({k: pa.array(v, from_pandas=True) for k, v in columns.items()})
+    chunks = pa.concat_tables([nulls[:7], nulls[7:]])
+    halves = nulls.cast(pa.schema([(k, pa.float16()) for k in names]))
+    singles = nulls.cast(pa.schema([(k, pa.float32()) for k in names]))
+    coded = pa.table({k: nulls[k].dictionary_encode() for k in names})
+    for table in (nulls, chunks, halves, singles, coded, pl.from_arrow(chunks), nulls.combine_chunks().to_batches()[0]):
+        for frame in (table, Stream(table)):
+            model = cs.IndependentFusion(inference="map").fit(frame, y)
+            again = Stream(table) if isinstance(frame, Stream) else table
+            assert_array_equal(model.predict_proba(again), expected)
+            assert list(model.feature_names_in_) == names
+            assert model.n_features_in_ == 6
+    model.evaluate(nulls, y)  # no warning of names
+    said = P[:, 0, 1] > 0.5
+    hard = pa.table({"a_no": pa.array((~said).astype(np.int8)), "a_yes": pa.array(said.astype(np.uint64))})
+    assert_array_equal(cs.OpinionPool(floor=0.01).fit(hard, y).predict(hard), np.where(said, "yes", "no"))
+    with pytest.raises(cs.ConsilienceError, match="must hold numbers"):
+        model.predict_proba(pa.table({k: pa.array([["x"]]) for k in names}))
+    with pytest.raises(cs.ConsilienceError, match="`a_no` are missing"):
+        model.predict_proba(nulls.drop_columns(["a_no"]))
+
+
 def test_a_loaded_model_takes_frames_and_arrays(train, test, tmp_path):
     model = cs.OpinionPool(classifiers=["res_net", "vit"]).fit(*train)
     model.save(tmp_path / "m.json")

@@ -14,7 +14,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    check_consistent_length, check_is_fitted, column_or_1d, validate_data,
+)
 
 from . import _core
 from ._errors import ConsilienceError, warn_all
@@ -136,8 +138,15 @@ class Fusion(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
         else:
             classes = np.unique(np.asarray(y)) if self.classes is None else self.classes
         X = self._flat(X, [str(c) for c in classes], reset)
-        X, y = validate_data(self, X, y, reset=reset, dtype=np.float64, order="C",
-                             ensure_all_finite=False, ensure_min_samples=1)
+        names = self.__dict__.pop("_names", None)
+        if names is not None and not reset:  # chosen by name: nothing is left to check
+            y = column_or_1d(y)
+            check_consistent_length(X, y)
+        else:
+            X, y = validate_data(self, X, y, reset=reset, dtype=np.float64, order="C",
+                                 ensure_all_finite=False, ensure_min_samples=1)
+        if names is not None and reset:
+            self.feature_names_in_ = np.array(names, dtype=object)
         check_classification_targets(y)
         if reset:
             self._name(X, y)
@@ -146,18 +155,22 @@ class Fusion(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
     def _read(self, X: Any) -> Floats:
         check_is_fitted(self)
         X = self._flat(X, [str(c) for c in self.classes_], reset=False)
+        if self.__dict__.pop("_names", None) is not None:
+            return self._block(X)
         X = validate_data(self, X, reset=False, dtype=np.float64, order="C", ensure_all_finite=False)
         return self._block(X)
 
     def _flat(self, X: Any, classes: list[str], reset: bool) -> Any:
         """Two-dimensional: one row an item. Of a frame, the columns that are outputs."""
         X = as_frame(X)
+        if isinstance(X, _core.Table):
+            return self._rows(X, classes, reset)
         columns = column_names(X)
         if columns is not None and self.layout == "wide" and self.n_classifiers is None:
             if reset:
                 self._found = classifiers_in(columns, classes)
                 return select(X, [f"{k}_{j}" for k in self._found for j in classes])
-            if hasattr(self, "feature_names_in_") or not hasattr(X, "shape"):
+            if hasattr(self, "feature_names_in_"):
                 return select(X, [f"{k}_{j}" for k in self.classifiers_ for j in classes])
             own = [f"{k}_{j}" for k in self.classifiers_ for j in classes]
             return np.asarray(select(X, own)) if set(own) <= set(columns) else X
@@ -165,6 +178,24 @@ class Fusion(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
             self._check_depth(X.shape, reset)
             return np.asarray(X).reshape(X.shape[0], -1)
         return X
+
+    def _rows(self, table: _core.Table, classes: list[str], reset: bool) -> Floats:
+        """The outputs of a table; `_names` says where they were found by name."""
+        columns = table.column_names
+        if reset:
+            names = columns
+            if self.layout == "wide" and self.n_classifiers is None:
+                self._found = classifiers_in(columns, classes)
+                names = [f"{k}_{j}" for k in self._found for j in classes]
+        elif hasattr(self, "feature_names_in_"):
+            names = list(self.feature_names_in_)
+        else:  # fitted on an array
+            own = [f"{k}_{j}" for k in self.classifiers_ for j in classes]
+            if not set(own) <= set(columns):
+                return select(table, columns)  # type: ignore[no-any-return]
+            names = own
+        self._names = names
+        return select(table, names)  # type: ignore[no-any-return]
 
     def _check_depth(self, shape: tuple[int, ...], reset: bool) -> None:
         if self.layout != "wide":

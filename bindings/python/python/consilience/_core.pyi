@@ -8,6 +8,7 @@ __all__ = [
     "__version__",
     "ConsilienceError",
     "Model",
+    "Table",
     "CorrelatedDirichlet",
     "Dirichlet",
     "score",
@@ -96,6 +97,13 @@ class Dirichlet:
     def sample(self, n: int, seed: int) -> _Floats: ...
     def mean(self) -> _Floats: ...
     def variance(self) -> _Floats: ...
+
+@final
+class Table:
+    def __new__(cls, table: Any) -> Table: ...
+    @property
+    def column_names(self) -> list[str]: ...
+    def rows(self, names: Sequence[str]) -> _Floats: ...
 
 def score(
     probabilities: _Floats, labels: _Labels, class_prior: Sequence[float] | None = None

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from . import _core
 from ._errors import ConsilienceError
 
 Floats = npt.NDArray[np.float64]
@@ -15,7 +16,7 @@ Floats = npt.NDArray[np.float64]
 
 def column_names(X: Any) -> list[str] | None:
     """The names of a data frame's columns, if it is one and all are text."""
-    names = getattr(X, "column_names", getattr(X, "columns", None))  # pyarrow; pandas, polars
+    names = getattr(X, "column_names", getattr(X, "columns", None))  # of a table; of pandas
     if names is None or callable(names):
         return None
     names = list(names)
@@ -23,22 +24,18 @@ def column_names(X: Any) -> list[str] | None:
 
 
 def as_frame(X: Any) -> Any:
-    """Anything that speaks the Arrow stream interface only becomes a table."""
-    if hasattr(X, "__arrow_c_stream__") and column_names(X) is None and not hasattr(X, "__array__"):
-        import pyarrow
-
-        return pyarrow.table(X)
-    return X
+    """Whatever speaks the Arrow stream interface becomes a table of the core, but for pandas: its memory is numpy's."""
+    return _core.Table(X) if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "iloc") else X
 
 
 def select(X: Any, names: Sequence[str]) -> Any:
-    """Some columns of a data frame, in this order."""
+    """Some columns of a data frame, in this order; of a table as an array."""
     known = set(column_names(X) or ())
     if absent := [name for name in names if name not in known]:
         raise ConsilienceError(
             f"columns {quoted(absent)} are missing; the columns are {quoted(column_names(X) or [])}"
         )
-    return X.select(list(names)) if hasattr(X, "select") else X[list(names)]
+    return X.rows(list(names)) if isinstance(X, _core.Table) else X[list(names)]
 
 
 def classifiers_in(columns: Sequence[str], classes: Sequence[str]) -> list[str]:

@@ -13,6 +13,13 @@ const SMALL_RISE: f64 = 2e-5;
 /// So many steps that gain less than this together end it, too.
 const STAGNANT: usize = 4;
 const SMALL_GAIN: f64 = 1e-3;
+/// A predicted rise a coordinate at which a climb ends that will be repeated from there.
+const ROUGH_RISE: f64 = 1e-3;
+/// A predicted rise a coordinate, a thirtieth of a standard deviation each, below which a step that fails is not shortened
+/// again and again: there the grids' own errors decide what is up.
+const BLURRED_RISE: f64 = 5e-4;
+/// How often such a step is tried, and any other.
+const TRIES: [usize; 2] = [2, 10];
 /// Steps at the most.
 const MAX_STEPS: usize = 40;
 /// Steps remembered.
@@ -59,7 +66,7 @@ pub(super) fn find_top(
         rough.anchor(&best.point)?;
         let height = Place::new(&rough, best.point.clone())?.local.value;
         rough.anchor(&start)?;
-        let top = climb(&rough, start, Some(&best), watch)?;
+        let top = climb(&rough, start, End::Near(&best), watch)?;
         let hopeless = height - top.value > NEGLIGIBLE_MODE * (1.0 + rough.heaviest());
         if hopeless || near(&best, &top.point, rough.heaviest()) {
             continue;
@@ -108,46 +115,81 @@ fn climb_anchored(
 ) -> Result<Top> {
     for _ in 0..4 {
         posterior.anchor(&start)?;
-        let top = climb(posterior, start.clone(), None, watch)?;
-        let moved = top.point.iter().zip(&start).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
-        if moved < MOVED {
+        let top = climb(posterior, start.clone(), End::Moved(&start), watch)?;
+        if farthest(&top.point, &start) < MOVED {
             return Ok(top);
         }
         start = top.point;
     }
-    climb(posterior, start, None, watch)
+    climb(posterior, start, End::Top, watch)
 }
 
-/// Climbs from `start`; ends early where it comes near a mode already `known`.
-fn climb(
-    posterior: &Posterior,
-    start: Vec<f64>,
-    known: Option<&Top>,
-    watch: &dyn Watch,
-) -> Result<Top> {
+/// The longest move of a coordinate.
+fn farthest(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).fold(0.0, |most, (a, b)| most.max((a - b).abs()))
+}
+
+/// Where a climb may end.
+#[derive(Clone, Copy)]
+enum End<'a> {
+    /// At the top.
+    Top,
+    /// There, or roughly so if that is far from here, because it will be climbed again.
+    Moved(&'a [f64]),
+    /// There, or near a mode already known.
+    Near(&'a Top),
+}
+
+impl End<'_> {
+    fn is_reached(self, point: &[f64], rise: f64, posterior: &Posterior) -> bool {
+        match self {
+            Self::Top => false,
+            Self::Moved(start) => {
+                rise < ROUGH_RISE * point.len() as f64 && farthest(point, start) >= MOVED
+            }
+            Self::Near(top) => near(top, point, posterior.heaviest()),
+        }
+    }
+}
+
+/// Climbs from `start`.
+fn climb(posterior: &Posterior, start: Vec<f64>, end: End<'_>, watch: &dyn Watch) -> Result<Top> {
     let mut here = Place::new(posterior, start)?;
     let (mut converged, mut gains) = (false, Vec::new());
     let mut secants = vec![Vec::new(); posterior.classes.len()];
     for _ in 0..MAX_STEPS {
         watch.check()?;
         let slopes = DVector::from_column_slice(&here.local.gradient);
-        let mut direction = factorise(&here.curvature(posterior, &secants)).solve(&slopes);
+        let direction = factorise(&here.curvature(posterior, &secants)).solve(&slopes);
         let rise = direction.dot(&slopes);
         converged = rise < SMALL_RISE || stagnates(&gains);
-        if converged || known.is_some_and(|top| near(top, &here.point, posterior.heaviest())) {
+        if converged || end.is_reached(&here.point, rise, posterior) {
             break;
         }
-        let longest = direction.amax();
-        if longest > LONGEST {
-            direction *= LONGEST / longest;
-        }
-        let Some(next) = step_up(posterior, &here, &direction)? else { break };
+        let direction = limited(direction, &slopes);
+        let blurred = rise < BLURRED_RISE * slopes.len() as f64;
+        let tries = TRIES[usize::from(!blurred)];
+        let Some(next) = step_up(posterior, &here, &direction, tries)? else {
+            converged = blurred;
+            break;
+        };
         gains.push(next.local.value - here.local.value);
         here.remember_step_to(&next, posterior, &mut secants);
         here = next;
     }
     let curvature = factorise(&here.curvature(posterior, &secants));
     Ok(Top { point: here.point, value: here.local.value, curvature, converged })
+}
+
+/// The step with no coordinate longer than [`LONGEST`]: a wild one must not hold up all others. Where that leads down, the
+/// whole step is shortened instead.
+fn limited(direction: DVector<f64>, slopes: &DVector<f64>) -> DVector<f64> {
+    let longest = direction.amax();
+    if longest <= LONGEST {
+        return direction;
+    }
+    let clamped = direction.map(|step| step.clamp(-LONGEST, LONGEST));
+    if clamped.dot(slopes) > 0.0 { clamped } else { direction * (LONGEST / longest) }
 }
 
 /// Whether the last steps together gained nothing to speak of: the grids' own errors rule by then.
@@ -212,11 +254,16 @@ fn corrected(curvature: &DMatrix<f64>, secants: &[Secant]) -> DMatrix<f64> {
     matrix
 }
 
-/// Halves the step until the density rises; none if it never does.
-fn step_up(posterior: &Posterior, here: &Place, direction: &DVector<f64>) -> Result<Option<Place>> {
+/// Shortens the step until the density rises; none if it does not in so many tries.
+fn step_up(
+    posterior: &Posterior,
+    here: &Place,
+    direction: &DVector<f64>,
+    tries: usize,
+) -> Result<Option<Place>> {
     let slope: f64 = direction.iter().zip(&here.local.gradient).map(|(d, g)| d * g).sum();
     let mut length = 1.0;
-    for _ in 0..10 {
+    for _ in 0..tries {
         let next = here.point.iter().zip(direction).map(|(x, d)| x + length * d).collect();
         let there = Place::new(posterior, next)?;
         if there.local.value >= here.local.value + 1e-4 * length * slope {
