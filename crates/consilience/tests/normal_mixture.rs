@@ -136,6 +136,28 @@ fn it_tells_shapes_that_one_normal_cannot() {
     assert!(peak > dip + 1.0, "{peak} {dip}");
 }
 
+/// Three clouds have small components, a class that is one cloud has one as wide as itself, and few
+/// items tell nothing.
+#[test]
+fn components_are_as_large_as_predicts_best() {
+    let with = |covariance_share: Option<f64>, outputs: &Outputs| {
+        let config =
+            NormalMixtureConfig { covariance_share, seed: 1, ..NormalMixtureConfig::default() };
+        config.fit(outputs, &Unwatched)
+    };
+    let truth = Preset::Sim2.truth(0.0).unwrap();
+    let few = truth.simulate(15, 1).unwrap();
+    for (outputs, share) in
+        [(clouds(400, 0.0), 0.1), (truth.simulate(300, 1).unwrap(), 1.0), (few.clone(), 1.0)]
+    {
+        let chosen = with(None, &outputs).unwrap().fusion;
+        assert!(chosen == with(Some(share), &outputs).unwrap().fusion, "not {share}");
+    }
+    for bad in [0.0, -1.0, f64::NAN] {
+        assert!(with(Some(bad), &few).unwrap_err().to_string().contains("covariance_share"));
+    }
+}
+
 /// Densities integrate to 1 over the simplex, also in the published variant, whose noise keeps the
 /// item where it was but for .001.
 #[test]
