@@ -1,4 +1,4 @@
-//! Tables that speak the Arrow stream interface (polars, pyarrow, DuckDB, pandas and others): their columns as rows.
+//! Tables that speak the Arrow stream interface (polars, pyarrow, duckdb and others): their columns as rows.
 
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
