@@ -1,8 +1,8 @@
 //! One item's densities under several classes, as exact as its fused probabilities ask for.
 //!
-//! All classes take the same points. Their errors are then alike (correlations of .8 for three classes at private shapes of
-//! 1) and mostly cancel from the probabilities, whose spread over the replicates is the error that counts. Only
-//! classes that matter to it are given more points.
+//! All classes take the same points. Their errors are then alike and mostly cancel from the probabilities (correlations
+//! are about .8 for three classes with private shapes of 1). What counts is the spread of the probabilities over the
+//! replicates; only classes that matter to it are given more points.
 
 use super::points::REPLICATES;
 use super::replicates::reported_error;
@@ -42,7 +42,7 @@ pub(crate) fn fused(
     scratch: &mut Scratch,
 ) -> Fused {
     let goals: Vec<Goal> =
-        densities.iter().map(|density| Goal { item, tolerance, ..density.goal }).collect();
+        densities.iter().map(|density| Goal { tolerance, item, ..density.goal }).collect();
     let begin = |(density, goal)| Class::begin(density, x, goal, scratch);
     let classes: Option<Vec<Class<'_>>> =
         densities.iter().copied().zip(&goals).map(begin).collect();

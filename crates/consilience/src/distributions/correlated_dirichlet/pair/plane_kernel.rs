@@ -64,7 +64,7 @@ impl WithSimd for SumLine<'_> {
         let best = self.exponents.iter().position(|e| *e == largest).unwrap_or(0);
         let ends = [self.exponents[0], self.exponents[self.exponents.len() - 1]];
         let [a, b] = self.exponentiate(simd, largest);
-        let difference = if self.phases % 2 == 0 {
+        let difference = if self.phases.is_multiple_of(2) {
             a.iter().sum::<f64>() - b.iter().sum::<f64>()
         } else {
             (a[0] - a[1] + a[2] - a[3]) - (b[0] - b[1] + b[2] - b[3])
