@@ -458,6 +458,7 @@ def test_set_output_and_html(train):
     assert list(model.transform(train[0]).columns) == ["fused_1", "fused_2", "fused_3"]
     text = model._repr_html_()
     assert "independent classifiers of 2" in text and "c1, c2" in text
+    assert f"<td>{len(train[1])} (" in text
     assert "consilience-summary" not in cs.AutoFusion()._repr_html_()
     assert "consilience-summary" in model._repr_mimebundle_()["text/html"]
 

@@ -442,7 +442,7 @@ class Fusion(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
         """A table of what was fitted."""
         if not hasattr(self, "model_"):
             return ""
-        counts = self._file.get("training", {}).get("statistics", {}).get("class_counts", [])
+        counts = self._file.get("training", {}).get("statistics", {}).get("items", [])
         rows = {
             "method": self._file["method"],
             "classifiers": ", ".join(map(str, self.classifiers_)),
