@@ -61,7 +61,7 @@ def test_influence_and_traces(model, train):
         plots.traces(cs.OpinionPool().fit(*train))
 
 
-@pytest.mark.filterwarnings("ignore:\nArviZ is undergoing:FutureWarning")
+@pytest.mark.filterwarnings(r"ignore:\s*ArviZ is undergoing:FutureWarning")  # once a day
 @pytest.mark.parametrize("version", ["one", "older"])
 def test_inference_data(model, version, monkeypatch):
     if version == "older":
