@@ -8,6 +8,7 @@ mod calibration;
 mod copies;
 mod cost;
 mod exchangeable;
+mod fused_errors;
 mod missing;
 mod real;
 mod recovery;
@@ -23,7 +24,7 @@ use consilience::fusion::{Fusion, fuse};
 use consilience::simulation::Truth;
 use consilience::{ClassPrior, FitConfig, MethodChoice, Outputs, Result, Schema};
 
-const TABLES: &str = "exchangeable, exchangeable-margins, ties, recovery, calibration, calibration-summary, copies, missing, bookies, cost";
+const TABLES: &str = "exchangeable, exchangeable-margins, ties, recovery, calibration, calibration-summary, copies, missing, bookies, cost, fused-errors";
 
 fn main() -> Result<()> {
     let text = |place: usize| std::env::args().nth(place).unwrap_or_default();
@@ -47,6 +48,7 @@ fn main() -> Result<()> {
             Ok(())
         }
         "cost" => cost::run(),
+        "fused-errors" => fused_errors::run(number(2, 40), number(3, 1) as u64, number(4, 0)),
         "ties" => ties::run(number(2, 20), number(3, 200)),
         other => {
             eprintln!("`{other}` is no table; those there are: {TABLES}");

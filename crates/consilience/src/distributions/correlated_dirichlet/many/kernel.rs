@@ -7,17 +7,15 @@
 //! Σ_k J ln s_k + Σ_S (δ ln D − ln(1 + D·Q/P)) + Σ_kl (a − 1) ln A − N ln T,   P = Σ ω/(w−D),  Q = Σ ω/(w−D)²
 //! ```
 //!
-//! since dz/dD = (1 + D·Q/P)/D. T is summed from positive terms. Vectors run over points.
+//! since dz/dD = (1 + D·Q/P)/D, and D·Q/P = e^z Q/P². T is summed from positive terms. Vectors run over points.
 
 use pulp::{Simd, WithSimd};
 
 use super::chart::{Chart, ClassChart, Coordinate};
-use crate::math::vector::{exp, fma, ln};
+use crate::math::vector::{exp, fma, ln, ln_of_parts, times};
 
 /// Points evaluated together; a multiple of every vector's length.
 pub(super) const POINTS: usize = 64;
-/// Lanes of the widest vectors.
-pub(super) const LANES: usize = 8;
 
 /// |z| is held below this where e^z is taken: beyond, D or the distance from the wall is as good as 0.
 const FARTHEST: f64 = 220.0;
@@ -29,6 +27,8 @@ const NEAREST: f64 = 1e-100;
 /// Deviations of ln s enter the regressions as t/√(1 + t²/4).
 const BOUND: f64 = 0.25;
 const MAX_NEWTON: usize = 20;
+/// The relative change at which Newton's method ends; what it leaves is of the order of its square.
+const CLOSE: f64 = 1e-4;
 
 /// A batch of [`POINTS`] points.
 pub(super) struct Batch<'a> {
@@ -45,29 +45,90 @@ pub(super) struct Batch<'a> {
     pub(super) work: &'a mut Work,
 }
 
-/// Memory of the kernel, [`LANES`] numbers for every quantity.
+/// Memory of the kernel, [`POINTS`] numbers for every quantity.
 #[derive(Debug, Default)]
 pub(super) struct Work {
     totals: Vec<f64>,
-    bounded: Vec<f64>,
+    earlier: Vec<f64>,
     rest: Vec<f64>,
-    logistic: Vec<f64>,
     growth: Vec<f64>,
+    single: Vec<f64>,
 }
 
 impl Work {
     fn prepare(&mut self, chart: &Chart) {
-        let factors = chart.classes.iter().map(|c| c.coordinates.len()).sum();
+        let factors: usize = chart.classes.iter().map(|c| c.coordinates.len()).sum();
         let free = chart.totals.len();
         for (buffer, n) in [
             (&mut self.totals, free + 1),
-            (&mut self.bounded, free),
+            (&mut self.earlier, free + factors),
             (&mut self.rest, free + 1),
-            (&mut self.logistic, factors),
             (&mut self.growth, factors),
+            (&mut self.single, SINGLE),
         ] {
-            buffer.resize(n * LANES, 0.0);
+            buffer.resize(n * POINTS, 0.0);
         }
+    }
+}
+
+/// Quantities of which there is one for every point.
+const SINGLE: usize = 8;
+
+/// All quantities of a batch, `stride` vectors each. Every step is taken by all points before the next one: a point's own steps
+/// wait for each other, those of several points run side by side.
+struct Lanes<'a, S: Simd> {
+    stride: usize,
+    totals: &'a mut [S::f64s],
+    /// Bounded deviations of ln s, then deviations of logistic(z) in units of z at the centre.
+    earlier: &'a mut [S::f64s],
+    /// What is left of sₖx_kl.
+    rest: &'a mut [S::f64s],
+    /// ln D − Σ ln A of every coordinate's members.
+    growth: &'a mut [S::f64s],
+    /// z of the coordinate under way, e^z, the wall, the distance from it and a lower bound of that.
+    z: &'a mut [S::f64s],
+    odds: &'a mut [S::f64s],
+    wall: &'a mut [S::f64s],
+    distance: &'a mut [S::f64s],
+    lowest: &'a mut [S::f64s],
+    /// T so far, and the volume element.
+    all: &'a mut [S::f64s],
+    volume: [&'a mut [S::f64s]; 2],
+    /// The log integrand so far.
+    sum: &'a mut [S::f64s],
+}
+
+impl<'a, S: Simd> Lanes<'a, S> {
+    #[inline(always)]
+    fn new(simd: S, work: &'a mut Work, sum: &'a mut [S::f64s]) -> Self {
+        let stride = sum.len();
+        let mut single = S::as_mut_simd_f64s(&mut work.single).0.chunks_exact_mut(stride);
+        let mut next = |value: f64| {
+            let row = single.next().expect("there are as many as are counted");
+            row.fill(simd.splat_f64s(value));
+            row
+        };
+        Self {
+            stride,
+            totals: S::as_mut_simd_f64s(&mut work.totals).0,
+            earlier: S::as_mut_simd_f64s(&mut work.earlier).0,
+            rest: S::as_mut_simd_f64s(&mut work.rest).0,
+            growth: S::as_mut_simd_f64s(&mut work.growth).0,
+            z: next(0.0),
+            odds: next(0.0),
+            wall: next(0.0),
+            distance: next(0.0),
+            lowest: next(0.0),
+            all: next(0.0),
+            volume: [next(0.0), next(1.0)],
+            sum,
+        }
+    }
+
+    #[inline(always)]
+    fn times(&mut self, simd: S, p: usize, factor: S::f64s) {
+        let [exponent, mantissa] = &mut self.volume;
+        (exponent[p], mantissa[p]) = times(simd, (exponent[p], mantissa[p]), factor);
     }
 }
 
@@ -79,231 +140,234 @@ impl WithSimd for Batch<'_> {
         self.work.prepare(self.chart);
         let innovations = S::as_simd_f64s(self.innovations).0;
         let slopes = S::as_simd_f64s(self.slopes).0;
-        let out = S::as_mut_simd_f64s(self.out).0;
-        let stride = out.len();
-        let mut lanes = Lanes {
-            totals: S::as_mut_simd_f64s(&mut self.work.totals).0,
-            bounded: &mut S::as_mut_simd_f64s(&mut self.work.bounded).0[..self.chart.totals.len()],
-            rest: S::as_mut_simd_f64s(&mut self.work.rest).0,
-            logistic: S::as_mut_simd_f64s(&mut self.work.logistic).0,
-            growth: S::as_mut_simd_f64s(&mut self.work.growth).0,
-        };
         let features = S::as_mut_simd_f64s(self.features).0;
-        let (n, record) = (self.chart.totals.len(), !features.is_empty());
-        for (p, out) in out.iter_mut().enumerate() {
-            let mut sum = totals(simd, self.chart, &mut lanes, |i| innovations[i * stride + p]);
-            for k in 0..n {
-                sum = simd.add_f64s(sum, ln(simd, slopes[k * stride + p]));
-            }
-            let mut first = 0;
-            let mut all = simd.splat_f64s(0.0);
-            for class in &self.chart.classes {
-                let at = |i: usize| {
-                    let place = (n + first + i) * stride + p;
-                    (innovations[place], slopes[place])
-                };
-                let [value, total] = one_class(simd, class, (first, record), &mut lanes, at);
-                sum = simd.add_f64s(sum, value);
-                all = simd.add_f64s(all, total);
-                first += class.coordinates.len();
-            }
-            let ln_all = ln(simd, all);
-            *out = fma(simd, simd.splat_f64s(-self.chart.power), ln_all, sum);
-            if record {
-                let coordinates = self.chart.classes.iter().flat_map(|class| &class.coordinates);
-                for (i, coordinate) in coordinates.enumerate() {
-                    let others = simd.splat_f64s((coordinate.members.len() - 1) as f64);
-                    features[i * stride + p] = fma(simd, others, ln_all, lanes.growth[i]);
+        let mut lanes = Lanes::new(simd, self.work, S::as_mut_simd_f64s(self.out).0);
+        let (stride, record) = (lanes.stride, !features.is_empty());
+        totals(simd, self.chart, &mut lanes, innovations, slopes);
+        let mut row = self.chart.totals.len();
+        for class in &self.chart.classes {
+            let first = row - self.chart.totals.len();
+            begin_class(simd, class, &mut lanes);
+            for coordinate in &class.coordinates {
+                let place = row * stride..(row + 1) * stride;
+                one_coordinate(simd, (coordinate, row), &mut lanes, &innovations[place.clone()]);
+                take(simd, coordinate, &mut lanes, &slopes[place]);
+                if record {
+                    let at = row - self.chart.totals.len();
+                    // ln D, which is left there
+                    lanes.growth[at * stride..(at + 1) * stride].copy_from_slice(lanes.z);
                 }
+                row += 1;
+            }
+            end_class(simd, (class, first, record), &mut lanes);
+        }
+        for p in 0..stride {
+            let volume = ln_of_parts(simd, lanes.volume[0][p], lanes.volume[1][p]);
+            let ln_all = ln(simd, lanes.all[p]);
+            let sum = simd.add_f64s(lanes.sum[p], volume);
+            lanes.sum[p] = fma(simd, simd.splat_f64s(-self.chart.power), ln_all, sum);
+            let coordinates = self.chart.classes.iter().flat_map(|class| &class.coordinates);
+            for (i, coordinate) in coordinates.enumerate().filter(|_| record) {
+                let others = simd.splat_f64s((coordinate.members.len() - 1) as f64);
+                let place = i * stride + p;
+                features[place] = fma(simd, others, ln_all, lanes.growth[place]);
             }
         }
     }
 }
 
-struct Lanes<'a, S: Simd> {
-    totals: &'a mut [S::f64s],
-    /// Bounded deviations of ln s.
-    bounded: &'a mut [S::f64s],
-    /// What is left of sₖx_kl.
-    rest: &'a mut [S::f64s],
-    /// Deviations of logistic(z), in units of z at the centre.
-    logistic: &'a mut [S::f64s],
-    /// ln D − Σ ln A of every coordinate's members.
-    growth: &'a mut [S::f64s],
-}
-
-/// Totals from their innovations; returns J Σ ln s over the free ones.
+/// Totals from their innovations; begins the sum with J Σ ln s over the free ones.
 #[inline(always)]
 fn totals<S: Simd>(
     simd: S,
     chart: &Chart,
     lanes: &mut Lanes<'_, S>,
-    innovation: impl Fn(usize) -> S::f64s,
-) -> S::f64s {
-    let mut sum = simd.splat_f64s(0.0);
-    lanes.totals[chart.fixed.0] = simd.splat_f64s(chart.fixed.1);
+    innovations: &[S::f64s],
+    slopes: &[S::f64s],
+) {
+    let (stride, n_classes) = (lanes.stride, simd.splat_f64s(chart.classes.len() as f64));
+    let fixed = chart.fixed.0 * stride;
+    lanes.totals[fixed..fixed + stride].fill(simd.splat_f64s(chart.fixed.1));
+    lanes.sum.fill(simd.splat_f64s(0.0));
     for (i, total) in chart.totals.iter().enumerate() {
-        let mut deviation = innovation(i);
-        for (j, &c) in total.on_earlier.iter().enumerate() {
-            deviation = fma(simd, simd.splat_f64s(c), innovation(j), deviation);
+        for p in 0..stride {
+            let mut deviation = innovations[i * stride + p];
+            for (j, &c) in total.on_earlier.iter().enumerate() {
+                deviation = fma(simd, simd.splat_f64s(c), innovations[j * stride + p], deviation);
+            }
+            let exact = simd.add_f64s(deviation, simd.splat_f64s(total.centre));
+            let ln_s = within_reach(simd, exact);
+            let square = simd.mul_f64s(deviation, deviation);
+            let square = fma(simd, square, simd.splat_f64s(BOUND), simd.splat_f64s(1.0));
+            lanes.earlier[i * stride + p] = simd.div_f64s(deviation, simd.sqrt_f64s(square));
+            lanes.totals[total.classifier * stride + p] = exp(simd, ln_s);
+            let beyond = simd.abs_f64s(simd.sub_f64s(exact, ln_s));
+            let part = fma(simd, simd.splat_f64s(-OUT_OF_REACH), beyond, ln_s);
+            lanes.sum[p] = fma(simd, n_classes, part, lanes.sum[p]);
+            lanes.times(simd, p, slopes[i * stride + p]);
         }
-        let ln_s = simd.add_f64s(deviation, simd.splat_f64s(total.centre));
-        let ln_s = simd
-            .max_f64s(simd.min_f64s(ln_s, simd.splat_f64s(FARTHEST)), simd.splat_f64s(-FARTHEST));
-        let square = fma(
-            simd,
-            simd.mul_f64s(deviation, deviation),
-            simd.splat_f64s(BOUND),
-            simd.splat_f64s(1.0),
-        );
-        lanes.bounded[i] = simd.div_f64s(deviation, simd.sqrt_f64s(square));
-        lanes.totals[total.classifier] = exp(simd, ln_s);
-        let beyond = simd
-            .abs_f64s(simd.sub_f64s(simd.add_f64s(deviation, simd.splat_f64s(total.centre)), ln_s));
-        sum = fma(simd, simd.splat_f64s(-OUT_OF_REACH), beyond, sum);
-        sum = simd.add_f64s(sum, ln_s);
     }
-    simd.mul_f64s(sum, simd.splat_f64s(chart.classes.len() as f64))
 }
 
-/// One class's part of the log integrand, and of T. `first` counts the z of earlier classes; `record` keeps what
-/// features are made of.
 #[inline(always)]
-fn one_class<S: Simd>(
-    simd: S,
-    class: &ClassChart,
-    (first, record): (usize, bool),
-    lanes: &mut Lanes<'_, S>,
-    at: impl Fn(usize) -> (S::f64s, S::f64s),
-) -> [S::f64s; 2] {
-    let zero = simd.splat_f64s(0.0);
-    let one = simd.splat_f64s(1.0);
-    let (mut sum, mut total, mut volume) = (zero, zero, one);
+fn within_reach<S: Simd>(simd: S, x: S::f64s) -> S::f64s {
+    simd.max_f64s(simd.min_f64s(x, simd.splat_f64s(FARTHEST)), simd.splat_f64s(-FARTHEST))
+}
+
+/// Nothing is taken yet.
+#[inline(always)]
+fn begin_class<S: Simd>(simd: S, class: &ClassChart, lanes: &mut Lanes<'_, S>) {
     for (k, &x) in class.x.iter().enumerate() {
-        lanes.rest[k] = simd.mul_f64s(lanes.totals[k], simd.splat_f64s(x));
+        let row = k * lanes.stride..(k + 1) * lanes.stride;
+        for (rest, total) in lanes.rest[row.clone()].iter_mut().zip(&lanes.totals[row]) {
+            *rest = simd.mul_f64s(*total, simd.splat_f64s(x));
+        }
     }
-    for (i, coordinate) in class.coordinates.iter().enumerate() {
-        let (innovation, slope) = at(i);
-        let z = place(simd, coordinate, lanes, innovation);
-        let far = simd.splat_f64s(FARTHEST);
-        let odds = exp(simd, simd.max_f64s(simd.min_f64s(z, far), simd.splat_f64s(-FARTHEST)));
+}
+
+/// A class's private parts; `first` counts the z of earlier classes, `record` keeps what features are made of.
+#[inline(always)]
+fn end_class<S: Simd>(
+    simd: S,
+    (class, first, record): (&ClassChart, usize, bool),
+    lanes: &mut Lanes<'_, S>,
+) {
+    let stride = lanes.stride;
+    for (k, &a) in class.private.iter().enumerate() {
+        for p in 0..stride {
+            let rest = simd.max_f64s(lanes.rest[k * stride + p], simd.splat_f64s(NEAREST));
+            let ln_rest = ln(simd, rest);
+            lanes.sum[p] = fma(simd, simd.splat_f64s(a - 1.0), ln_rest, lanes.sum[p]);
+            lanes.all[p] = simd.add_f64s(lanes.all[p], rest);
+            let concerned = |coordinate: &Coordinate| coordinate.members.iter().any(|m| m.0 == k);
+            let coordinates = class.coordinates.iter().enumerate().filter(|_| record);
+            for (i, _) in coordinates.filter(|(_, coordinate)| concerned(coordinate)) {
+                let growth = &mut lanes.growth[(first + i) * stride + p];
+                *growth = simd.sub_f64s(*growth, ln_rest);
+            }
+        }
+    }
+}
+
+/// z of a coordinate from its innovation and what came before, and e^z.
+#[inline(always)]
+fn one_coordinate<S: Simd>(
+    simd: S,
+    (coordinate, row): (&Coordinate, usize),
+    lanes: &mut Lanes<'_, S>,
+    innovations: &[S::f64s],
+) {
+    let (stride, one) = (lanes.stride, simd.splat_f64s(1.0));
+    for p in 0..stride {
+        let mut z = simd.add_f64s(innovations[p], simd.splat_f64s(coordinate.centre));
+        for (j, &c) in coordinate.regression.iter().enumerate() {
+            z = fma(simd, simd.splat_f64s(c), lanes.earlier[j * stride + p], z);
+        }
+        let odds = exp(simd, within_reach(simd, z));
         let logistic = simd.div_f64s(odds, simd.add_f64s(odds, one));
         let from = simd.sub_f64s(logistic, simd.splat_f64s(coordinate.logistic[0]));
-        lanes.logistic[first + i] = simd.mul_f64s(from, simd.splat_f64s(coordinate.logistic[1]));
-        let [pull, square] = shared(simd, coordinate, lanes, odds);
-        let inverse = simd.div_f64s(one, pull);
-        let d = simd.mul_f64s(odds, inverse);
-        total = simd.add_f64s(total, d);
-        // D^δ dz/(D dz/dD)
-        let ln_d = simd.sub_f64s(simd.min_f64s(z, far), ln(simd, pull));
-        let beyond = simd.max_f64s(simd.sub_f64s(z, far), simd.splat_f64s(0.0));
-        sum = fma(simd, simd.splat_f64s(-OUT_OF_REACH), beyond, sum);
-        sum = fma(simd, simd.splat_f64s(coordinate.shape), ln_d, sum);
-        lanes.growth[first + i] = ln_d;
-        let jacobian = fma(simd, d, simd.mul_f64s(square, inverse), one);
-        volume = simd.mul_f64s(volume, simd.div_f64s(slope, jacobian));
-        // One logarithm for two volume elements; of three the product might leave the range of numbers.
-        if i % 2 == 1 || i + 1 == class.coordinates.len() {
-            sum = simd.add_f64s(sum, ln(simd, volume));
-            volume = one;
-        }
+        lanes.earlier[row * stride + p] =
+            simd.mul_f64s(from, simd.splat_f64s(coordinate.logistic[1]));
+        (lanes.z[p], lanes.odds[p]) = (z, odds);
     }
-    for (k, &a) in class.private.iter().enumerate() {
-        let rest = simd.max_f64s(lanes.rest[k], simd.splat_f64s(NEAREST));
-        let ln_rest = ln(simd, rest);
-        sum = fma(simd, simd.splat_f64s(a - 1.0), ln_rest, sum);
-        total = simd.add_f64s(total, rest);
-        let concerned = |coordinate: &Coordinate| coordinate.members.iter().any(|m| m.0 == k);
-        let coordinates = class.coordinates.iter().enumerate().filter(|_| record);
-        for (i, _) in coordinates.filter(|(_, coordinate)| concerned(coordinate)) {
-            lanes.growth[first + i] = simd.sub_f64s(lanes.growth[first + i], ln_rest);
-        }
-    }
-    [sum, total]
 }
 
-/// z of a coordinate from its innovation and what came before.
-#[inline(always)]
-fn place<S: Simd>(
-    simd: S,
-    coordinate: &Coordinate,
-    lanes: &Lanes<'_, S>,
-    innovation: S::f64s,
-) -> S::f64s {
-    let mut z = simd.add_f64s(innovation, simd.splat_f64s(coordinate.centre));
-    let earlier = lanes.bounded.iter().chain(lanes.logistic.iter());
-    for (&c, &deviation) in coordinate.regression.iter().zip(earlier) {
-        z = fma(simd, simd.splat_f64s(c), deviation, z);
-    }
-    z
-}
-
-/// Takes a shared gamma from what is left of its members; returns P and Q.
+/// Takes a shared gamma from what is left of its members, and leaves ln D in the place of z.
 ///
 /// With m = min w, the distance e = m − D from the wall is what is solved for: D and e then keep full relative
-/// precision at both ends, D as e^z/P.
+/// precision at both ends, D as e^z H, H = 1/P.
 #[inline(always)]
-fn shared<S: Simd>(
-    simd: S,
-    coordinate: &Coordinate,
-    lanes: &mut Lanes<'_, S>,
-    odds: S::f64s,
-) -> [S::f64s; 2] {
-    let members = &coordinate.members;
-    let mut smallest = lanes.rest[members[0].0];
-    for &(k, _) in &members[1..] {
-        smallest = simd.min_f64s(smallest, lanes.rest[k]);
+fn take<S: Simd>(simd: S, coordinate: &Coordinate, lanes: &mut Lanes<'_, S>, slopes: &[S::f64s]) {
+    let (stride, members) = (lanes.stride, &coordinate.members[..]);
+    for p in 0..stride {
+        let mut smallest = lanes.rest[members[0].0 * stride + p];
+        for &(k, _) in &members[1..] {
+            smallest = simd.min_f64s(smallest, lanes.rest[k * stride + p]);
+        }
+        for &(k, _) in members {
+            let rest = &mut lanes.rest[k * stride + p];
+            *rest = simd.sub_f64s(*rest, smallest);
+        }
+        lanes.wall[p] = smallest;
     }
-    for &(k, _) in members {
-        lanes.rest[k] = simd.sub_f64s(lanes.rest[k], smallest);
-    }
-    let distance = if let [(a, weight_a), (b, weight_b)] = members[..] {
-        distance_of_two(simd, [lanes.rest[a], lanes.rest[b]], [weight_a, weight_b], smallest, odds)
+    if members.len() == 2 {
+        distances_of_two(simd, members, lanes);
     } else {
-        distance(simd, members, lanes.rest, smallest, odds)
-    };
-    // A distance of 0 would be an infinite density.
-    let distance = simd.max_f64s(distance, simd.splat_f64s(NEAREST));
-    let sums = pulls(simd, members, lanes.rest, distance);
-    for &(k, _) in members {
-        lanes.rest[k] = simd.add_f64s(lanes.rest[k], distance);
+        distances(simd, members, lanes);
     }
-    sums
+    let (one, far) = (simd.splat_f64s(1.0), simd.splat_f64s(FARTHEST));
+    for p in 0..stride {
+        // A distance of 0 would be an infinite density.
+        let distance = simd.max_f64s(lanes.distance[p], simd.splat_f64s(NEAREST));
+        let [mean, slope_of_mean] =
+            harmonic(simd, members, |k| simd.add_f64s(lanes.rest[k * stride + p], distance));
+        for &(k, _) in members {
+            let rest = &mut lanes.rest[k * stride + p];
+            *rest = simd.add_f64s(*rest, distance);
+        }
+        let (z, odds) = (lanes.z[p], lanes.odds[p]);
+        lanes.all[p] = fma(simd, odds, mean, lanes.all[p]);
+        // D^δ dz/(D dz/dD)
+        let ln_d = simd.add_f64s(simd.min_f64s(z, far), ln(simd, mean));
+        let beyond = simd.max_f64s(simd.sub_f64s(z, far), simd.splat_f64s(0.0));
+        let sum = fma(simd, simd.splat_f64s(-OUT_OF_REACH), beyond, lanes.sum[p]);
+        lanes.sum[p] = fma(simd, simd.splat_f64s(coordinate.shape), ln_d, sum);
+        lanes.z[p] = ln_d;
+        lanes.times(simd, p, simd.div_f64s(slopes[p], fma(simd, odds, slope_of_mean, one)));
+    }
 }
 
-/// Σ ω/r and Σ ω/r² over the members' r = g + e; of two and three with a single division.
+/// The weighted harmonic mean H = 1/Σ ω/r of the members' r, and H² Σ ω/r², its growth if all r grow alike; of two and three with a single
+/// division.
 #[inline(always)]
-fn pulls<S: Simd>(
+fn harmonic<S: Simd>(
     simd: S,
     members: &[(usize, f64)],
-    beyond: &[S::f64s],
-    e: S::f64s,
+    r: impl Fn(usize) -> S::f64s,
 ) -> [S::f64s; 2] {
     let one = simd.splat_f64s(1.0);
-    let term = |[pull, square]: [S::f64s; 2], weight: f64, inverse: S::f64s| {
-        let part = simd.mul_f64s(simd.splat_f64s(weight), inverse);
-        [simd.add_f64s(pull, part), fma(simd, part, inverse, square)]
-    };
-    let none = [simd.splat_f64s(0.0); 2];
+    let weighted = |weight: f64, x: S::f64s| simd.mul_f64s(simd.splat_f64s(weight), x);
     match *members {
         [(a, weight_a), (b, weight_b)] => {
-            let (a, b) = (simd.add_f64s(beyond[a], e), simd.add_f64s(beyond[b], e));
-            let inverse = simd.div_f64s(one, simd.mul_f64s(a, b));
-            let sums = term(none, weight_a, simd.mul_f64s(inverse, b));
-            term(sums, weight_b, simd.mul_f64s(inverse, a))
+            let (a, b) = (r(a), r(b));
+            let sum = fma(simd, simd.splat_f64s(weight_a), b, weighted(weight_b, a));
+            let inverse = simd.div_f64s(one, sum);
+            let (of_a, of_b) = (simd.mul_f64s(b, inverse), simd.mul_f64s(a, inverse));
+            let slope = simd.mul_f64s(weighted(weight_b, of_b), of_b);
+            [simd.mul_f64s(a, of_a), fma(simd, weighted(weight_a, of_a), of_a, slope)]
         }
         [(a, weight_a), (b, weight_b), (c, weight_c)] => {
-            let [a, b, c] = [a, b, c].map(|k| simd.add_f64s(beyond[k], e));
-            let both = simd.mul_f64s(a, b);
-            let inverse = simd.div_f64s(one, simd.mul_f64s(both, c));
-            let rest = simd.mul_f64s(inverse, c);
-            let sums = term(none, weight_a, simd.mul_f64s(rest, b));
-            let sums = term(sums, weight_b, simd.mul_f64s(rest, a));
-            term(sums, weight_c, simd.mul_f64s(inverse, both))
+            let [a, b, c] = [a, b, c].map(&r);
+            let [bc, ca, ab] = [simd.mul_f64s(b, c), simd.mul_f64s(c, a), simd.mul_f64s(a, b)];
+            let sum = fma(simd, simd.splat_f64s(weight_b), ca, weighted(weight_c, ab));
+            let sum = fma(simd, simd.splat_f64s(weight_a), bc, sum);
+            let inverse = simd.div_f64s(one, sum);
+            let [of_a, of_b, of_c] = [bc, ca, ab].map(|others| simd.mul_f64s(others, inverse));
+            let slope = simd.mul_f64s(weighted(weight_c, of_c), of_c);
+            let slope = fma(simd, weighted(weight_b, of_b), of_b, slope);
+            [simd.mul_f64s(a, of_a), fma(simd, weighted(weight_a, of_a), of_a, slope)]
         }
-        _ => members.iter().fold(none, |sums, &(k, weight)| {
-            term(sums, weight, simd.div_f64s(one, simd.add_f64s(beyond[k], e)))
-        }),
+        _ => {
+            let mut sums = [simd.splat_f64s(0.0); 2];
+            for &(k, weight) in members {
+                let inverse = simd.div_f64s(one, r(k));
+                let part = weighted(weight, inverse);
+                sums = [simd.add_f64s(sums[0], part), fma(simd, part, inverse, sums[1])];
+            }
+            let mean = simd.div_f64s(one, sums[0]);
+            [mean, simd.mul_f64s(simd.mul_f64s(sums[1], mean), mean)]
+        }
+    }
+}
+
+/// Two members: their distances from the wall all at once.
+#[inline(always)]
+fn distances_of_two<S: Simd>(simd: S, members: &[(usize, f64)], lanes: &mut Lanes<'_, S>) {
+    let [(a, weight_a), (b, weight_b)] = [members[0], members[1]];
+    for p in 0..lanes.stride {
+        let beyond = [a, b].map(|k| lanes.rest[k * lanes.stride + p]);
+        lanes.distance[p] =
+            distance_of_two(simd, beyond, [weight_a, weight_b], lanes.wall[p], lanes.odds[p]);
     }
 }
 
@@ -338,32 +402,33 @@ fn distance_of_two<S: Simd>(
 
 /// Any number of members: (m − e) = E·H(e), H the weighted harmonic mean of gₖ + e, concave and nearly straight.
 ///
-/// Newton's method from below climbs to the root monotonically; with all members tied its first step is exact.
+/// Newton's method from below climbs to the root monotonically; with all members tied its first step is exact. All points
+/// take as many steps as the slowest.
 #[inline(always)]
-fn distance<S: Simd>(
-    simd: S,
-    members: &[(usize, f64)],
-    beyond: &[S::f64s],
-    wall: S::f64s,
-    odds: S::f64s,
-) -> S::f64s {
-    let one = simd.splat_f64s(1.0);
+fn distances<S: Simd>(simd: S, members: &[(usize, f64)], lanes: &mut Lanes<'_, S>) {
+    let (stride, one) = (lanes.stride, simd.splat_f64s(1.0));
     // e ≤ H(e) ≤ e/ω brackets the root; from its upper end the first step falls below the root.
     let least = simd.splat_f64s(members.iter().map(|m| m.1).fold(1.0, f64::min));
-    let lowest = simd.div_f64s(simd.mul_f64s(wall, least), simd.add_f64s(least, odds));
-    let mut e = simd.div_f64s(wall, simd.add_f64s(one, odds));
+    for p in 0..stride {
+        let (wall, odds) = (lanes.wall[p], lanes.odds[p]);
+        lanes.distance[p] = simd.div_f64s(wall, simd.add_f64s(one, odds));
+        lanes.lowest[p] = simd.div_f64s(simd.mul_f64s(wall, least), simd.add_f64s(least, odds));
+    }
     for _ in 0..MAX_NEWTON {
-        let [pull, square] = pulls(simd, members, beyond, e);
-        let mean = simd.div_f64s(one, pull);
-        let slope = simd.mul_f64s(simd.mul_f64s(square, mean), mean);
-        let miss = simd.sub_f64s(simd.sub_f64s(wall, e), simd.mul_f64s(odds, mean));
-        let step = simd.div_f64s(miss, fma(simd, odds, slope, one));
-        let next = simd.max_f64s(simd.add_f64s(e, step), lowest);
-        let change = simd.div_f64s(simd.abs_f64s(simd.sub_f64s(next, e)), next);
-        e = next;
-        if simd.reduce_max_f64s(change) < 1e-6 {
+        let mut farthest = simd.splat_f64s(-1.0);
+        for p in 0..stride {
+            let (e, wall, odds) = (lanes.distance[p], lanes.wall[p], lanes.odds[p]);
+            let r = |k: usize| simd.add_f64s(lanes.rest[k * stride + p], e);
+            let [mean, slope] = harmonic(simd, members, r);
+            let miss = simd.sub_f64s(simd.sub_f64s(wall, e), simd.mul_f64s(odds, mean));
+            let step = simd.div_f64s(miss, fma(simd, odds, slope, one));
+            let next = simd.max_f64s(simd.add_f64s(e, step), lanes.lowest[p]);
+            let change = simd.abs_f64s(simd.sub_f64s(next, e));
+            farthest = simd.max_f64s(farthest, fma(simd, next, simd.splat_f64s(-CLOSE), change));
+            lanes.distance[p] = next;
+        }
+        if simd.reduce_max_f64s(farthest) < 0.0 {
             break;
         }
     }
-    e
 }

@@ -5,6 +5,11 @@
 
 use std::sync::LazyLock;
 
+use pulp::Simd;
+
+use super::kernel::POINTS;
+use crate::math::vector::fma;
+
 /// v runs over ±`REACH` in the table, and on along straight lines.
 const REACH: f64 = 7.0;
 const CELLS: usize = 56;
@@ -30,9 +35,12 @@ static KNOTS: LazyLock<[(f64, f64); CELLS + 1]> = LazyLock::new(|| {
     })
 });
 
+static PLACES: LazyLock<[f64; NODES]> =
+    LazyLock::new(|| std::array::from_fn(|j| 1.5 * ((j as f64 - (NODES / 2) as f64) / 4.0).sinh()));
+
 /// Where the profile is taken, for a law of standard deviation 1.
 pub(super) fn node(j: usize) -> f64 {
-    1.5 * ((j as f64 - (NODES / 2) as f64) / 4.0).sinh()
+    PLACES[j]
 }
 
 /// Cubics of the cells, lowest power first, in the fraction of a cell.
@@ -43,17 +51,42 @@ pub(super) struct Law {
 }
 
 impl Law {
-    /// t(v) and t'(v).
+    /// Overwrites v by t(v) and the slopes by t'(v), of a batch.
+    ///
+    /// Cells are found and cubics evaluated in vectors; between, coefficients are looked up one by one.
     #[inline(always)]
-    pub(super) fn at(&self, v: f64) -> (f64, f64) {
-        // Cells from the left; the first and the last are the straight ends. The cell's number is read from the lowest
-        // bits of a sum that rounds to integers: a cast, which saturates, takes twice as long.
-        const ROUNDER: f64 = 6_755_399_441_055_744.0;
-        let position = (v + REACH) * (1.0 / STEP) + 1.0;
-        let cell = (position - 0.5).clamp(0.0, (CELLS + 1) as f64) + ROUNDER;
-        let [a, b, c, d] = self.cubics[(cell.to_bits() & 0xff) as usize];
-        let f = position - (cell - ROUNDER);
-        (a + f * (b + f * (c + f * d)), (b + f * (2.0 * c + 3.0 * f * d)) * (1.0 / STEP))
+    pub(super) fn apply<S: Simd>(&self, simd: S, v: &mut [f64], slopes: &mut [f64]) {
+        let mut fractions = [0.0; POINTS];
+        let mut cells = [0; POINTS];
+        for ((v, fraction), cell) in v.iter().zip(&mut fractions).zip(&mut cells) {
+            (*cell, *fraction) = cell_of(*v);
+        }
+        let mut coefficients = [[0.0; POINTS]; 4];
+        for (i, cell) in cells.iter().enumerate() {
+            let row = self.cubics[(cell & 0xff) as usize];
+            for (c, coefficients) in row.iter().zip(&mut coefficients) {
+                coefficients[i] = *c;
+            }
+        }
+        let fractions = S::as_simd_f64s(&fractions).0;
+        let [a, b, c, d] = coefficients.each_ref().map(|c| S::as_simd_f64s(c).0);
+        let (v, slopes) = (S::as_mut_simd_f64s(v).0, S::as_mut_simd_f64s(slopes).0);
+        let places = v.iter_mut().zip(slopes).zip(fractions).enumerate();
+        for (p, ((t, slope), &f)) in places {
+            let fd = simd.mul_f64s(f, d[p]);
+            let cubic = fma(simd, fma(simd, simd.add_f64s(c[p], fd), f, b[p]), f, a[p]);
+            let twice = fma(simd, simd.splat_f64s(3.0), fd, simd.add_f64s(c[p], c[p]));
+            *t = cubic;
+            *slope = simd.mul_f64s(fma(simd, f, twice, b[p]), simd.splat_f64s(1.0 / STEP));
+        }
+    }
+
+    /// t(v) and t'(v).
+    #[cfg(test)]
+    fn at(&self, v: f64) -> (f64, f64) {
+        let (mut t, mut slopes) = ([v; POINTS], [0.0; POINTS]);
+        self.apply(pulp::Scalar, &mut t, &mut slopes);
+        (t[0], slopes[0])
     }
 
     /// The law whose log density is `profile` at `scale`·[`node`]s, up to a constant.
@@ -81,6 +114,18 @@ impl Law {
         cubics[CELLS + 1] = [knots[CELLS].0, slope(CELLS), 0.0, 0.0];
         Self { cubics }
     }
+}
+
+/// The cell of v, in the lowest eight bits, and where in it v lies.
+///
+/// Cells count from the left; the first and the last are the straight ends. The cell's number is read from the lowest
+/// bits of a sum that rounds to integers: a cast, which saturates, takes twice as long.
+#[inline(always)]
+fn cell_of(v: f64) -> (u64, f64) {
+    const ROUNDER: f64 = 6_755_399_441_055_744.0;
+    let position = (v + REACH) * (1.0 / STEP) + 1.0;
+    let cell = (position - 0.5).clamp(0.0, (CELLS + 1) as f64) + ROUNDER;
+    (cell.to_bits(), position - (cell - ROUNDER))
 }
 
 /// v with heavier tails, and its derivative.

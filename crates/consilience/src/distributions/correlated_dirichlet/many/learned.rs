@@ -12,6 +12,7 @@
 //! Moments are shrunk by their noise: an entry that is not larger than chance stays as it was.
 
 use nalgebra::DMatrix;
+use pulp::{Arch, Simd, WithSimd};
 
 use super::kernel::POINTS;
 use super::points::{Points, REPLICATES, Which};
@@ -34,6 +35,8 @@ pub(super) struct Step {
     lower: DMatrix<f64>,
     /// (a, b, j, Q_jab).
     products: Vec<(usize, usize, usize, f64)>,
+    /// Every a and b.
+    factors: Vec<usize>,
 }
 
 /// The corrections of all pilots, the last one applied first.
@@ -59,15 +62,26 @@ impl Learned {
         }
     }
 
-    /// Adds a correction by the weights of a stage's points; the first `n_totals` coordinates are totals.
-    pub(super) fn learn(
-        &mut self,
-        points: &mut Points,
-        stage: usize,
-        replicates: &Replicates,
-        n_totals: usize,
-    ) {
-        self.steps.push(Moments::new(points, stage, replicates, n_totals).step());
+    /// Adds a correction by the weights of a stage's points.
+    pub(super) fn learn(&mut self, arch: Arch, pilot: Pilot<'_>) {
+        self.steps.push(arch.dispatch(pilot).step());
+    }
+}
+
+/// A stage's points and their weights; the first `n_totals` coordinates are totals.
+pub(super) struct Pilot<'a> {
+    pub(super) points: &'a mut Points,
+    pub(super) stage: usize,
+    pub(super) replicates: &'a Replicates,
+    pub(super) n_totals: usize,
+}
+
+impl WithSimd for Pilot<'_> {
+    type Output = Moments;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> Moments {
+        Moments::new(self)
     }
 }
 
@@ -94,8 +108,9 @@ impl Step {
         let n = self.shift.len();
         work.resize((n + 1) * POINTS, 0.0);
         let (bounds, h) = work.split_at_mut(n * POINTS);
-        if !self.products.is_empty() {
-            bounds.iter_mut().zip(v.iter()).for_each(|(b, v)| *b = bounded(*v));
+        for &i in &self.factors {
+            let row = i * POINTS..(i + 1) * POINTS;
+            bounds[row.clone()].iter_mut().zip(&v[row]).for_each(|(b, v)| *b = bounded(*v));
         }
         let mut last = (n, n);
         for &(a, b, j, q) in &self.products {
@@ -123,7 +138,7 @@ impl Step {
 }
 
 /// Moments of a stage's normal variables under its weights.
-struct Moments {
+pub(super) struct Moments {
     mean: Vec<f64>,
     covariance: DMatrix<f64>,
     /// (a, b, j, mean of h_ab·n_j).
@@ -133,9 +148,9 @@ struct Moments {
 }
 
 impl Moments {
-    fn new(points: &mut Points, stage: usize, replicates: &Replicates, n_totals: usize) -> Self {
+    #[inline(always)]
+    fn new(Pilot { points, stage, replicates, n_totals }: Pilot<'_>) -> Self {
         let n = points.dimensions();
-        let (ln_mean, _) = replicates.mean();
         let widest = if n <= FEW { n } else { n_totals };
         let mut products: Vec<(usize, usize, usize, f64)> = (0..widest)
             .flat_map(|b| (0..=b).flat_map(move |a| (b + 1..n).map(move |j| (a, b, j, 0.0))))
@@ -147,11 +162,11 @@ impl Moments {
         let (mut weighted, mut bounds) = (vec![0.0; n * POINTS], vec![0.0; n * POINTS]);
         let (mut h, mut normals) = (vec![0.0; POINTS], Vec::new());
         for replicate in 0..REPLICATES {
-            for (batch, ln_weights) in replicates.of(replicate).chunks_exact(POINTS).enumerate() {
+            // Less 1: the unweighted moments are known, and taking them off takes their noise away.
+            let weights: Vec<f64> =
+                replicates.relative(replicate).map(|w| w.min(LARGEST) - 1.0).collect();
+            for (batch, weights) in weights.chunks_exact(POINTS).enumerate() {
                 points.normals(Which { stage, replicate, batch }, &mut normals);
-                // Less 1: the unweighted moments are known, and taking them off takes their noise away.
-                let weights: Vec<f64> =
-                    ln_weights.iter().map(|w| (w - ln_mean).exp().min(LARGEST) - 1.0).collect();
                 square += weights.iter().map(|w| w * w).sum::<f64>();
                 bounds.iter_mut().zip(&normals).for_each(|(b, v)| *b = bounded(*v));
                 for i in 0..n {
@@ -160,7 +175,7 @@ impl Moments {
                     target
                         .iter_mut()
                         .zip(&normals[row])
-                        .zip(&weights)
+                        .zip(weights)
                         .for_each(|((p, v), w)| *p = v * w);
                     mean[i] += target.iter().sum::<f64>();
                     for j in 0..=i {
@@ -203,12 +218,15 @@ impl Moments {
             Some(factor) => factor.l(),
             None => DMatrix::from_diagonal(&covariance.diagonal().map(f64::sqrt)),
         };
-        let products = self.products.iter().filter(|p| believed(p.3));
-        Step {
-            shift: self.mean.iter().map(|&m| shrunk(m, noise)).collect(),
-            lower,
-            products: products.map(|&(a, b, j, q)| (a, b, j, shrunk(q, noise))).collect(),
-        }
+        let products: Vec<_> = self
+            .products
+            .iter()
+            .filter(|p| believed(p.3))
+            .map(|&(a, b, j, q)| (a, b, j, shrunk(q, noise)))
+            .collect();
+        let factors = (0..n).filter(|i| products.iter().any(|p| p.0 == *i || p.1 == *i)).collect();
+        let shift = self.mean.iter().map(|&m| shrunk(m, noise)).collect();
+        Step { shift, lower, products, factors }
     }
 }
 

@@ -3,14 +3,14 @@
 //! The integral over totals and shared gammas is taken in the coordinates of [`Chart`], every innovation drawn from a
 //! [`Law`] fitted to the integrand's profile along its axis, at scrambled Sobol points.
 
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 
 use super::block::Block;
 use super::centre::Centre;
 use super::chart::Chart;
 use super::kernel::{Batch, POINTS, Work};
 use super::law::{self, Law, NODES};
-use super::learned::Learned;
+use super::learned::{Learned, Pilot};
 use super::points::{LONGEST, PointSets, REPLICATES, Which};
 use super::replicates::Replicates;
 use super::tilted::Tilted;
@@ -35,6 +35,29 @@ struct Map {
     chart: Chart,
     laws: Vec<Law>,
     learned: Learned,
+}
+
+/// Turns a batch of normal variables into innovations, with their slopes. (A closure would be compiled for the least
+/// instruction set.)
+struct Innovations<'a> {
+    map: &'a Map,
+    innovations: &'a mut [f64],
+    slopes: &'a mut [f64],
+    products: &'a mut Vec<f64>,
+}
+
+impl WithSimd for Innovations<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        self.map.learned.apply(self.innovations, self.products);
+        let batches =
+            self.innovations.chunks_exact_mut(POINTS).zip(self.slopes.chunks_exact_mut(POINTS));
+        for (law, (t, slope)) in self.map.laws.iter().zip(batches) {
+            law.apply(simd, t, slope);
+        }
+    }
 }
 
 /// An integral under way.
@@ -136,7 +159,8 @@ impl Transport {
     pub(super) fn learn(&self, run: &mut Run, goal: &Goal, scratch: &mut TransportScratch) {
         let n_totals = run.map.chart.totals.len();
         let points = scratch.points.of(goal.seed, goal.item, run.map.laws.len());
-        run.map.learned.learn(points, run.stage, &run.replicates, n_totals);
+        let (stage, replicates) = (run.stage, &run.replicates);
+        run.map.learned.learn(self.arch, Pilot { points, stage, replicates, n_totals });
         run.stage += 1;
         run.replicates.clear();
         self.extend(run, FIRST, goal, scratch);
@@ -218,15 +242,7 @@ impl Transport {
         let points = points.of(goal.seed, goal.item, map.laws.len());
         let ln_volume = points.normals(which, innovations);
         slopes.resize(innovations.len(), 1.0);
-        self.arch.dispatch(|| {
-            map.learned.apply(innovations, products);
-            let batches = innovations.chunks_exact_mut(POINTS).zip(slopes.chunks_exact_mut(POINTS));
-            for (law, (t, slope)) in map.laws.iter().zip(batches) {
-                for (t, slope) in t.iter_mut().zip(slope) {
-                    (*t, *slope) = law.at(*t);
-                }
-            }
-        });
+        self.arch.dispatch(Innovations { map, innovations, slopes, products });
         self.arch.dispatch(Batch { chart: &map.chart, innovations, slopes, out, features, work });
         out.iter_mut().zip(ln_volume).for_each(|(w, v)| *w += v);
     }
