@@ -258,8 +258,8 @@ fn one_coordinate<S: Simd>(
     innovations: &[S::f64s],
 ) {
     let (stride, one) = (lanes.stride, simd.splat_f64s(1.0));
-    for p in 0..stride {
-        let mut z = simd.add_f64s(innovations[p], simd.splat_f64s(coordinate.centre));
+    for (p, &innovation) in innovations.iter().enumerate() {
+        let mut z = simd.add_f64s(innovation, simd.splat_f64s(coordinate.centre));
         for (j, &c) in coordinate.regression.iter().enumerate() {
             z = fma(simd, simd.splat_f64s(c), lanes.earlier[j * stride + p], z);
         }
@@ -296,7 +296,7 @@ fn take<S: Simd>(simd: S, coordinate: &Coordinate, lanes: &mut Lanes<'_, S>, slo
         distances(simd, members, lanes);
     }
     let (one, far) = (simd.splat_f64s(1.0), simd.splat_f64s(FARTHEST));
-    for p in 0..stride {
+    for (p, &slope) in slopes.iter().enumerate() {
         // A distance of 0 would be an infinite density.
         let distance = simd.max_f64s(lanes.distance[p], simd.splat_f64s(NEAREST));
         let [mean, slope_of_mean] =
@@ -313,7 +313,7 @@ fn take<S: Simd>(simd: S, coordinate: &Coordinate, lanes: &mut Lanes<'_, S>, slo
         let sum = fma(simd, simd.splat_f64s(-OUT_OF_REACH), beyond, lanes.sum[p]);
         lanes.sum[p] = fma(simd, simd.splat_f64s(coordinate.shape), ln_d, sum);
         lanes.z[p] = ln_d;
-        lanes.times(simd, p, simd.div_f64s(slopes[p], fma(simd, odds, slope_of_mean, one)));
+        lanes.times(simd, p, simd.div_f64s(slope, fma(simd, odds, slope_of_mean, one)));
     }
 }
 

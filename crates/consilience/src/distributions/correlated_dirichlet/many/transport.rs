@@ -39,14 +39,14 @@ struct Map {
 
 /// Turns a batch of normal variables into innovations, with their slopes. (A closure would be compiled for the least
 /// instruction set.)
-struct Innovations<'a> {
+struct Mapping<'a> {
     map: &'a Map,
     innovations: &'a mut [f64],
     slopes: &'a mut [f64],
     products: &'a mut Vec<f64>,
 }
 
-impl WithSimd for Innovations<'_> {
+impl WithSimd for Mapping<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -242,7 +242,7 @@ impl Transport {
         let points = points.of(goal.seed, goal.item, map.laws.len());
         let ln_volume = points.normals(which, innovations);
         slopes.resize(innovations.len(), 1.0);
-        self.arch.dispatch(Innovations { map, innovations, slopes, products });
+        self.arch.dispatch(Mapping { map, innovations, slopes, products });
         self.arch.dispatch(Batch { chart: &map.chart, innovations, slopes, out, features, work });
         out.iter_mut().zip(ln_volume).for_each(|(w, v)| *w += v);
     }
