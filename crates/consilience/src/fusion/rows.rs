@@ -186,9 +186,10 @@ mod tests {
     fn raw(schema: &Schema) -> Vec<f64> {
         let n_classes = schema.n_classes();
         let output = |i: usize| {
-            let parts = (0..n_classes).map(|l| ((i * (l + 3)) % 17) as f64 + f64::from(i % 3 > 0));
+            let parts = (0..n_classes)
+                .map(|l| ((i * (l + 3)) % 17) as f64 + f64::from(!i.is_multiple_of(3)));
             let sum: f64 = parts.clone().sum::<f64>().max(1.0);
-            let missing = i % 101 == 0 || parts.clone().all(|part| part == 0.0);
+            let missing = i.is_multiple_of(101) || parts.clone().all(|part| part == 0.0);
             parts.map(|part| if missing { f64::NAN } else { part / sum }).collect::<Vec<f64>>()
         };
         (0..10_000 * schema.n_classifiers()).flat_map(output).collect()
