@@ -178,7 +178,7 @@ impl Reader<'_> {
 mod tests {
     use super::*;
     use crate::fusion::fuse;
-    use crate::fusion::pools::Pool;
+    use crate::fusion::independent::IndependentFusion;
     use crate::{OutputsBuilder, Unwatched};
 
     /// 10 000 items of odd shape: several tasks, blocks that end within a group of eight, and
@@ -195,8 +195,12 @@ mod tests {
         (0..10_000 * schema.n_classifiers()).flat_map(output).collect()
     }
 
-    fn pool(schema: &Arc<Schema>) -> Pool {
-        Pool::opinion(Arc::clone(schema))
+    fn model(schema: &Arc<Schema>) -> IndependentFusion {
+        let classes = 0..schema.n_classes();
+        let row = |j: usize| classes.clone().map(|l| 1.5 + f64::from(l == j)).collect();
+        let rows: Vec<Vec<f64>> = classes.clone().map(row).collect();
+        let alpha = vec![rows; schema.n_classifiers()];
+        IndependentFusion::new(Arc::clone(schema), alpha).unwrap()
     }
 
     #[test]
@@ -205,7 +209,7 @@ mod tests {
         let (values, intake) = (raw(&schema), Intake::default());
         let mut builder = OutputsBuilder::new(Arc::clone(&schema), intake).unwrap();
         builder.push_all(&values, |_| None).unwrap();
-        let (model, prior) = (pool(&schema), ClassPrior::uniform(3));
+        let (model, prior) = (model(&schema), ClassPrior::uniform(3));
         let expected = fuse(&model, builder.outputs(), &prior).unwrap();
         let source = Source::Raw { schema: &schema, intake, values: &values };
         for with_errors in [false, true] {
@@ -225,7 +229,7 @@ mod tests {
         values[6 * 7001 + 3] = -0.5;
         let source = Source::Raw { schema: &schema, intake: Intake::default(), values: &values };
         let rows = Rows { values: &mut vec![0.0; 30_000], errors: None };
-        let found = fuse_rows(&pool(&schema), source, &ClassPrior::uniform(3), rows, &Unwatched);
+        let found = fuse_rows(&model(&schema), source, &ClassPrior::uniform(3), rows, &Unwatched);
         let Err(Error::InvalidOutput { item, classifier, .. }) = found else {
             panic!("a negative probability is refused, not {found:?}")
         };
@@ -238,7 +242,7 @@ mod tests {
         let source = Source::Raw { schema: &schema, intake: Intake::default(), values: &[0.5; 4] };
         let (mut values, mut errors) = ([0.0; 4], [0.0; 1]);
         let rows = Rows { values: &mut values, errors: Some(&mut errors) };
-        let found = fuse_rows(&pool(&schema), source, &ClassPrior::uniform(2), rows, &Unwatched);
+        let found = fuse_rows(&model(&schema), source, &ClassPrior::uniform(2), rows, &Unwatched);
         assert!(matches!(found, Err(Error::Mismatch { .. })));
     }
 }
