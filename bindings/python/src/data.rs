@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use consilience::{
-    DEFAULT_FLOOR, Intake, Outputs, OutputsBuilder, PriorChoice, Result, Schema, ValueKind, Watch,
+    DEFAULT_FLOOR, Intake, Outputs, OutputsBuilder, PriorChoice, Result, Schema, ValueKind,
 };
 use numpy::{PyReadonlyArray1, PyReadonlyArray3, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use rayon::prelude::*;
 
 use crate::errors::{ConsilienceError, bad_settings, raise};
 
@@ -84,41 +83,16 @@ pub(crate) fn label_slice<'a>(labels: &'a Labels<'_>, n_items: usize) -> PyResul
     )))
 }
 
-/// Checks items and works on them in pieces that stay in the cache, spread over threads; `work`
-/// writes `n_classes` numbers and an error an item.
-pub(crate) fn in_pieces(
-    (schema, intake, values): (&Arc<Schema>, Intake, &[f64]),
-    items_per_piece: usize,
-    (rows, errors): (&mut [f64], &mut [f64]),
-    watch: &dyn Watch,
-    work: impl Fn(&Outputs, (&mut [f64], &mut [f64])) -> Result<()> + Sync,
-) -> Result<()> {
-    let pieces = values
-        .par_chunks(items_per_piece * schema.width())
-        .zip(rows.par_chunks_mut(items_per_piece * schema.n_classes()))
-        .zip(errors.par_chunks_mut(items_per_piece))
-        .enumerate();
-    // Every thread checks into memory of its own, piece after piece.
-    let builder = || OutputsBuilder::new(Arc::clone(schema), intake);
-    pieces.try_for_each_init(builder, |builder, (piece, ((values, rows), errors))| {
-        watch.check()?;
-        let builder = builder.as_mut().map_err(|error| error.clone())?;
-        builder.clear();
-        builder
-            .push_all(values, |_| None)
-            .map_err(|error| at_item(error, piece * items_per_piece))?;
-        work(builder.outputs(), (rows, errors))
-    })
-}
-
-/// The same error, its item counted from the beginning of the whole.
-fn at_item(error: consilience::Error, start: usize) -> consilience::Error {
-    match error {
-        consilience::Error::InvalidOutput { item, classifier, class, problem } => {
-            consilience::Error::InvalidOutput { item: item + start, classifier, class, problem }
-        }
-        other => other,
-    }
+/// Room for results that numpy leaves as it finds it: no one pays for zeros that are overwritten,
+/// and large arrays come in large pages.
+pub(crate) fn room<'py, T>(
+    py: Python<'py>,
+    shape: impl IntoPyObject<'py>,
+) -> PyResult<Bound<'py, T>>
+where
+    T: pyo3::PyTypeCheck,
+{
+    Ok(py.import("numpy")?.call_method1("empty", (shape,))?.cast_into::<T>()?)
 }
 
 /// The floor that a model was fitted with.

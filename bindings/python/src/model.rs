@@ -3,14 +3,16 @@
 use consilience::evaluation::{
     BootstrapSettings, EvaluationSettings, Weighting, WorthSettings, evaluate, worth,
 };
-use consilience::fusion::{Fusion, PosteriorPredictive, explain, fuse_rows, ln_density_rows};
-use consilience::{ClassPrior, Error, FitConfig, Intake, Outputs};
+use consilience::fusion::{
+    Fusion, PosteriorPredictive, Rows, Source, explain, fuse_rows, ln_density_rows,
+};
+use consilience::{ClassPrior, Error, FitConfig, Intake, Watch};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods};
 use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::data::{
-    ItemWeights, Labels, Values, floor_of, in_pieces, intake, label_slice, outputs, prior_choice,
+    ItemWeights, Labels, Values, floor_of, intake, label_slice, outputs, prior_choice, room,
     schema, slice, training,
 };
 use crate::errors::{bad_settings, raise};
@@ -22,7 +24,7 @@ pub(crate) struct Model {
     model: consilience::Model,
 }
 
-type Fusing<'py> = PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>)>;
+type Fusing<'py> = PyResult<(Bound<'py, PyArray2<f64>>, Option<Bound<'py, PyArray1<f64>>>)>;
 
 #[pymethods]
 impl Model {
@@ -114,8 +116,8 @@ impl Model {
         .to_string())
     }
 
-    /// Fused probabilities (n × J) and their errors (n).
-    #[pyo3(signature = (values, kind, class_prior=None, predictive=false))]
+    /// Fused probabilities (n × J) and, if wanted, their errors (n).
+    #[pyo3(signature = (values, kind, class_prior=None, predictive=false, errors=true))]
     #[allow(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
     fn fuse<'py>(
         &self,
@@ -124,10 +126,11 @@ impl Model {
         kind: &str,
         class_prior: Option<&str>,
         predictive: bool,
+        errors: bool,
     ) -> Fusing<'py> {
         let (rule, prior) = self.rule(class_prior, predictive)?;
-        self.by_item(py, &values, kind, rule.fusion(), |outputs, fusion, rows| {
-            fuse_rows(fusion, outputs, &prior, rows)
+        self.by_item(py, &values, kind, errors, |source, rows, watch| {
+            fuse_rows(rule.fusion(), source, &prior, rows, watch)
         })
     }
 
@@ -142,8 +145,8 @@ impl Model {
         predictive: bool,
     ) -> Fusing<'py> {
         let (rule, _) = self.rule(None, predictive)?;
-        self.by_item(py, &values, kind, rule.fusion(), |outputs, fusion, rows| {
-            ln_density_rows(fusion, outputs, rows)
+        self.by_item(py, &values, kind, true, |source, rows, watch| {
+            ln_density_rows(rule.fusion(), source, rows, watch)
         })
     }
 
@@ -291,25 +294,21 @@ impl Model {
         py: Python<'py>,
         values: &Values<'_>,
         kind: &str,
-        fusion: &dyn Fusion,
-        work: impl Fn(&Outputs, &dyn Fusion, (&mut [f64], &mut [f64])) -> consilience::Result<()>
-        + Sync
-        + Send,
+        errors_wanted: bool,
+        work: impl FnOnce(Source<'_>, Rows<'_>, &dyn Watch) -> consilience::Result<()> + Send,
     ) -> Fusing<'py> {
         let schema = self.model.schema();
         let (intake, values) = self.raw(values, kind)?;
         let n = values.len() / schema.width();
-        // Memory of numpy's: it asks the system for large pages.
-        let rows = PyArray2::zeros(py, [n, schema.n_classes()], false);
-        let errors = PyArray1::zeros(py, n, false);
-        let (mut writing, mut marking) = (rows.readwrite(), errors.readwrite());
-        let results = (writing.as_slice_mut()?, marking.as_slice_mut()?);
-        watched(py, None, |watch| {
-            let pieces = fusion.items_per_task();
-            in_pieces((schema, intake, values), pieces, results, watch, |outputs, results| {
-                work(outputs, fusion, results)
-            })
-        })?;
+        let rows: Bound<'_, PyArray2<f64>> = room(py, (n, schema.n_classes()))?;
+        let errors: Option<Bound<'_, PyArray1<f64>>> =
+            errors_wanted.then(|| room(py, n)).transpose()?;
+        let (mut writing, mut marking) =
+            (rows.readwrite(), errors.as_ref().map(PyArrayMethods::readwrite));
+        let errors_room = marking.as_mut().map(|errors| errors.as_slice_mut()).transpose()?;
+        let results = Rows { values: writing.as_slice_mut()?, errors: errors_room };
+        let source = Source::Raw { schema, intake, values };
+        watched(py, None, |watch| work(source, results, watch))?;
         drop((writing, marking));
         Ok((rows, errors))
     }

@@ -7,14 +7,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use consilience::fusion::independent::IndependentFusion;
-use consilience::fusion::{Fused, fuse_into, fuse_rows};
+use consilience::fusion::{Fused, Rows, Source, fuse_into, fuse_rows};
 use consilience::simulation::Preset;
-use consilience::{ClassPrior, Intake, Outputs, OutputsBuilder, Result};
+use consilience::{ClassPrior, Intake, Outputs, Result, Unwatched};
 
 const ITEMS_PER_CLASS: usize = 333_334;
-
-/// Items checked and fused at a time.
-const PIECE: usize = 4096;
 
 #[allow(clippy::print_stdout)] // a program for a script to read
 fn main() -> Result<()> {
@@ -22,13 +19,13 @@ fn main() -> Result<()> {
     let alpha: Vec<Vec<f64>> = Preset::Sim2.alpha().iter().map(|row| row.to_vec()).collect();
     let model = IndependentFusion::new(Arc::clone(outputs.schema()), vec![alpha; 2])?;
     let prior = ClassPrior::uniform(3);
-    let mut fused = Fused::default();
+    let (mut fused, mut rows) = (Fused::default(), Vec::new());
     let check = std::env::args().nth(1).is_some_and(|mode| mode == "check");
     println!("ready");
     for _ in std::io::stdin().lock().lines() {
         let start = cpu_time();
         if check {
-            std::hint::black_box(check_and_fuse(&model, &outputs, &prior)?);
+            check_and_fuse(&model, &outputs, &prior, &mut rows)?;
         } else {
             fuse_into(&model, &outputs, &prior, &mut fused)?;
         }
@@ -38,24 +35,17 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// From raw numbers to new memory, piece by piece.
+/// From raw numbers, as Python's `predict_proba` does it.
 fn check_and_fuse(
     model: &IndependentFusion,
     raw: &Outputs,
     prior: &ClassPrior,
-) -> Result<(Vec<f64>, Vec<f64>)> {
-    let schema = raw.schema();
-    let (n_classes, width) = (schema.n_classes(), schema.width());
-    let (mut fused, mut errors) = (vec![0.0; raw.n_items() * n_classes], vec![0.0; raw.n_items()]);
-    let mut builder = OutputsBuilder::new(Arc::clone(schema), Intake::default())?;
-    let pieces = raw.all().values().chunks(PIECE * width);
-    let rows = fused.chunks_mut(PIECE * n_classes).zip(errors.chunks_mut(PIECE));
-    for (values, rows) in pieces.zip(rows) {
-        builder.clear();
-        builder.push_all(values, |_| None)?;
-        fuse_rows(model, builder.outputs(), prior, rows)?;
-    }
-    Ok((fused, errors))
+    fused: &mut Vec<f64>,
+) -> Result<()> {
+    let (schema, values) = (raw.schema(), raw.all().values());
+    fused.resize(raw.n_items() * schema.n_classes(), 0.0);
+    let source = Source::Raw { schema, intake: Intake::default(), values };
+    fuse_rows(model, source, prior, Rows { values: fused, errors: None }, &Unwatched)
 }
 
 /// Time on the processor of this process, where Linux tells; else the clock's.

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, OutputProblem, Result};
+use crate::math::row_sums::Plain;
 use crate::math::simplex;
+use crate::math::transpose::LANES;
 
 /// How many values of an output were raised to the floor, `None` where it is missing; or which
 /// class (if a single one) is wrong, and how.
@@ -87,42 +89,35 @@ impl Intake {
         Ok(Some(simplex::raise_to_floor(values, self.floor)))
     }
 
-    /// The same for one output after the other, `n_classes` values each. `tell` hears, by the
-    /// output's place, of every one but those that need no more than renormalising, and may stop.
+    /// The same for one output after the other, `n_classes` values each, from `raw` into `values`.
+    /// `tell` hears, by the output's place, of every one but those that need no more than
+    /// renormalising, and may stop.
     pub(crate) fn admit_each(
         &self,
-        values: &mut [f64],
-        n_classes: usize,
-        tell: impl FnMut(usize, Admitted) -> Result<()>,
-    ) -> Result<()> {
-        // Known numbers of classes make loops of known length, several times as fast.
-        match n_classes {
-            2 => self.admit_chunks(values, 2, tell),
-            3 => self.admit_chunks(values, 3, tell),
-            4 => self.admit_chunks(values, 4, tell),
-            n => self.admit_chunks(values, n, tell),
-        }
-    }
-
-    #[inline(always)]
-    fn admit_chunks(
-        &self,
+        raw: &[f64],
         values: &mut [f64],
         n_classes: usize,
         mut tell: impl FnMut(usize, Admitted) -> Result<()>,
     ) -> Result<()> {
-        let plain = self.kind == ValueKind::Probabilities;
-        // What is above this is above the floor after renormalising.
-        let clear = self.floor * (1.0 + 2.0 * SUM_TOLERANCE);
-        for (place, output) in values.chunks_exact_mut(n_classes).enumerate() {
-            let sum: f64 = output.iter().sum();
-            // NaN counts as low, and nothing above 1 leaves the sum at 1. Counting needs no branch.
-            let low = output.iter().filter(|value| !(**value >= clear)).count();
-            if plain && low == 0 && (sum - 1.0).abs() <= SUM_TOLERANCE {
-                output.iter_mut().for_each(|value| *value /= sum);
-            } else {
-                tell(place, self.admit(output))?;
+        // What is above this is above the floor after renormalising; nothing above 1 leaves the
+        // sum at 1.
+        let least = self.floor * (1.0 + 2.0 * SUM_TOLERANCE);
+        let plain = (self.kind == ValueKind::Probabilities)
+            .then_some(Plain { least, tolerance: SUM_TOLERANCE });
+        let mut done = 0;
+        while done < values.len() {
+            let (raw, values) = (&raw[done..], &mut values[done..]);
+            let fast = plain.map_or(0, |plain| n_classes * plain.divide(raw, values, n_classes));
+            let place = (done + fast) / n_classes;
+            // Where one of a group stops the fast way, the group goes one by one.
+            let end = (fast + LANES * n_classes).min(raw.len());
+            values[fast..end].copy_from_slice(&raw[fast..end]);
+            for (i, output) in values[fast..end].chunks_exact_mut(n_classes).enumerate() {
+                if !plain.is_some_and(|plain| plain.divide_one(output)) {
+                    tell(place + i, self.admit(output))?;
+                }
             }
+            done += end;
         }
         Ok(())
     }

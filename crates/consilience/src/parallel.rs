@@ -17,28 +17,17 @@ pub(crate) fn map<T>(n: usize, f: impl Fn(usize) -> T) -> Vec<T> {
     (0..n).map(f).collect()
 }
 
-/// Cuts two slices into as many pieces (`first` and `second` long, the last may be shorter) and
-/// hands each pair of pieces to `f` with its number; ends early with one of the errors, if any.
+/// Hands each piece of work to `f` with its number; ends early with one of the errors, if any.
 #[cfg(feature = "parallel")]
-pub(crate) fn for_each_piece(
-    a: &mut [f64],
-    b: &mut [f64],
-    (first, second): (usize, usize),
-    f: impl Fn(usize, &mut [f64], &mut [f64]) -> Result<()> + Sync + Send,
+pub(crate) fn for_each<T: Send>(
+    pieces: Vec<T>,
+    f: impl Fn(usize, T) -> Result<()> + Sync + Send,
 ) -> Result<()> {
-    let pieces = a.par_chunks_mut(first).zip(b.par_chunks_mut(second)).enumerate();
-    pieces.try_for_each(|(i, (a, b))| f(i, a, b))
+    pieces.into_par_iter().enumerate().try_for_each(|(i, piece)| f(i, piece))
 }
 
-/// Cuts two slices into as many pieces (`first` and `second` long, the last may be shorter) and
-/// hands each pair of pieces to `f` with its number; ends early with one of the errors, if any.
+/// Hands each piece of work to `f` with its number; ends early with the first error, if any.
 #[cfg(not(feature = "parallel"))]
-pub(crate) fn for_each_piece(
-    a: &mut [f64],
-    b: &mut [f64],
-    (first, second): (usize, usize),
-    f: impl Fn(usize, &mut [f64], &mut [f64]) -> Result<()>,
-) -> Result<()> {
-    let mut pieces = a.chunks_mut(first).zip(b.chunks_mut(second)).enumerate();
-    pieces.try_for_each(|(i, (a, b))| f(i, a, b))
+pub(crate) fn for_each<T>(pieces: Vec<T>, f: impl Fn(usize, T) -> Result<()>) -> Result<()> {
+    pieces.into_iter().enumerate().try_for_each(|(i, piece)| f(i, piece))
 }

@@ -268,7 +268,8 @@ class Fusion(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
         -------
         array of shape (n, J)
         """
-        return self.fuse(X, class_prior=class_prior, predictive=predictive)[0]
+        block = self._read(X)
+        return self.model_.fuse(block, self.values, _prior(class_prior), predictive, errors=False)[0]
 
     def fuse(
         self, X: Any, *, class_prior: ClassPrior | None = None, predictive: bool = False

@@ -1,5 +1,5 @@
 from collections.abc import Callable, Sequence
-from typing import Any, final
+from typing import Any, Literal, final, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -46,9 +46,16 @@ class Model:
     def from_json(text: str) -> Model: ...
     def to_json(self) -> str: ...
     def insight(self) -> str: ...
+    @overload
     def fuse(
-        self, values: _Floats, kind: str, class_prior: str | None = None, predictive: bool = False
+        self, values: _Floats, kind: str, class_prior: str | None = None, predictive: bool = False,
+        errors: Literal[True] = True,
     ) -> tuple[_Floats, _Floats]: ...
+    @overload
+    def fuse(
+        self, values: _Floats, kind: str, class_prior: str | None = None, predictive: bool = False,
+        *, errors: Literal[False],
+    ) -> tuple[_Floats, None]: ...
     def density(
         self, values: _Floats, kind: str, predictive: bool = False
     ) -> tuple[_Floats, _Floats]: ...

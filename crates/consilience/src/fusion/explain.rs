@@ -1,9 +1,11 @@
 //! What each classifier contributes to each item.
 
-use super::{Fusion, check_schema, in_blocks};
+use super::rows::in_blocks;
+use super::{Fusion, Rows, Source, check_schema};
 use crate::class_prior::ClassPrior;
 use crate::error::Result;
 use crate::outputs::Outputs;
+use crate::watch::Unwatched;
 
 /// The evidence that each classifier adds given all others, in nats: n × K × J.
 ///
@@ -16,7 +18,7 @@ use crate::outputs::Outputs;
 /// are correlated, what the others have said already is not counted again. A missing classifier
 /// adds 0.
 pub fn explain(fusion: &dyn Fusion, outputs: &Outputs, prior: &ClassPrior) -> Result<Vec<f64>> {
-    check_schema(fusion, outputs)?;
+    check_schema(fusion, outputs.schema())?;
     let (n_classifiers, n_classes) =
         (outputs.schema().n_classifiers(), outputs.schema().n_classes());
     let all = ln_joints(fusion, outputs, prior)?;
@@ -40,10 +42,9 @@ pub fn explain(fusion: &dyn Fusion, outputs: &Outputs, prior: &ClassPrior) -> Re
 
 /// Unnormalised log posteriors, n × J.
 fn ln_joints(fusion: &dyn Fusion, outputs: &Outputs, prior: &ClassPrior) -> Result<Vec<f64>> {
-    let n = outputs.n_items();
-    let (mut values, mut errors) = (vec![0.0; n * outputs.schema().n_classes()], vec![0.0; n]);
-    let rows = (values.as_mut_slice(), errors.as_mut_slice());
-    in_blocks(outputs, fusion.items_per_task(), rows, |items, block| {
+    let mut values = vec![0.0; outputs.n_items() * outputs.schema().n_classes()];
+    let rows = Rows { values: &mut values, errors: None };
+    in_blocks(fusion, Source::Checked(outputs), rows, &Unwatched, |items, block| {
         fusion.ln_joint(items, prior, block);
         Ok(())
     })?;

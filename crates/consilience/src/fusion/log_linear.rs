@@ -102,57 +102,75 @@ impl WithSimd for AddEvidence<'_> {
         for (j, values) in values.chunks_exact_mut(n).enumerate() {
             for k in 0..evidence.n_classifiers {
                 let row = k * n_classes + j;
-                let constant = simd.splat_f64s(evidence.constants[row]);
-                match self.logs.presence(k).map(|presence| S::as_simd_f64s(presence).0) {
-                    None => values.iter_mut().for_each(|v| *v = simd.add_f64s(*v, constant)),
+                let constant = evidence.constants[row];
+                let constant = match self.logs.presence(k) {
+                    None => constant,
                     Some(presence) => {
-                        for (value, present) in values.iter_mut().zip(presence) {
+                        let constant = simd.splat_f64s(constant);
+                        for (value, present) in values.iter_mut().zip(S::as_simd_f64s(presence).0) {
                             *value = vector::fma(simd, constant, *present, *value);
                         }
+                        0.0
                     }
-                }
+                };
                 let coefficients = &evidence.coefficients[row * n_classes..][..n_classes];
-                add_products(simd, values, coefficients, &logs[k * n_classes * n..], n);
+                let logs = &logs[k * n_classes * n..];
+                add_products(simd, values, constant, coefficients, logs);
             }
         }
         let unit = f64::EPSILON * (2.0 + (evidence.bounds.len() as f64).sqrt());
-        let constant = simd.splat_f64s(unit * evidence.constant_bound);
-        errors.iter_mut().for_each(|error| *error = simd.add_f64s(*error, constant));
+        let mut constant = unit * evidence.constant_bound;
         let mut bounds = [0.0; COLUMNS];
         for (first, chunk) in (0..).step_by(COLUMNS).zip(evidence.bounds.chunks(COLUMNS)) {
             bounds.iter_mut().zip(chunk).for_each(|(scaled, bound)| *scaled = -unit * bound);
-            add_products(simd, errors, &bounds[..chunk.len()], &logs[first * n..], n);
+            let constant = std::mem::take(&mut constant);
+            add_products(simd, errors, constant, &bounds[..chunk.len()], &logs[first * n..]);
         }
     }
 }
 
 /// Columns whose error bounds are scaled at a time.
-const COLUMNS: usize = 8;
+const COLUMNS: usize = 9;
 
-/// values += Σₗ coefficients[l] · logs[l·n..][..n], two columns in one pass over the values.
+/// values += constant + Σₗ coefficients[l] · logs[l·n..][..n] with n values, in this order; three
+/// columns in one pass over the values.
 #[inline(always)]
 fn add_products<S: Simd>(
     simd: S,
     values: &mut [S::f64s],
+    constant: f64,
     coefficients: &[f64],
     logs: &[S::f64s],
-    n: usize,
 ) {
-    // 0 · ln 0 would be no evidence, but NaN.
-    let mut columns = coefficients.iter().enumerate().filter(|(_, c)| **c != 0.0);
+    let n = values.len();
     let column = |l: usize| &logs[l * n..][..n];
-    while let Some((l, &c)) = columns.next() {
-        let c = simd.splat_f64s(c);
-        let Some((m, &d)) = columns.next() else {
-            for (value, x) in values.iter_mut().zip(column(l)) {
-                *value = vector::fma(simd, c, *x, *value);
+    // 0 · ln 0 would be no evidence, but NaN.
+    let factors = coefficients.iter().enumerate().filter(|(_, c)| **c != 0.0);
+    let mut factors = factors.map(|(l, c)| (simd.splat_f64s(*c), column(l))).peekable();
+    if factors.peek().is_none() {
+        let constant = simd.splat_f64s(constant);
+        values.iter_mut().for_each(|value| *value = simd.add_f64s(*value, constant));
+    }
+    let mut start = simd.splat_f64s(constant);
+    while let Some((c, xs)) = factors.next() {
+        let Some((d, ys)) = factors.next() else {
+            for (value, x) in values.iter_mut().zip(xs) {
+                *value = vector::fma(simd, c, *x, simd.add_f64s(*value, start));
             }
             return;
         };
-        let d = simd.splat_f64s(d);
-        for ((value, x), y) in values.iter_mut().zip(column(l)).zip(column(m)) {
-            *value = vector::fma(simd, d, *y, vector::fma(simd, c, *x, *value));
+        let Some((e, zs)) = factors.next() else {
+            for ((value, x), y) in values.iter_mut().zip(xs).zip(ys) {
+                let sum = vector::fma(simd, c, *x, simd.add_f64s(*value, start));
+                *value = vector::fma(simd, d, *y, sum);
+            }
+            return;
+        };
+        for (((value, x), y), z) in values.iter_mut().zip(xs).zip(ys).zip(zs) {
+            let sum = vector::fma(simd, c, *x, simd.add_f64s(*value, start));
+            *value = vector::fma(simd, e, *z, vector::fma(simd, d, *y, sum));
         }
+        start = simd.splat_f64s(0.0);
     }
 }
 

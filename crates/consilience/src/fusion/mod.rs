@@ -18,6 +18,7 @@ pub mod normal_mixture;
 pub mod pools;
 mod predictive;
 mod presence;
+mod rows;
 pub mod shares;
 pub mod stacking;
 
@@ -26,13 +27,14 @@ use std::sync::Arc;
 pub use block::Block;
 pub use explain::explain;
 pub use predictive::PosteriorPredictive;
+pub use rows::{Rows, Source, fuse_rows, ln_density_rows};
 
 use crate::class_prior::ClassPrior;
 use crate::error::{Error, Result, quoted};
 use crate::math::simplex;
 use crate::outputs::{Items, Outputs};
-use crate::parallel;
 use crate::schema::Schema;
+use crate::watch::Unwatched;
 
 /// A fitted fusion method.
 pub trait Fusion: Send + Sync {
@@ -74,81 +76,21 @@ pub fn fuse_into(
     fused.n_classes = n_classes;
     fused.probabilities.resize(n * n_classes, 0.0);
     fused.errors.resize(n, 0.0);
-    fuse_rows(fusion, outputs, prior, (&mut fused.probabilities, &mut fused.errors))
-}
-
-/// The same into memory of the caller: probabilities, n × J, and the error of each item.
-pub fn fuse_rows(
-    fusion: &dyn Fusion,
-    outputs: &Outputs,
-    prior: &ClassPrior,
-    rows: (&mut [f64], &mut [f64]),
-) -> Result<()> {
-    check_schema(fusion, outputs)?;
-    in_blocks(outputs, fusion.items_per_task(), rows, |items, block| {
-        fusion.ln_joint(items, prior, block);
-        block.normalise();
-        block.errors_mut().iter_mut().for_each(|error| *error = probability_error(*error));
-        Ok(())
-    })
-}
-
-/// Spreads all items over threads and, block by block, stores what `work` leaves in the block.
-fn in_blocks(
-    outputs: &Outputs,
-    items_per_task: usize,
-    (values, errors): (&mut [f64], &mut [f64]),
-    work: impl Fn(&Items<'_>, &mut Block) -> Result<()> + Sync + Send,
-) -> Result<()> {
-    let n_classes = outputs.schema().n_classes();
-    let sizes = (items_per_task * n_classes, items_per_task);
-    parallel::for_each_piece(values, errors, sizes, |task, values, errors| {
-        let start = task * items_per_task;
-        let items = outputs.items(start..start + errors.len());
-        let mut block = Block::default();
-        let size = Block::preferred_size(&items);
-        let rows = values.chunks_mut(size * n_classes).zip(errors.chunks_mut(size));
-        for (i, (rows, errors)) in rows.enumerate() {
-            let part = items.range(i * size..i * size + errors.len());
-            block.reset(&part);
-            work(&part, &mut block)?;
-            block.store(rows);
-            errors.copy_from_slice(block.errors());
-        }
-        Ok(())
-    })
-}
-
-/// The largest error of a probability when every log weight may be off by `ln_error`:
-/// |ΔP| ≤ P(1−P)(e²ˣ − 1) ≤ ¼(e²ˣ − 1) with x that error, plus the rounding of the softmax.
-fn probability_error(ln_error: f64) -> f64 {
-    // For small errors e^(2x) − 1 ≈ 2x, and exp_m1 costs more than all the rest of an item.
-    let spread = if ln_error < 1e-8 { 2.0 * ln_error } else { (2.0 * ln_error).exp_m1() };
-    (0.25 * spread + 2.0 * f64::EPSILON).min(1.0)
+    let rows = Rows { values: &mut fused.probabilities, errors: Some(&mut fused.errors) };
+    fuse_rows(fusion, Source::Checked(outputs), prior, rows, &Unwatched)
 }
 
 /// Log densities of every item under every class, n × J, with the error of each item.
 pub fn ln_densities(fusion: &dyn Fusion, outputs: &Outputs) -> Result<(Vec<f64>, Vec<f64>)> {
     let n = outputs.n_items();
     let (mut densities, mut errors) = (vec![0.0; n * outputs.schema().n_classes()], vec![0.0; n]);
-    ln_density_rows(fusion, outputs, (&mut densities, &mut errors))?;
+    let rows = Rows { values: &mut densities, errors: Some(&mut errors) };
+    ln_density_rows(fusion, Source::Checked(outputs), rows, &Unwatched)?;
     Ok((densities, errors))
 }
 
-/// The same into memory of the caller.
-pub fn ln_density_rows(
-    fusion: &dyn Fusion,
-    outputs: &Outputs,
-    rows: (&mut [f64], &mut [f64]),
-) -> Result<()> {
-    check_schema(fusion, outputs)?;
-    in_blocks(outputs, fusion.items_per_task(), rows, |items, block| {
-        fusion.ln_density(items, block)
-    })
-}
-
-fn check_schema(fusion: &dyn Fusion, outputs: &Outputs) -> Result<()> {
-    let (model, data) = (fusion.schema(), outputs.schema());
+fn check_schema(fusion: &dyn Fusion, data: &Arc<Schema>) -> Result<()> {
+    let model = fusion.schema();
     if model == data {
         return Ok(());
     }

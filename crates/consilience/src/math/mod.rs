@@ -11,6 +11,8 @@ pub(crate) mod log_ratio;
 pub mod log_space;
 pub mod optimise;
 pub mod root;
+pub(crate) mod row_sums;
 pub mod simplex;
 pub mod special;
+pub(crate) mod transpose;
 pub(crate) mod vector;

@@ -58,15 +58,12 @@ impl OutputsBuilder {
     pub fn push_all(&mut self, raw: &[f64], label: impl Fn(usize) -> Option<usize>) -> Result<()> {
         let width = self.outputs.schema.width();
         let (items, n_new) = (self.n_items(), raw.len() / width);
-        let before = (self.outputs.n_raised, self.outputs.any_missing);
-        self.outputs.values.extend_from_slice(&raw[..n_new * width]);
         let added = (0..n_new)
             .try_for_each(|i| self.push_label(items + i, label(i)))
-            .and_then(|()| self.admit(items));
+            .and_then(|()| self.push_values(items, &raw[..n_new * width]));
         if added.is_err() {
             self.outputs.values.truncate(items * width);
             self.outputs.labels.truncate(items);
-            (self.outputs.n_raised, self.outputs.any_missing) = before;
         }
         added
     }
@@ -94,27 +91,14 @@ impl OutputsBuilder {
         std::mem::replace(&mut self.outputs, empty(schema))
     }
 
-    /// Turns the raw values of all items from `first` on into outputs.
-    fn admit(&mut self, first: usize) -> Result<()> {
+    fn push_values(&mut self, first: usize, raw: &[f64]) -> Result<()> {
         let Outputs { schema, values, n_raised, any_missing, .. } = &mut self.outputs;
-        let (n_classifiers, n_classes) = (schema.n_classifiers(), schema.n_classes());
-        let values = &mut values[first * schema.width()..];
-        self.intake.admit_each(values, n_classes, |row, admitted| match admitted {
-            Ok(Some(raised)) => {
-                *n_raised += raised;
-                Ok(())
-            }
-            Ok(None) => {
-                *any_missing = true;
-                Ok(())
-            }
-            Err((class, problem)) => Err(Error::InvalidOutput {
-                item: first + row / n_classifiers,
-                classifier: schema.classifiers()[row % n_classifiers].clone(),
-                class,
-                problem,
-            }),
-        })
+        let start = values.len();
+        values.resize(start + raw.len(), 0.0);
+        let found = admit(&self.intake, schema, first, raw, &mut values[start..])?;
+        *n_raised += found.n_raised;
+        *any_missing |= found.any_missing;
+        Ok(())
     }
 
     fn push_label(&mut self, item: usize, label: Option<usize>) -> Result<()> {
@@ -143,6 +127,41 @@ impl OutputsBuilder {
             }),
         }
     }
+}
+
+/// What was met among items on their way in.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    n_raised: usize,
+    pub(crate) any_missing: bool,
+}
+
+/// Turns the raw values of whole items into outputs; `first` is the place of their first in all.
+pub(crate) fn admit(
+    intake: &Intake,
+    schema: &Schema,
+    first: usize,
+    raw: &[f64],
+    values: &mut [f64],
+) -> Result<Findings> {
+    let (n_classifiers, mut found) = (schema.n_classifiers(), Findings::default());
+    intake.admit_each(raw, values, schema.n_classes(), |row, admitted| match admitted {
+        Ok(Some(raised)) => {
+            found.n_raised += raised;
+            Ok(())
+        }
+        Ok(None) => {
+            found.any_missing = true;
+            Ok(())
+        }
+        Err((class, problem)) => Err(Error::InvalidOutput {
+            item: first + row / n_classifiers,
+            classifier: schema.classifiers()[row % n_classifiers].clone(),
+            class,
+            problem,
+        }),
+    })?;
+    Ok(found)
 }
 
 /// A table without items.

@@ -9,6 +9,7 @@ mod builder;
 use std::sync::Arc;
 
 pub use builder::OutputsBuilder;
+pub(crate) use builder::admit;
 
 use crate::error::{Error, Result};
 use crate::schema::Schema;
@@ -283,6 +284,12 @@ pub struct Items<'a> {
 }
 
 impl<'a> Items<'a> {
+    /// Whole items of checked values.
+    pub(crate) fn new(schema: &Schema, values: &'a [f64], any_missing: bool) -> Self {
+        let (n_classifiers, n_classes) = (schema.n_classifiers(), schema.n_classes());
+        Self { values, n_classifiers, n_classes, any_missing }
+    }
+
     /// Number of items.
     pub fn len(&self) -> usize {
         self.values.len() / (self.n_classifiers * self.n_classes)
