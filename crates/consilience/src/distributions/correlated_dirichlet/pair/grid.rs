@@ -396,34 +396,40 @@ mod tests {
         }
     }
 
-    /// Ten classes, nearly all outputs tiny and many of them tied: the lines that are left out and the components without a
-    /// table. Columns are a quarter of the resolution apart, which leaves some thousandths a component.
-    #[test]
-    fn many_tiny_outputs_agree_with_the_adaptive_quadrature() {
+    /// Ten classes, nearly all outputs tiny and many of them tied, so that most components need no table and most kinks no lines.
+    /// Mean and largest difference; the interpolation between columns leaves some thousandths a component, more where its kink is
+    /// a spike.
+    fn compare_tiny(share: f64) -> (f64, f64) {
         let alpha = [1.5, 0.08, 0.07, 0.09, 0.08, 0.1, 0.08, 0.07, 0.08, 0.3];
-        let other = alpha.map(|a| 1.2 * a);
-        let delta = alpha.map(|a| 0.6 * a);
+        let (other, delta) = (alpha.map(|a| 1.2 * a), alpha.map(|a| share * a));
         let grid = GridDensity::new([&alpha, &other], &delta, 0.1, true).unwrap();
         let exact = PairDensity::new(&alpha, &other, &delta).unwrap().with_resolution(0.1).unwrap();
         let output = |seed: u32, tied: usize| {
-            // a golden ratio's multiples in place of random numbers
-            let part = |l: usize| (0.618_034 * f64::from(seed + l as u32)).fract();
-            let mut x: [f64; 10] = std::array::from_fn(|l| (-14.0 * part(l)).exp().max(1e-6));
+            // multiples of the golden ratio in place of random numbers
+            let part = |l: u32| (0.618_034 * f64::from(seed + l)).fract();
+            let mut x = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map(|l| (-14.0 * part(l)).exp().max(1e-6));
             x[1..=tied].fill(1e-6);
             x[0] = 0.9;
             let total: f64 = x.iter().sum();
             x.map(|x| x / total)
         };
         let (mut s, mut g, mut gradient) = (Scratch::default(), GridScratch::default(), [0.0; 10]);
-        let mut sum = 0.0;
+        let (mut mean, mut largest) = (0.0, 0.0f64);
         for i in 0..24 {
             let (a, b) = (output(31 * i, i as usize % 9), output(17 * i + 5, i as usize % 9));
             let lattice = grid.lattice(&a, &b, &mut g);
             let got = grid.ln_density(&a, &b, &lattice, &mut g, &mut gradient);
             let off = got - exact.ln_density(&a, &b, &mut s).ln_density;
-            assert!(off.abs() < 0.03, "{i}: {off}");
-            sum += off / 24.0;
+            (mean, largest) = (mean + off / 24.0, largest.max(off.abs()));
         }
-        assert!(sum.abs() < 0.01, "{sum}");
+        (mean, largest)
+    }
+
+    #[test]
+    fn many_tiny_outputs_agree_with_the_adaptive_quadrature() {
+        for (share, bound) in [(0.6, 0.01), (0.97, 0.02)] {
+            let (mean, largest) = compare_tiny(share);
+            assert!(mean.abs() < bound && largest < 3.0 * bound, "{share}: {mean} {largest}");
+        }
     }
 }
