@@ -68,6 +68,15 @@ impl Smoothed {
         smoothed
     }
 
+    /// Tables up to an M beyond which nothing is, for [`Smoothed::column`] alone.
+    pub(crate) fn up_to(arch: Arch, c: &Component, epsilon: f64, most: f64) -> Self {
+        let mut smoothed = Self::empty(c, epsilon);
+        let needed = ((most / smoothed.unit).ln_1p() / smoothed.step).ceil() as usize + POINTS;
+        smoothed.count = smoothed.count.min(needed);
+        smoothed.tabulate(arch, c, &smoothed.masses());
+        smoothed
+    }
+
     /// Tables over a list of M and up to a distance, for [`Smoothed::column`] alone.
     pub(crate) fn at(arch: Arch, c: &Component, epsilon: f64, masses: &[f64], reach: f64) -> Self {
         let mut smoothed = Self::empty(c, epsilon);

@@ -24,6 +24,8 @@ const TRIES: [usize; 2] = [2, 10];
 const MAX_STEPS: usize = 40;
 /// Steps remembered.
 const SECANTS: usize = 8;
+/// How much of the curvature the scores may have missed.
+const MOST_UNDERRATED: f64 = 10.0;
 /// Longest step of a coordinate.
 const LONGEST: f64 = 2.0;
 /// A move beyond which the items' lattices are laid anew.
@@ -32,8 +34,8 @@ const MOVED: f64 = 0.6;
 const OTHER_STARTS: [f64; 2] = [-3.9, 3.9];
 /// Items of a class that explore from there.
 const EXPLORERS: usize = 80;
-/// Items of a class that go ahead, where there are several times as many.
-const PIONEERS: usize = 160;
+/// Items of a class that go ahead, a few and then more, where there are several times as many.
+const PIONEERS: [usize; 2] = [50, 160];
 /// So many times.
 const MANY: usize = 3;
 /// A mode this much lower holds no mass worth a word.
@@ -90,12 +92,14 @@ pub(super) fn find_top(
 /// Where the climb of all items begins: with many of them, at the mode of a part, which costs a
 /// fraction and leaves the others a step or two.
 fn go_ahead(posterior: &Posterior, watch: &dyn Watch) -> Result<Vec<f64>> {
-    let start = posterior.start();
-    if posterior.classes.iter().all(|class| class.n_items() < MANY * PIONEERS) {
-        return Ok(start);
+    let mut start = posterior.start();
+    for wanted in PIONEERS {
+        if posterior.classes.iter().any(|class| class.n_items() >= MANY * wanted) {
+            let mut some = posterior.thinned(wanted);
+            start = climb_anchored(&mut some, start, watch)?.point;
+        }
     }
-    let mut some = posterior.thinned(PIONEERS);
-    Ok(climb_anchored(&mut some, start, watch)?.point)
+    Ok(start)
 }
 
 /// Starts near both ends, the farther from the mode first.
@@ -242,7 +246,7 @@ fn difference(a: &[f64], b: &[f64]) -> DVector<f64> {
 /// The scores alone mislead where the model is not true, as with tied outputs. Class by class, since a
 /// class's likelihood depends on its own η only: a few steps tell all of its curvature.
 fn corrected(curvature: &DMatrix<f64>, secants: &[Secant]) -> DMatrix<f64> {
-    let mut matrix = curvature.clone();
+    let mut matrix = curvature * underrated(curvature, secants.last());
     for (step, change) in &secants[secants.len().saturating_sub(SECANTS)..] {
         let image = &matrix * step;
         let (before, after) = (step.dot(&image), step.dot(change));
@@ -252,6 +256,13 @@ fn corrected(curvature: &DMatrix<f64>, secants: &[Secant]) -> DMatrix<f64> {
         }
     }
     matrix
+}
+
+/// How many times the scores' curvature the likelihood's own was along the last step, at least once: what scores underrate
+/// there they underrate elsewhere, and every step would have to be shortened.
+fn underrated(curvature: &DMatrix<f64>, last: Option<&Secant>) -> f64 {
+    let ratio = |(step, change): &Secant| step.dot(change) / step.dot(&(curvature * step));
+    last.map_or(1.0, ratio).clamp(1.0, MOST_UNDERRATED)
 }
 
 /// Shortens the step until the density rises; none if it does not in so many tries.

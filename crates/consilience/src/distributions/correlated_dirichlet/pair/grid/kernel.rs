@@ -8,6 +8,8 @@ use crate::math::vector::{exp, fma, ln};
 
 /// Columns that are blended.
 pub(super) const COLUMNS: usize = 4;
+/// The first of them, and their weights.
+pub(super) type Column = (usize, [f64; COLUMNS]);
 
 /// Where the masses of a line lie on a component's lattice: ln(1 + M/unit)/step, at most `last`.
 pub(super) struct Indices<'a> {
@@ -43,8 +45,9 @@ pub(super) struct Interpolate<'a> {
     /// The first column, and the weights of four.
     pub(super) column: usize,
     pub(super) weights: [f64; COLUMNS],
-    /// Written: values and slopes.
+    /// Values are added to these.
     pub(super) out: &'a mut [f64],
+    /// Slopes are written.
     pub(super) out_slopes: &'a mut [f64],
 }
 
@@ -59,7 +62,7 @@ impl WithSimd for Interpolate<'_> {
             let base = (index as usize).saturating_sub(2).min(end);
             let six = lagrange_weights(index - base as f64);
             let from = base * self.stride + self.column;
-            self.out[i] = blend(simd, &self.values[from..], self.stride, six, self.weights);
+            self.out[i] += blend(simd, &self.values[from..], self.stride, six, self.weights);
             if !self.slopes.is_empty() {
                 self.out_slopes[i] =
                     blend(simd, &self.slopes[from..], self.stride, six, self.weights);
@@ -113,24 +116,23 @@ fn lagrange_weights(x: f64) -> [f64; POINTS] {
     ]
 }
 
-/// Σ e^(exponent − largest), with the sums of the slopes weighted so.
+/// Σ e^(exponent − largest), which is returned, with the sums of whatever rows weighted so; all times `weight`.
 pub(super) struct Weigh<'a> {
     pub(super) largest: f64,
     /// Whole groups; overwritten.
     pub(super) exponents: &'a mut [f64],
-    /// Component by component.
-    pub(super) slopes: &'a [f64],
-    /// The sums of a line go here, times `weight`.
+    /// One after another, each as long as the exponents.
+    pub(super) rows: &'a [f64],
     pub(super) weight: f64,
-    pub(super) sum: &'a mut f64,
+    /// Written, one a row.
     pub(super) sums: &'a mut [f64],
 }
 
 impl WithSimd for Weigh<'_> {
-    type Output = ();
+    type Output = f64;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
+    fn with_simd<S: Simd>(self, simd: S) -> f64 {
         let n = self.exponents.len();
         let (exponents, _) = S::as_mut_simd_f64s(self.exponents);
         let (largest, mut total) = (simd.splat_f64s(self.largest), simd.splat_f64s(0.0));
@@ -138,15 +140,15 @@ impl WithSimd for Weigh<'_> {
             *exponent = exp(simd, simd.sub_f64s(*exponent, largest));
             total = simd.add_f64s(total, *exponent);
         }
-        *self.sum += self.weight * simd.reduce_sum_f64s(total);
-        for (sum, slopes) in self.sums.iter_mut().zip(self.slopes.chunks_exact(n)) {
-            let (slopes, _) = S::as_simd_f64s(slopes);
+        for (sum, row) in self.sums.iter_mut().zip(self.rows.chunks_exact(n)) {
+            let (row, _) = S::as_simd_f64s(row);
             let mut total = simd.splat_f64s(0.0);
-            for (&exponent, &slope) in exponents.iter().zip(slopes) {
-                total = fma(simd, exponent, slope, total);
+            for (&exponent, &value) in exponents.iter().zip(row) {
+                total = fma(simd, exponent, value, total);
             }
-            *sum += self.weight * simd.reduce_sum_f64s(total);
+            *sum = self.weight * simd.reduce_sum_f64s(total);
         }
+        self.weight * simd.reduce_sum_f64s(total)
     }
 }
 
