@@ -199,10 +199,10 @@ fn all_that_is_shared_is_drawn() {
     // every draw is legal, which reading the model again checks
     assert!(Model::from_json(&model.to_json()).unwrap() == model);
     assert!(report.worst.r_hat < 1.05 && report.left_out == 0, "{report:?}");
-    assert!(report.effective_points > 0.3 && report.surrogate_error < 1.0, "{report:?}");
-    // measured .62: polynomials that are off by more than ½ are warned of
-    let warned = model.training().unwrap().warnings.iter().any(|w| w.message.contains("followed"));
-    assert_eq!(warned, report.surrogate_error >= 0.5);
+    assert!(report.effective_points > 0.3, "{report:?}");
+    // proposals differ from the posterior by little, which is what makes chains of 150 draws agree
+    assert!(report.surrogate_error < 1.0 && report.acceptance > 0.5, "{report:?}");
+    assert!(report.likelihood_error < 0.5, "{report:?}");
     let share = |a: usize, b: usize| {
         let classes = parameters(&model).classes();
         let one = |class: &CorrelatedDirichlet| {

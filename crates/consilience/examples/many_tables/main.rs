@@ -4,7 +4,6 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints tables")]
 
-mod calibration;
 mod copies;
 mod cost;
 mod exchangeable;
@@ -24,7 +23,7 @@ use consilience::fusion::{Fusion, fuse};
 use consilience::simulation::Truth;
 use consilience::{ClassPrior, FitConfig, MethodChoice, Outputs, Result, Schema};
 
-const TABLES: &str = "exchangeable, exchangeable-margins, ties, recovery, calibration, calibration-summary, copies, missing, bookies, cost, fused-errors";
+const TABLES: &str = "exchangeable, exchangeable-margins, ties, recovery, copies, missing, bookies, cost, fused-errors";
 
 fn main() -> Result<()> {
     let text = |place: usize| std::env::args().nth(place).unwrap_or_default();
@@ -39,14 +38,6 @@ fn main() -> Result<()> {
         "copies" => copies::run(),
         "missing" => missing::run(number(2, 400)),
         "bookies" => real::run(number(2, 5)),
-        "calibration" => calibration::run(&text(4), number(2, 60), number(3, 0)),
-        "calibration-summary" => {
-            match std::fs::read_to_string(text(2)) {
-                Ok(table) => calibration::summary(&table),
-                Err(error) => eprintln!("`{}`: {error}", text(2)),
-            }
-            Ok(())
-        }
         "cost" => cost::run(),
         "fused-errors" => fused_errors::run(number(2, 40), number(3, 1) as u64, number(4, 0)),
         "ties" => ties::run(number(2, 20), number(3, 200)),

@@ -228,7 +228,7 @@ impl ManyDensity {
     pub(crate) fn tilted(
         &self,
         x: &[&[f64]],
-        seed: u64,
+        (seed, item): (u64, u64),
         n_batches: usize,
         scratch: &mut Scratch,
     ) -> Option<Tilted> {
@@ -236,7 +236,7 @@ impl ManyDensity {
             return None;
         };
         let x: Vec<Vec<f64>> = classifiers.iter().map(|&k| x[k].to_vec()).collect();
-        let goal = Goal { seed, item: 0, ..self.goal };
+        let goal = Goal { seed, item, ..self.goal };
         transport.tilted(&x, &goal, n_batches, &mut scratch.transport)
     }
 }

@@ -29,6 +29,9 @@ const WIDEST: f64 = 1.2;
 /// pilot. Learning costs a pilot, so a second time must be worth more, and the last map is kept as it is.
 const GOOD: [f64; 4] = [0.95, 0.6, 0.6, 0.0];
 
+/// The share of effective points with which points for neighbouring shapes are taken from a map that has learnt nothing.
+const FAIR: f64 = 0.25;
+
 /// From normal variables to points of the integral.
 #[derive(Debug)]
 struct Map {
@@ -145,13 +148,18 @@ impl Transport {
         goal: &Goal,
         scratch: &mut TransportScratch,
     ) -> Option<Run> {
-        let centre = Centre::find(&self.block, x)?;
-        let chart = Chart::new(&self.block, x, &centre)?;
-        let laws = self.laws(&chart, scratch);
-        let map = Map { chart, laws, learned: Learned::default() };
+        let map = self.map(x, scratch)?;
         let mut run = Run { map, stage: 0, replicates: Replicates::default() };
         self.extend(&mut run, FIRST, goal, scratch);
         Some(run)
+    }
+
+    /// The map before anything is learnt.
+    fn map(&self, x: &[Vec<f64>], scratch: &mut TransportScratch) -> Option<Map> {
+        let centre = Centre::find(&self.block, x)?;
+        let chart = Chart::new(&self.block, x, &centre)?;
+        let laws = self.laws(&chart, scratch);
+        Some(Map { chart, laws, learned: Learned::default() })
     }
 
     /// Corrects the map by the weights so far, which are then put aside (what has taught the map must not be averaged),
@@ -180,17 +188,32 @@ impl Transport {
         n_batches: usize,
         scratch: &mut TransportScratch,
     ) -> Option<Tilted> {
+        let map = self.map(x, scratch)?;
+        let found = self.tilted_by(&map, 0, goal, n_batches, scratch);
+        if found.as_ref().is_some_and(|found| found.effective() > FAIR) {
+            return found;
+        }
+        // Pilots cost several times what the points do: only poor maps learn.
         let mut run = self.begin(x, goal, scratch)?;
         while run.should_learn() {
             self.learn(&mut run, goal, scratch);
         }
-        let map = &run.map;
+        self.tilted_by(&run.map, run.stage + 1, goal, n_batches, scratch)
+    }
+
+    fn tilted_by(
+        &self,
+        map: &Map,
+        stage: usize,
+        goal: &Goal,
+        n_batches: usize,
+        scratch: &mut TransportScratch,
+    ) -> Option<Tilted> {
         let n_factors: usize = map.chart.classes.iter().map(|c| c.coordinates.len()).sum();
         let mut tilted = Tilted::new(n_factors, n_batches * POINTS);
         let mut features = vec![0.0; n_factors * POINTS];
         for i in 0..n_batches {
-            let (replicate, batch) = (i % REPLICATES, i / REPLICATES);
-            let which = Which { stage: run.stage + 1, replicate, batch };
+            let which = Which { stage, replicate: i % REPLICATES, batch: i / REPLICATES };
             self.evaluate(map, which, goal, scratch, &mut features);
             tilted.fill(i * POINTS, &scratch.out, &features);
         }

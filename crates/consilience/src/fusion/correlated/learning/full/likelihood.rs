@@ -4,19 +4,52 @@ use super::legal::{Legal, Place};
 use crate::distributions::correlated_dirichlet::many::{ManyDensity, Scratch, Tilted};
 use crate::distributions::{CorrelatedDirichlet, SharedPair};
 use crate::error::Result;
-use crate::math::special::{digamma, ln_gamma};
+use crate::math::special::{digamma, ln_gamma, trigamma};
 use crate::parallel;
 
 /// Batches of 64 points an item.
-const BATCHES: usize = 8;
+const BATCHES: usize = 16;
+/// The standard deviation wanted of all items' log likelihood, and how exact a single item may be wanted for it.
+const WANTED: f64 = 0.2;
+const EXACTNESS: std::ops::RangeInclusive<f64> = 0.005..=0.05;
+/// Items that share room, and so the making of points.
+const PIECE: usize = 16;
 /// Shapes enter gamma functions at no less than this.
 const LEAST: f64 = 1e-12;
 
 /// The items of one class that have all outputs.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ClassItems {
+    pub(super) n_classes: usize,
     /// K·J numbers an item.
     pub(super) items: Vec<Vec<f64>>,
+}
+
+impl ClassItems {
+    /// What a function makes of every item, told its number from 1 on; the number of threads changes nothing.
+    fn map<T: Send>(&self, f: impl Fn(u64, &[&[f64]], &mut Scratch) -> T + Sync + Send) -> Vec<T> {
+        let pieces: Vec<_> = self.items.chunks(PIECE).collect();
+        let pieces = parallel::map(pieces.len(), |p| {
+            let mut scratch = Scratch::default();
+            let one = |(i, item): (usize, &Vec<f64>)| {
+                let x: Vec<&[f64]> = item.chunks(self.n_classes).collect();
+                f((p * PIECE + i + 1) as u64, &x, &mut scratch)
+            };
+            pieces[p].iter().enumerate().map(one).collect::<Vec<_>>()
+        });
+        pieces.into_iter().flatten().collect()
+    }
+
+    /// The log likelihood at η, every item's density estimated for itself.
+    pub(super) fn ln_likelihood(&self, legal: &[Legal<'_>], eta: &[f64], seed: u64) -> Result<f64> {
+        let density = density(legal, &places(legal, eta))?.with_seed(seed);
+        let wanted = WANTED / (self.items.len() as f64).sqrt();
+        let tolerance = wanted.clamp(*EXACTNESS.start(), *EXACTNESS.end());
+        let one = |i: u64, x: &[&[f64]], scratch: &mut Scratch| {
+            density.ln_density_of_item(x, i, tolerance, scratch).ln_density
+        };
+        Ok(self.map(one).into_iter().sum())
+    }
 }
 
 /// Is told the score of one item after the other.
@@ -37,6 +70,8 @@ pub(super) struct TiltedClass<'a> {
 /// The log likelihood at a point.
 pub(super) struct Evaluation {
     pub(super) value: f64,
+    /// In δ, component by component.
+    pub(super) slopes: Vec<f64>,
     /// In η.
     pub(super) gradient: Vec<f64>,
     /// Mean over items of the effective share of their points, relative to that at the centre.
@@ -52,23 +87,13 @@ impl<'a> TiltedClass<'a> {
         eta: &[f64],
         (seed, least): (u64, f64),
     ) -> Result<Self> {
-        let n_classes = legal.len();
         let places = places(&legal, eta);
         let centre: Vec<f64> = places.iter().flat_map(|p| p.delta.clone()).collect();
-        let density = ManyDensity::new(&distribution(&legal, &places)?)?;
-        // as many pieces as threads can share; each has its own room
-        let piece = 16;
-        let pieces = parallel::map(items.items.len().div_ceil(piece), |p| {
-            let mut scratch = Scratch::default();
-            let own = (p * piece)..((p + 1) * piece).min(items.items.len());
-            let one = |i: usize| {
-                let x: Vec<&[f64]> = items.items[i].chunks(n_classes).collect();
-                let points = density.tilted(&x, seed.wrapping_add(i as u64), BATCHES, &mut scratch);
-                points.filter(|points| points.effective() >= least)
-            };
-            own.map(one).collect::<Vec<_>>()
+        let density = density(&legal, &places)?;
+        let all = items.map(|i, x, scratch| {
+            let points = density.tilted(x, (seed, i), BATCHES, scratch);
+            points.filter(|points| points.effective() >= least)
         });
-        let all: Vec<Option<Tilted>> = pieces.into_iter().flatten().collect();
         let lost = (0..all.len()).filter(|i| all[*i].is_none()).collect();
         let items: Vec<Tilted> = all.into_iter().flatten().collect();
         let ln_constant = ln_constant(&legal, &centre);
@@ -89,6 +114,23 @@ impl<'a> TiltedClass<'a> {
     pub(super) fn noise(&self) -> f64 {
         let one = |item: &Tilted| (1.0 / item.effective() - 1.0) / item.n_points() as f64;
         self.items.iter().map(one).sum::<f64>().sqrt()
+    }
+
+    /// Standard deviations of the slopes in δ at the centre: those of the features' means, of which their variances without
+    /// items are bounds.
+    pub(super) fn slope_noise(&self) -> Vec<f64> {
+        let points = self.effective() * (BATCHES * 64) as f64;
+        let scale = self.items.len() as f64 / points.max(1.0);
+        let width = self.legal[0].members.len();
+        let one = |(legal, delta): (&Legal<'_>, &[f64])| {
+            let private: Vec<f64> = private(legal, delta).into_iter().map(trigamma).collect();
+            let noise = |(members, d): (&Vec<usize>, &f64)| {
+                let others: f64 = members.iter().map(|&k| private[k]).sum();
+                (scale * (trigamma(d.max(LEAST)) + others)).sqrt()
+            };
+            legal.members.iter().zip(delta).map(noise).collect::<Vec<_>>()
+        };
+        self.legal.iter().zip(self.centre.chunks_exact(width)).flat_map(one).collect()
     }
 
     /// The log likelihood at η; `each` is told every item's score in η.
@@ -116,7 +158,7 @@ impl<'a> TiltedClass<'a> {
         value += n * (ln_constant(&self.legal, &delta) - self.ln_constant);
         let mut gradient = vec![0.0; delta.len()];
         self.pull_back(&places, eta, &sum, &mut gradient);
-        Evaluation { value, gradient, effective: effective / n.max(1.0) }
+        Evaluation { value, slopes: sum, gradient, effective: effective / n.max(1.0) }
     }
 
     fn pull_back(&self, places: &[Place], eta: &[f64], slopes: &[f64], out: &mut [f64]) {
@@ -129,7 +171,7 @@ impl<'a> TiltedClass<'a> {
     }
 }
 
-fn places(legal: &[Legal<'_>], eta: &[f64]) -> Vec<Place> {
+pub(super) fn places(legal: &[Legal<'_>], eta: &[f64]) -> Vec<Place> {
     let width = legal[0].members.len();
     legal.iter().zip(eta.chunks_exact(width)).map(|(legal, eta)| legal.place(eta)).collect()
 }
@@ -177,7 +219,10 @@ fn constant_gradient(legal: &[Legal<'_>], delta: &[f64]) -> Vec<f64> {
     gradient
 }
 
-/// The distribution at the centre.
+fn density(legal: &[Legal<'_>], places: &[Place]) -> Result<ManyDensity> {
+    ManyDensity::new(&distribution(legal, places)?)
+}
+
 fn distribution(legal: &[Legal<'_>], places: &[Place]) -> Result<CorrelatedDirichlet> {
     let n = legal[0].alpha.len();
     let alpha = (0..n).map(|k| legal.iter().map(|l| l.alpha[k]).collect()).collect();
@@ -207,7 +252,8 @@ mod tests {
         let eta: Vec<f64> = (0..12).map(|i| -1.0 + 0.1 * f64::from(i % 5)).collect();
         let mut rng: rand::rngs::ChaCha8Rng = rand::SeedableRng::seed_from_u64(4);
         let truth = distribution(&legal(), &places(&legal(), &eta)).unwrap();
-        let items = ClassItems { items: (0..8).map(|_| truth.sample(&mut rng)).collect() };
+        let items =
+            ClassItems { n_classes: 3, items: (0..8).map(|_| truth.sample(&mut rng)).collect() };
         let class = TiltedClass::new(legal(), &items, &eta, (3, 0.03)).unwrap();
         assert_eq!((class.n_items(), class.lost.len()), (8, 0));
         let exact = |eta: &[f64]| -> f64 {

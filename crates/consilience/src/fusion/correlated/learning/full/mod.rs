@@ -4,56 +4,40 @@
 //! integral, and these serve at all δ near it (`likelihood`); in coordinates in which every point is legal (`legal`) they
 //! lead to the mode, the centre following. They do not reach all of the posterior: more than 99 % of what gammas would
 //! tell is hidden, so that an item's log weights have a variance of about 100 d/n over it, n items and d shapes a class.
-//! So polynomials are fitted to values and gradients at designed points, each with points of its own, and chains run with
-//! these (`polynomials`).
-//!
-//! **Not calibrated.** Polynomials hold within a few standard deviations of the draws they were fitted around, and the chains
-//! end there. Items hardly tell what is common from what pairs share, so that the posterior reaches farther; regions
-//! taken from chains that were held in shrink from round to round. Intervals are too narrow, and a warning says so.
+//! So the likelihood is asked for anew at some hundred places, a surface through its values and gradients (`surface`)
+//! proposes draws, and the likelihood itself accepts them (`chains`).
 //!
 //! Prior: with η of every part, given the parts before it, as the logit of its share of what is left, `pooled` has
 //! η ~ N(μ, 1), one μ for the common part and one for pairs, expit(μ) uniform; `uniform` has every share uniform. At least ½
 //! (or a quarter of α) of every classifier's component is private: this is not for correlations near 1.
 
+mod chains;
 mod legal;
 mod likelihood;
-mod polynomials;
+mod problem;
+mod surface;
 
-use nalgebra::DMatrix;
 use serde::{Deserialize, Serialize};
 
 use super::config::{CorrelatedConfig, DeltaPrior};
 use super::many::{FittedPairs, PairsDraw};
-use super::prior;
 use super::report::Summary;
 use crate::error::{Error, Result};
 use crate::fusion::correlated::Structure;
 use crate::fusion::independent::Alpha;
 use crate::outputs::Outputs;
-use crate::parallel;
 use crate::sampling::diagnostics::Diagnostics;
-use crate::sampling::{ChainSettings, Draws, Mode, Target, find_mode, sample};
+use crate::sampling::{Target, find_mode};
 use crate::warning::Warning;
 use crate::watch::Watch;
-use legal::{FARTHEST, Legal};
-use likelihood::{ClassItems, TiltedClass};
+use chains::{Chains, Sampled};
+use problem::{AtMode, Problem};
 
-/// The climb does not go where the effective share of the points falls below this part of that at the centre.
-const LEAST_EFFECTIVE: f64 = 0.12;
-/// Below this effective share at the mode an item's points mean nothing, and it is left out.
-const USABLE: f64 = 0.03;
 /// Centres that the climb has at the most, and the rise of the log posterior that ends it.
 const CENTRES: usize = 6;
 const SMALL_RISE: f64 = 0.2;
-/// Draws made for one kept.
-const THINNING: usize = 15;
-/// Polynomials off by more than this, as a standard deviation over the posterior, are worth a warning.
-const LARGE_SPREAD: f64 = 0.5;
-/// What simulation-based calibration found (`experiments/many/calibration.csv`).
-const TOO_NARROW: &str = "intervals of what is shared are too narrow where items leave its split open: in a \
-                          calibration with 30 items a class, 90 % intervals held 7 of 10 true values";
-/// More items than this part without usable points, and the method is not for these data.
-const MOST_LEFT_OUT: f64 = 0.1;
+/// With fewer accepted draws than this the surfaces are no good.
+const POOR_ACCEPTANCE: f64 = 0.2;
 
 /// The posterior of what three and more classifiers share, in numbers; parts are the common one, then the pairs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -61,11 +45,11 @@ const MOST_LEFT_OUT: f64 = 0.1;
 pub struct SharedReport {
     /// The worst diagnostics over all elements of δ.
     pub worst: Diagnostics,
-    /// Mean share of accepted proposals.
+    /// Share of proposed draws that the likelihood accepted.
     pub acceptance: f64,
     /// Chains.
     pub chains: usize,
-    /// Draws of each chain.
+    /// Draws of each chain; at most 300 are made.
     pub draws: usize,
     /// Posterior standard deviations, `sd[part][class]`, with the uncertainty of α.
     pub sd: Vec<Vec<Vec<f64>>>,
@@ -75,7 +59,7 @@ pub struct SharedReport {
     pub effective_points: f64,
     /// Standard deviation, by the points, of the log likelihood of all items at the mode.
     pub likelihood_error: f64,
-    /// Standard deviation, over the draws, of the log likelihood less the polynomials.
+    /// Standard deviation, over proposed draws, of the log likelihood less what chains propose by.
     pub surrogate_error: f64,
     /// Items that had all outputs but no usable points.
     pub left_out: usize,
@@ -132,18 +116,23 @@ impl CorrelatedConfig {
             point = mode.point;
         };
         problem.drop(&lost);
-        let chains = Chains { settings: self.chain_settings(), seed: self.seed };
-        let (draws, spread) =
-            polynomials::sample_shared(&problem, &pairs.alpha, mode, &chains, watch)?;
-        Ok(self.conclude_shared(&problem, (&at_mode, spread), pairs, &draws))
+        let chains = Chains {
+            problem: &problem,
+            alpha: &pairs.alpha,
+            settings: self.chain_settings(),
+            seed: self.seed,
+            watch,
+        };
+        let sampled = chains.run(mode)?;
+        Ok(self.conclude_shared(&problem, &at_mode, pairs, &sampled))
     }
 
     fn conclude_shared(
         &self,
         problem: &Problem,
-        (at_mode, spread): (&AtMode, f64),
+        at_mode: &AtMode,
         pairs: &FittedPairs,
-        draws: &Draws,
+        Sampled { draws, spread }: &Sampled,
     ) -> FittedShared {
         // The mean given α is legal: legal shapes are convex. Spread and kept draws have the draws of α under them.
         let n = draws.len();
@@ -167,7 +156,7 @@ impl CorrelatedConfig {
             interval: by_part(&carried.interval, problem.n_classes),
             effective_points: at_mode.effective,
             likelihood_error: at_mode.noise,
-            surrogate_error: spread,
+            surrogate_error: *spread,
             left_out: at_mode.left_out,
         };
         FittedShared {
@@ -180,7 +169,7 @@ impl CorrelatedConfig {
 }
 
 fn warnings(report: &SharedReport) -> Vec<Warning> {
-    let mut warnings = vec![Warning::convergence(TOO_NARROW.into())];
+    let mut warnings = Vec::new();
     if report.worst.are_poor(report.chains) {
         let Diagnostics { r_hat, ess_bulk, ess_tail } = report.worst;
         warnings.push(Warning::convergence(format!(
@@ -188,11 +177,11 @@ fn warnings(report: &SharedReport) -> Vec<Warning> {
              {ess_bulk:.0}, tail ESS {ess_tail:.0}); do not trust them, try more draws or `two-step`"
         )));
     }
-    if !(report.surrogate_error < LARGE_SPREAD) {
+    if !(report.acceptance > POOR_ACCEPTANCE) {
         warnings.push(Warning::convergence(format!(
-            "the posterior of what is shared is not followed well (log likelihood off by {:.1}): its \
-             mean can be trusted more than its spread",
-            report.surrogate_error
+            "the posterior of what is shared is not followed well ({:.0} % of the proposed draws were \
+             accepted): its mean can be trusted more than its spread",
+            100.0 * report.acceptance
         )));
     }
     if report.left_out > 0 {
@@ -207,272 +196,4 @@ fn warnings(report: &SharedReport) -> Vec<Warning> {
 /// Rows of all parts, those of a part after those of another.
 fn by_part<T: Clone>(rows: &[Vec<T>], n_classes: usize) -> Vec<Vec<Vec<T>>> {
     rows.chunks(n_classes).map(<[Vec<T>]>::to_vec).collect()
-}
-
-/// How chains run.
-struct Chains {
-    settings: ChainSettings,
-    seed: u64,
-}
-
-impl Chains {
-    /// All of them, each with its own random stream, every [`THINNING`]th draw kept: polynomials cost little, and where
-    /// bounds change members they have kinks.
-    fn run(&self, target: &impl Target, mode: &Mode, watch: &dyn Watch) -> Result<Draws> {
-        let one = ChainSettings {
-            n_chains: 1,
-            n_warmup: THINNING * self.settings.n_warmup,
-            n_draws: THINNING * self.settings.n_draws,
-        };
-        let runs = parallel::map(self.settings.n_chains, |c| {
-            sample(target, mode, &one, self.seed, c as u64, watch)
-        });
-        let runs = runs.into_iter().collect::<Result<Vec<_>>>()?;
-        let acceptance = runs.iter().map(Draws::acceptance).sum::<f64>() / runs.len() as f64;
-        let chain = |run: &Draws| {
-            let kept = (THINNING - 1..run.len()).step_by(THINNING);
-            kept.map(|i| run.draw(i).to_vec()).collect()
-        };
-        Ok(Draws::from_chains(runs.iter().map(chain).collect(), acceptance))
-    }
-}
-
-/// Items, parts and prior. A point is η by class, component and part, then the μ.
-struct Problem {
-    items: Vec<ClassItems>,
-    members: Vec<Vec<usize>>,
-    n_classes: usize,
-    prior: DeltaPrior,
-}
-
-impl Problem {
-    fn new(
-        outputs: &Outputs,
-        pairs: &FittedPairs,
-        structure: Structure,
-        prior: DeltaPrior,
-    ) -> Result<Self> {
-        let (n_classes, n) = (outputs.schema().n_classes(), outputs.schema().n_classifiers());
-        let mut members = vec![(0..n).collect::<Vec<_>>()];
-        if structure == Structure::Full {
-            members.extend(pairs.pairs.iter().map(|pair| vec![pair.between.0, pair.between.1]));
-        }
-        let mut items = vec![ClassItems::default(); n_classes];
-        let all = outputs.all();
-        for (item, class) in outputs.require_labels()?.into_iter().enumerate() {
-            let each: Option<Vec<&[f64]>> = (0..n).map(|k| all.output(item, k)).collect();
-            if let Some(each) = each {
-                items[class].items.push(each.concat());
-            }
-        }
-        Ok(Self { items, members, n_classes, prior })
-    }
-
-    /// Leaves items out, by class.
-    fn drop(&mut self, lost: &[Vec<usize>]) {
-        for (class, lost) in self.items.iter_mut().zip(lost) {
-            let mut place = 0..;
-            class.items.retain(|_| place.next().is_some_and(|i| !lost.contains(&i)));
-        }
-    }
-
-    fn legal(&self, alpha: &Alpha, class: usize) -> Vec<Legal<'_>> {
-        let one = |l: usize| Legal {
-            members: &self.members,
-            alpha: alpha.iter().map(|rows| rows[class][l]).collect(),
-        };
-        (0..self.n_classes).map(one).collect()
-    }
-
-    /// Numbers of a class that are η.
-    fn width(&self) -> usize {
-        self.n_classes * self.members.len()
-    }
-
-    fn n_eta(&self) -> usize {
-        self.n_classes * self.width()
-    }
-
-    /// Which μ the i-th η belongs to: that of the common part or that of pairs.
-    fn mean_of(&self, i: usize) -> usize {
-        self.n_eta() + usize::from(!i.is_multiple_of(self.members.len()))
-    }
-
-    fn n_means(&self) -> usize {
-        match self.prior {
-            DeltaPrior::Pooled => self.members.len().min(2),
-            _ => 0,
-        }
-    }
-
-    /// The point of shapes `delta[part][class][component]`.
-    fn point(&self, alpha: &Alpha, delta: &[Vec<Vec<f64>>]) -> Vec<f64> {
-        let mut point = Vec::new();
-        for j in 0..self.n_classes {
-            for (l, legal) in self.legal(alpha, j).iter().enumerate() {
-                let own: Vec<f64> = delta.iter().map(|part| part[j][l]).collect();
-                point.extend(legal.eta(&own));
-            }
-        }
-        let n = point.len();
-        for mean in n..n + self.n_means() {
-            let own: Vec<f64> =
-                (0..n).filter(|i| self.mean_of(*i) == mean).map(|i| point[i]).collect();
-            point.push(own.iter().sum::<f64>() / own.len() as f64);
-        }
-        point
-    }
-
-    /// Shapes `delta[part][class][component]` of a point.
-    fn delta(&self, alpha: &Alpha, point: &[f64]) -> Vec<Vec<Vec<f64>>> {
-        let n_parts = self.members.len();
-        let mut delta = vec![vec![vec![0.0; self.n_classes]; self.n_classes]; n_parts];
-        for (j, eta) in point[..self.n_eta()].chunks_exact(self.width()).enumerate() {
-            let legal = self.legal(alpha, j);
-            for (l, (legal, eta)) in legal.iter().zip(eta.chunks_exact(n_parts)).enumerate() {
-                let own = legal.place(eta).delta;
-                delta.iter_mut().zip(own).for_each(|(part, d)| part[j][l] = d);
-            }
-        }
-        delta
-    }
-
-    /// The posterior by points drawn at a centre.
-    fn at(&self, alpha: &Alpha, point: &[f64], seed: u64) -> Result<SharedPosterior<'_>> {
-        let etas = point.chunks_exact(self.width());
-        let class = |(j, (items, eta)): (usize, (&ClassItems, &[f64]))| {
-            let near: Vec<f64> = eta.iter().map(|e| e.clamp(-FARTHEST, FARTHEST)).collect();
-            TiltedClass::new(
-                self.legal(alpha, j),
-                items,
-                &near,
-                (seed.wrapping_add((j as u64) << 32), USABLE),
-            )
-        };
-        let classes =
-            self.items.iter().zip(etas).enumerate().map(class).collect::<Result<Vec<_>>>()?;
-        let posterior = SharedPosterior { problem: self, classes };
-        let n: usize = self.items.iter().map(|items| items.items.len()).sum();
-        if posterior.left_out() as f64 > MOST_LEFT_OUT * n as f64 {
-            return Err(Error::Unsupported {
-                method: "correlated".into(),
-                cannot: format!(
-                    "cannot draw all that is shared: the exact density of {} of {n} items cannot be \
-                     resolved, since nearly nothing is private; use `two-step`",
-                    posterior.left_out()
-                ),
-            });
-        }
-        Ok(posterior)
-    }
-}
-
-/// Likelihoods by points around a centre, and the prior.
-struct SharedPosterior<'a> {
-    problem: &'a Problem,
-    classes: Vec<TiltedClass<'a>>,
-}
-
-impl SharedPosterior<'_> {
-    fn left_out(&self) -> usize {
-        self.classes.iter().map(|class| class.lost.len()).sum()
-    }
-
-    fn lost(&self) -> Vec<Vec<usize>> {
-        self.classes.iter().map(|class| class.lost.clone()).collect()
-    }
-
-    fn in_numbers(&self) -> AtMode {
-        let n: usize = self.classes.iter().map(TiltedClass::n_items).sum();
-        let weighted = self.classes.iter().map(|class| class.n_items() as f64 * class.effective());
-        AtMode {
-            effective: weighted.sum::<f64>() / (n as f64).max(1.0),
-            noise: self.classes.iter().map(|class| class.noise().powi(2)).sum::<f64>().sqrt(),
-            left_out: self.left_out(),
-        }
-    }
-}
-
-/// What the points are worth at the mode.
-struct AtMode {
-    effective: f64,
-    noise: f64,
-    left_out: usize,
-}
-
-impl Problem {
-    /// ln of the prior's density; writes its gradient.
-    fn ln_prior(&self, point: &[f64], gradient: &mut [f64]) -> f64 {
-        let n = self.n_eta();
-        let mut sum = 0.0;
-        for mean in n..point.len() {
-            let local = prior::logistic(point[mean]);
-            sum += local.value;
-            gradient[mean] = local.slope;
-        }
-        for i in 0..n {
-            let mean = self.mean_of(i);
-            let mu = point.get(mean).copied().unwrap_or(0.0);
-            let local = prior::element(self.prior, point[i], 1.0, mu);
-            sum += local.value;
-            gradient[i] = local.slope;
-            if mean < point.len() {
-                gradient[mean] -= local.slope;
-            }
-        }
-        sum
-    }
-}
-
-impl Target for SharedPosterior<'_> {
-    fn dimension(&self) -> usize {
-        self.problem.n_eta() + self.problem.n_means()
-    }
-
-    fn ln_density(&self, point: &[f64], gradient: &mut [f64]) -> f64 {
-        let mut sum = self.problem.ln_prior(point, gradient);
-        let width = self.problem.width();
-        for (j, class) in self.classes.iter().enumerate() {
-            let own = j * width..(j + 1) * width;
-            let at = class.evaluate(&point[own.clone()], None);
-            if class.n_items() > 0 && !(at.effective >= LEAST_EFFECTIVE) {
-                return f64::NEG_INFINITY;
-            }
-            sum += at.value;
-            gradient[own].iter_mut().zip(&at.gradient).for_each(|(g, own)| *g += own);
-        }
-        sum
-    }
-
-    /// The items' scores stand for the information.
-    fn curvature(&self, point: &[f64]) -> DMatrix<f64> {
-        let (problem, d, width) = (self.problem, self.dimension(), self.problem.width());
-        let mut matrix = DMatrix::zeros(d, d);
-        for (j, class) in self.classes.iter().enumerate() {
-            let first = j * width;
-            let mut add = |score: &[f64]| {
-                for (a, x) in score.iter().enumerate() {
-                    for (b, y) in score.iter().enumerate() {
-                        matrix[(first + a, first + b)] += x * y;
-                    }
-                }
-            };
-            class.evaluate(&point[first..first + width], Some(&mut add));
-        }
-        for i in 0..problem.n_eta() {
-            let mean = problem.mean_of(i);
-            let mu = point.get(mean).copied().unwrap_or(0.0);
-            let bend = prior::element(problem.prior, point[i], 1.0, mu).curvature.max(0.0);
-            matrix[(i, i)] += bend;
-            if mean < d {
-                matrix[(mean, mean)] += bend;
-                matrix[(i, mean)] -= bend;
-                matrix[(mean, i)] -= bend;
-            }
-        }
-        for mean in problem.n_eta()..d {
-            matrix[(mean, mean)] += prior::logistic(point[mean]).curvature;
-        }
-        matrix
-    }
 }
