@@ -9,8 +9,7 @@ PROGRAM is the example `fuse_million` of the library, built with the profile of 
 to see numpy without AVX-512 (the list is `WITHOUT_AVX512` of `fuse_vs_numpy.py`).
 
 The floor printed is what numpy takes for logarithms, exponentials (both in the cache), reading 48 MB and writing 24 MB,
-one after the other. With AVX-512 it is more than a third of numpy's whole time (10 of 27 ms), so that one thread, which
-has to check, turn rows into columns and add as well, does not come to three times numpy's speed.
+one after the other.
 """
 
 import os

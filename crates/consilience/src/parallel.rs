@@ -17,13 +17,16 @@ pub(crate) fn map<T>(n: usize, f: impl Fn(usize) -> T) -> Vec<T> {
     (0..n).map(f).collect()
 }
 
-/// Hands each piece of work to `f` with its number; ends early with one of the errors, if any.
+/// Hands each piece of work to `f` with its number; ends with the error of the first piece that has one, whichever thread was
+/// faster.
 #[cfg(feature = "parallel")]
 pub(crate) fn for_each<T: Send>(
     pieces: Vec<T>,
     f: impl Fn(usize, T) -> Result<()> + Sync + Send,
 ) -> Result<()> {
-    pieces.into_par_iter().enumerate().try_for_each(|(i, piece)| f(i, piece))
+    let all: Vec<Result<()>> =
+        pieces.into_par_iter().enumerate().map(|(i, piece)| f(i, piece)).collect();
+    all.into_iter().collect()
 }
 
 /// Hands each piece of work to `f` with its number; ends early with the first error, if any.

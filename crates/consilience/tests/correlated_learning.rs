@@ -154,6 +154,21 @@ fn items_with_one_classifier_count_for_the_margins_alone() {
     assert!(mean(&sd[2]) > mean(&sd[0]), "{sd:?}");
 }
 
+/// A class whose items have one output each says nothing of what is shared, and spoils nothing.
+#[test]
+fn a_class_may_have_no_pair_at_all() {
+    let outputs = simulate(Preset::Sim2, 0.5, 60, 9);
+    let lone = rebuilt(&outputs, |i, a, b| match outputs.label(i) {
+        Some(2) if i % 2 == 0 => [a, &[f64::NAN; 3]].concat(),
+        Some(2) => [&[f64::NAN; 3], b].concat(),
+        _ => [a, b].concat(),
+    });
+    for inference in [CorrelatedInference::Map, CorrelatedInference::TwoStep] {
+        let fitted = fit(&config(inference), &lone);
+        assert!(fitted.delta.iter().flatten().all(|d| d.is_finite() && *d > 0.0), "{fitted:?}");
+    }
+}
+
 #[test]
 fn kept_draws_are_legal_and_as_many_as_asked_for() {
     let outputs = simulate(Preset::Sim2, 0.75, 40, 10);

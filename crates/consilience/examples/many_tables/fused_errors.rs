@@ -16,7 +16,7 @@ use super::{cpu_seconds, schema};
 const SHAPES: [[f64; 3]; 5] =
     [[10.0, 4.0, 1.0], [5.0, 2.0, 0.5], [2.0, 2.0, 0.5], [1.0, 2.0, 0.5], [0.6, 2.0, 0.5]];
 /// The error of a log density in a longer run, and its points at the most.
-const LONGER: (f64, usize) = (5e-5, 1 << 17);
+const LONGER: (f64, usize) = (5e-5, 1 << 20);
 /// The longer run has points of its own.
 const SEED: u64 = 77;
 

@@ -81,7 +81,7 @@ impl Block {
     }
 
     /// Writes the values of one item, and their error.
-    pub(super) fn set(&mut self, item: usize, values: &[f64], error: f64) {
+    pub(super) fn set_item(&mut self, item: usize, values: &[f64], error: f64) {
         for (class, value) in values.iter().enumerate() {
             self.values[class * self.stride + item] = *value;
         }
@@ -146,14 +146,6 @@ impl Block {
                 }
             }
         }
-    }
-
-    /// Overwrites one item's values and its error.
-    pub(super) fn set_item(&mut self, item: usize, values: &[f64], error: f64) {
-        for (class, value) in values.iter().enumerate() {
-            self.values[class * self.stride + item] = *value;
-        }
-        self.errors[item] = error;
     }
 
     /// Missing outputs get logarithms of 0 and a 0 in `present`.

@@ -181,7 +181,7 @@ mod tests {
     use crate::fusion::independent::IndependentFusion;
     use crate::{OutputsBuilder, Unwatched};
 
-    /// 10 000 items of odd shape: several tasks, blocks that end within a group of eight, and
+    /// 10 003 items of odd shape: several tasks, blocks that end within a group of eight, and
     /// outputs that are missing, raised or off by rounding.
     fn raw(schema: &Schema) -> Vec<f64> {
         let n_classes = schema.n_classes();
@@ -192,7 +192,7 @@ mod tests {
             let missing = i.is_multiple_of(101) || parts.clone().all(|part| part == 0.0);
             parts.map(|part| if missing { f64::NAN } else { part / sum }).collect::<Vec<f64>>()
         };
-        (0..10_000 * schema.n_classifiers()).flat_map(output).collect()
+        (0..10_003 * schema.n_classifiers()).flat_map(output).collect()
     }
 
     fn model(schema: &Arc<Schema>) -> IndependentFusion {
@@ -213,12 +213,12 @@ mod tests {
         let expected = fuse(&model, builder.outputs(), &prior).unwrap();
         let source = Source::Raw { schema: &schema, intake, values: &values };
         for with_errors in [false, true] {
-            let (mut found, mut errors) = (vec![0.0; 30_000], vec![0.0; 10_000]);
+            let (mut found, mut errors) = (vec![0.0; 30_009], vec![0.0; 10_003]);
             let rows = Rows { values: &mut found, errors: with_errors.then_some(&mut errors) };
             fuse_rows(&model, source, &prior, rows, &Unwatched).unwrap();
             assert!(found == expected.all());
             let alike = |item: usize| errors[item].to_bits() == expected.error(item).to_bits();
-            assert_eq!((0..10_000).all(alike), with_errors);
+            assert_eq!((0..10_003).all(alike), with_errors);
         }
     }
 
@@ -228,7 +228,7 @@ mod tests {
         let mut values = raw(&schema);
         values[6 * 7001 + 3] = -0.5;
         let source = Source::Raw { schema: &schema, intake: Intake::default(), values: &values };
-        let rows = Rows { values: &mut vec![0.0; 30_000], errors: None };
+        let rows = Rows { values: &mut vec![0.0; 30_009], errors: None };
         let found = fuse_rows(&model(&schema), source, &ClassPrior::uniform(3), rows, &Unwatched);
         let Err(Error::InvalidOutput { item, classifier, .. }) = found else {
             panic!("a negative probability is refused, not {found:?}")

@@ -73,13 +73,6 @@ impl OutputsBuilder {
         &self.outputs
     }
 
-    /// Forgets what was added so far; names, settings and memory stay.
-    pub fn clear(&mut self) {
-        self.outputs.values.clear();
-        self.outputs.labels.clear();
-        (self.outputs.n_raised, self.outputs.any_missing) = (0, false);
-    }
-
     /// The finished table.
     pub fn finish(self) -> Outputs {
         self.outputs
@@ -265,12 +258,11 @@ mod tests {
         assert!((sum - 1.0).abs() < 1e-15);
     }
 
-    /// Many at once against one by one: plain outputs, raised and missing ones, and the edges of
-    /// what needs no more than renormalising, for numbers of classes with loops of their own and
-    /// others.
+    /// Many at once against one by one: groups of plain outputs, the edges of what needs no more than renormalising among them,
+    /// then raised and missing ones; for numbers of classes with loops of their own and others.
     #[test]
     fn many_items_at_once_are_the_same_as_one_by_one() {
-        for n_classes in 2..7_usize {
+        for n_classes in [2, 3, 4, 5, 6, 7, 8, 10, 11_usize] {
             let names = |n: usize| (0..n).map(|i| i.to_string()).collect::<Vec<_>>();
             let schema = Arc::new(Schema::new(names(2), names(n_classes)).unwrap());
             let rest = |first: f64| {
@@ -278,12 +270,15 @@ mod tests {
                 [vec![first], others].concat()
             };
             let edge = |scale: f64| rest(0.3).iter().map(|p| p * scale).collect();
+            let plain =
+                vec![[rest(0.2), edge(1.0 + 9e-7), rest(0.5), edge(1.0 - 9e-7)].concat(); 6];
             let mut rows: Vec<Vec<f64>> = [0.0, 1e-3, 1e-3 * (1.0 + 1e-6), 0.1, 1.0 / 3.0, 1.0]
                 .into_iter()
                 .map(rest)
                 .collect();
             rows.extend([edge(1.0 + 9e-7), edge(1.0 - 9e-7), vec![f64::NAN; n_classes]]);
-            let raw: Vec<f64> = rows.iter().chain(rows.iter().rev()).flatten().copied().collect();
+            let rows = plain.iter().chain(&rows).chain(rows.iter().rev());
+            let raw: Vec<f64> = rows.flatten().copied().collect();
             let intake = Intake { floor: 1e-3, ..Intake::default() };
             let (mut one_by_one, mut at_once) = (
                 OutputsBuilder::new(Arc::clone(&schema), intake).unwrap(),
@@ -310,10 +305,9 @@ mod tests {
             else {
                 panic!("a negative probability is refused")
             };
-            assert_eq!((item, classifier.as_str()), (9 + 1, "1"));
+            // 24 plain outputs and two times nine others, two an item, were there already
+            assert_eq!((item, classifier.as_str()), (21 + 1, "1"));
             assert_eq!(bits(&at_once), bits(&one_by_one));
-            at_once.clear();
-            assert_eq!((at_once.n_items(), at_once.outputs().n_raised()), (0, 0));
         }
     }
 }

@@ -241,7 +241,7 @@ impl Fusion for FullFusion {
             if estimates.iter().all(|estimate| estimate.resolved) {
                 // the error of a log weight with which no probability is farther off
                 let error = 0.5 * (4.0 * error).ln_1p();
-                block.set(i, &ln_densities(&estimates), error);
+                block.set_item(i, &ln_densities(&estimates), error);
                 continue;
             }
             let part = items.range(i..i + 1);
@@ -266,7 +266,7 @@ impl Fusion for FullFusion {
             let estimates = self.estimates(&item, &wanted, &mut scratch);
             // what cannot be trusted has an infinite error
             let error = estimates.iter().map(|estimate| estimate.error).fold(0.0, f64::max);
-            block.set(i, &ln_densities(&estimates), error);
+            block.set_item(i, &ln_densities(&estimates), error);
         }
         self.give_back(scratch);
         Ok(())

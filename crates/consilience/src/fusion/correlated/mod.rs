@@ -126,7 +126,7 @@ impl CorrelatedFusion {
                     0.0
                 }
             };
-            block.set(item, &densities, error);
+            block.set_item(item, &densities, error);
         }
         if let Some(prior) = prior {
             block.add_per_class(prior.ln());

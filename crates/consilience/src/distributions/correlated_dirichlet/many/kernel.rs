@@ -427,7 +427,7 @@ fn distances<S: Simd>(simd: S, members: &[(usize, f64)], lanes: &mut Lanes<'_, S
             farthest = simd.max_f64s(farthest, fma(simd, next, simd.splat_f64s(-CLOSE), change));
             lanes.distance[p] = next;
         }
-        if simd.reduce_max_f64s(farthest) < 0.0 {
+        if simd.reduce_max_f64s(farthest) <= 0.0 {
             break;
         }
     }

@@ -234,7 +234,8 @@ mod tests {
         let mut all = vec![Vec::new(); REPLICATES];
         for batch in 0..4 {
             for (r, all) in all.iter_mut().enumerate() {
-                let place = |i: usize| 350.0 * f64::from(batch) + ((7 * i + 3 * r) % 11) as f64 * 0.1;
+                let place =
+                    |i: usize| 350.0 * f64::from(batch) + ((7 * i + 3 * r) % 11) as f64 * 0.1;
                 let mut ln: Vec<f64> = (0..11).map(place).collect();
                 ln[r % 11] = f64::NAN;
                 if batch == 0 {

@@ -69,9 +69,9 @@ impl Tilted {
         self.effective
     }
 
-    /// Number of points, M.
-    pub(crate) fn n_points(&self) -> usize {
-        self.ln_weights.len()
+    /// Features of a point: one for every shared shape that is not 0.
+    pub(crate) fn n_features(&self) -> usize {
+        self.features.len() / self.ln_weights.len()
     }
 
     /// ln of the mean of e^(b + F·shift), and the weighted mean of every feature.

@@ -164,13 +164,13 @@ fn climb(posterior: &Posterior, start: Vec<f64>, end: End<'_>, watch: &dyn Watch
     for _ in 0..MAX_STEPS {
         watch.check()?;
         let slopes = DVector::from_column_slice(&here.local.gradient);
-        let direction = factorise(&here.curvature(posterior, &secants)).solve(&slopes);
-        let rise = direction.dot(&slopes);
+        let rise = factorise(&here.curvature(posterior, &secants)).solve(&slopes).dot(&slopes);
         converged = rise < SMALL_RISE || stagnates(&gains);
         if converged || end.is_reached(&here.point, rise, posterior) {
             break;
         }
-        let direction = limited(direction, &slopes);
+        let steeper = here.curvature_by(posterior, &secants, underrated);
+        let direction = limited(factorise(&steeper).solve(&slopes), &slopes);
         let blurred = rise < BLURRED_RISE * slopes.len() as f64;
         let tries = TRIES[usize::from(!blurred)];
         let Some(next) = step_up(posterior, &here, &direction, tries)? else {
@@ -220,9 +220,21 @@ impl Place {
 
     /// The prior's curvature plus that of every class's likelihood, corrected by its own steps.
     fn curvature(&self, posterior: &Posterior, secants: &[Vec<Secant>]) -> DMatrix<f64> {
+        self.curvature_by(posterior, secants, |_, _| 1.0)
+    }
+
+    /// The same with the scores' curvature of every class multiplied by a factor first.
+    fn curvature_by(
+        &self,
+        posterior: &Posterior,
+        secants: &[Vec<Secant>],
+        factor: impl Fn(&DMatrix<f64>, Option<&Secant>) -> f64,
+    ) -> DMatrix<f64> {
         let mut likelihoods = self.likelihoods.clone();
         for (likelihood, secants) in likelihoods.iter_mut().zip(secants) {
-            likelihood.information = corrected(&likelihood.information, secants);
+            let information = &likelihood.information;
+            let scaled = information * factor(information, secants.last());
+            likelihood.information = corrected(scaled, secants);
         }
         posterior.local(&self.point, &likelihoods).curvature
     }
@@ -245,8 +257,7 @@ fn difference(a: &[f64], b: &[f64]) -> DVector<f64> {
 ///
 /// The scores alone mislead where the model is not true, as with tied outputs. Class by class, since a
 /// class's likelihood depends on its own η only: a few steps tell all of its curvature.
-fn corrected(curvature: &DMatrix<f64>, secants: &[Secant]) -> DMatrix<f64> {
-    let mut matrix = curvature * underrated(curvature, secants.last());
+fn corrected(mut matrix: DMatrix<f64>, secants: &[Secant]) -> DMatrix<f64> {
     for (step, change) in &secants[secants.len().saturating_sub(SECANTS)..] {
         let image = &matrix * step;
         let (before, after) = (step.dot(&image), step.dot(change));
@@ -259,10 +270,12 @@ fn corrected(curvature: &DMatrix<f64>, secants: &[Secant]) -> DMatrix<f64> {
 }
 
 /// How many times the scores' curvature the likelihood's own was along the last step, at least once: what scores underrate
-/// there they underrate elsewhere, and every step would have to be shortened.
+/// there they underrate elsewhere, and every step would have to be shortened. It is for the length of steps alone: near the top
+/// the last step is too small to tell.
 fn underrated(curvature: &DMatrix<f64>, last: Option<&Secant>) -> f64 {
     let ratio = |(step, change): &Secant| step.dot(change) / step.dot(&(curvature * step));
-    last.map_or(1.0, ratio).clamp(1.0, MOST_UNDERRATED)
+    // neither number of a class without items tells anything
+    last.map(ratio).filter(|ratio| *ratio > 1.0).map_or(1.0, |ratio| ratio.min(MOST_UNDERRATED))
 }
 
 /// Shortens the step until the density rises; none if it does not in so many tries.

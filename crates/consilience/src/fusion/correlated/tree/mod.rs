@@ -150,7 +150,7 @@ impl TreeFusion {
         let mut room = Room::new(&self.schema, poles);
         for item in 0..items.len() {
             let error = self.ln_densities(items, item, &mut room);
-            block.set(item, &room.sums, error);
+            block.set_item(item, &room.sums, error);
         }
         if let Some(prior) = prior {
             block.add_per_class(prior.ln());

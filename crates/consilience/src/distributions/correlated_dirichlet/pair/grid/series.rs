@@ -11,7 +11,7 @@ use super::kernel::{COLUMNS, Column};
 
 /// Terms of the series.
 const TERMS: usize = 3;
-/// M, in units of a table's lattice, up to which three terms are good to about 1e-6.
+/// M, in units of a table's lattice, up to which three terms are good to 1e-5 (tested).
 const SMALL: f64 = 0.05;
 /// The larger gamma in units of 1/ε up to which they are: what the resolution rounds off is analytic in its product with ε.
 const FARTHER: f64 = 0.03;

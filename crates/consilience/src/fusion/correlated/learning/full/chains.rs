@@ -48,12 +48,25 @@ pub(super) struct Sampled {
     pub(super) draws: Draws,
     /// Standard deviation of likelihood − surfaces over the proposals.
     pub(super) spread: f64,
+    /// Error of the log likelihood, a mean over the proposals.
+    pub(super) noise: f64,
+    /// Share of densities that were not resolved.
+    pub(super) unresolved: f64,
 }
 
-/// One corrected chain: its draws, the log weights of all proposals, and how many were accepted.
+/// A proposal.
+struct Weighed {
+    /// Log likelihood − surfaces.
+    ln_weight: f64,
+    /// Square of the log likelihood's error, and items that are not resolved.
+    variance: f64,
+    unresolved: usize,
+}
+
+/// One corrected chain: its draws, all proposals, and how many were accepted.
 struct Corrected {
     draws: Vec<Vec<f64>>,
-    weights: Vec<f64>,
+    weighed: Vec<Weighed>,
     accepted: usize,
 }
 
@@ -110,7 +123,7 @@ impl Chains<'_> {
     }
 
     /// Value and gradient, from the same random numbers everywhere: errors are alike.
-    fn known(&self, class: usize, point: &[f64]) -> Result<Known> {
+    fn evaluated(&self, class: usize, point: &[f64]) -> Result<Known> {
         self.watch.check()?;
         let near: Vec<f64> =
             self.eta(class, point).iter().map(|e| e.clamp(-FARTHEST, FARTHEST)).collect();
@@ -119,7 +132,7 @@ impl Chains<'_> {
         let at = TiltedClass::new(legal, items, &near, (self.class_seed(class), 0.0))?;
         let place = self.place(class, &near);
         let evaluation = at.evaluate(&near, None);
-        let exact = items.ln_likelihood(&at.legal, &near, self.class_seed(class))?;
+        let exact = items.ln_likelihood(&at.legal, &near, self.class_seed(class))?.value;
         let value = if at.lost.is_empty() { exact } else { f64::NEG_INFINITY };
         let along = |slopes: &[f64]| slopes.iter().zip(&place).map(|(s, v)| 2.0 * v * s).collect();
         let (gradient, noise) = (along(&evaluation.slopes), along(&at.slope_noise()));
@@ -134,11 +147,11 @@ impl Chains<'_> {
     fn first(&self, class: usize, centre: &[f64], covariance: &DMatrix<f64>) -> Result<ClassState> {
         let width = self.problem.width();
         let region = Region::new(self.eta(class, centre), &block(covariance, class, width));
-        let mut known = vec![self.known(class, centre)?];
+        let mut known = vec![self.evaluated(class, centre)?];
         for eta in region.design(0, DESIGN * width) {
             let mut point = centre.to_vec();
             point[class * width..(class + 1) * width].copy_from_slice(&eta);
-            known.push(self.known(class, &point)?);
+            known.push(self.evaluated(class, &point)?);
         }
         if !known.iter().any(|known| known.value.is_finite()) {
             return Err(unresolved());
@@ -175,11 +188,11 @@ impl Chains<'_> {
         let mut offs = Vec::new();
         let some = |all: &Draws, i: usize| (2 * i + 1) * all.len() / (2 * CHECKS);
         for i in 0..CHECKS {
-            let known = self.known(class, draws.draw(some(draws, i)))?;
+            let known = self.evaluated(class, draws.draw(some(draws, i)))?;
             let guess = state.surface.value(&known.place, &mut vec![0.0; known.place.len()]);
             offs.push(known.value - guess);
             state.known.push(known);
-            state.known.push(self.known(class, hot.draw(some(hot, i)))?);
+            state.known.push(self.evaluated(class, hot.draw(some(hot, i)))?);
         }
         offs.retain(|off| off.is_finite());
         state.spread = if offs.len() > 2 { spread(&offs) } else { f64::INFINITY };
@@ -196,17 +209,22 @@ impl Chains<'_> {
         states.iter_mut().zip(surfaces).for_each(|(state, surface)| state.surface = surface);
     }
 
-    /// Log likelihood − surfaces.
-    fn ln_weight(&self, states: &[ClassState], point: &[f64]) -> Result<f64> {
-        let mut sum = 0.0;
+    /// Compares the likelihood with the surfaces.
+    fn weighed(&self, states: &[ClassState], point: &[f64]) -> Result<Weighed> {
+        let mut all = Weighed { ln_weight: 0.0, variance: 0.0, unresolved: 0 };
         for (j, state) in states.iter().enumerate() {
             self.watch.check()?;
             let (eta, legal) = (self.eta(j, point), self.problem.legal(self.alpha, j));
             let exact = self.problem.items[j].ln_likelihood(&legal, eta, self.class_seed(j))?;
             let place = self.place(j, eta);
-            sum += exact - state.surface.value(&place, &mut vec![0.0; place.len()]);
+            all.ln_weight += exact.value - state.surface.value(&place, &mut vec![0.0; place.len()]);
+            all.variance += exact.variance;
+            all.unresolved += exact.unresolved;
         }
-        Ok(if sum.is_nan() { f64::NEG_INFINITY } else { sum })
+        if all.ln_weight.is_nan() {
+            all.ln_weight = f64::NEG_INFINITY;
+        }
+        Ok(all)
     }
 
     /// Chains of the posterior itself, each from a draw by the surfaces.
@@ -221,14 +239,16 @@ impl Chains<'_> {
         });
         let runs = runs.into_iter().collect::<Result<Vec<_>>>()?;
         let accepted: usize = runs.iter().map(|run| run.accepted).sum();
-        let weights: Vec<f64> = runs.iter().flat_map(|run| run.weights.clone()).collect();
-        let acceptance = accepted as f64 / weights.len() as f64;
-        let finite: Vec<f64> = weights.into_iter().filter(|weight| weight.is_finite()).collect();
-        if finite.len() < 2 {
-            return Err(unresolved());
-        }
+        let weighed: Vec<&Weighed> = runs.iter().flat_map(|run| &run.weighed).collect();
+        let (n, items) = (weighed.len() as f64, self.problem.n_items() as f64);
+        let mean = |f: fn(&Weighed) -> f64| weighed.iter().map(|w| f(w)).sum::<f64>() / n;
+        let weights = weighed.iter().map(|w| w.ln_weight).filter(|weight| weight.is_finite());
+        let spread = spread(&weights.collect::<Vec<_>>());
+        let noise = mean(|w| w.variance).sqrt();
+        let unresolved = mean(|w| w.unresolved as f64) / items.max(1.0);
         let chains = runs.into_iter().map(|run| run.draws).collect();
-        Ok(Sampled { draws: Draws::from_chains(chains, acceptance), spread: spread(&finite) })
+        let draws = Draws::from_chains(chains, accepted as f64 / n);
+        Ok(Sampled { draws, spread, noise, unresolved })
     }
 
     fn one_corrected(
@@ -241,21 +261,27 @@ impl Chains<'_> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         rng.set_stream(stream);
         let mut current = start.to_vec();
-        let mut weight = self.ln_weight(target.states, start)?;
-        let (mut draws, mut weights, mut accepted) = (Vec::new(), Vec::new(), 0);
-        for _ in 0..SETTLING + kept {
+        let mut weight = self.weighed(target.states, start)?.ln_weight;
+        let (mut draws, mut weighed, mut accepted) = (Vec::new(), Vec::new(), 0);
+        for i in 0..SETTLING + kept {
             let steps = (TRAJECTORIES, scale);
             let (next, _) = hmc_steps(target, target.mode, &current, steps, &mut rng);
-            let proposed = self.ln_weight(target.states, &next)?;
-            weights.push(proposed);
-            if rng.random::<f64>().ln() < proposed - weight || weight == f64::NEG_INFINITY {
-                (current, weight) = (next, proposed);
-                accepted += 1;
+            let proposed = self.weighed(target.states, &next)?;
+            if rng.random::<f64>().ln() < proposed.ln_weight - weight {
+                accepted += usize::from(next != current);
+                (current, weight) = (next, proposed.ln_weight);
+            } else if weight == f64::NEG_INFINITY {
+                // the start was no place of the posterior: anywhere is as good, but not for long
+                current = next;
+                if i >= SETTLING {
+                    return Err(unresolved());
+                }
             }
+            weighed.push(proposed);
             draws.push(current.clone());
             self.watch.advance(1);
         }
-        Ok(Corrected { draws: draws.split_off(SETTLING), weights, accepted })
+        Ok(Corrected { draws: draws.split_off(SETTLING), weighed, accepted })
     }
 
     /// How much smaller than usual the steps of trajectories have to be.

@@ -26,14 +26,19 @@ pub(super) struct ClassItems {
 }
 
 impl ClassItems {
-    /// What a function makes of every item, told its number from 1 on; the number of threads changes nothing.
-    fn map<T: Send>(&self, f: impl Fn(u64, &[&[f64]], &mut Scratch) -> T + Sync + Send) -> Vec<T> {
+    /// What a function makes of every item, told a seed and a number that reflects its points; the number of threads changes
+    /// nothing. Pieces of items have seeds of their own: errors that reflections leave alike would add up.
+    fn map<T: Send>(
+        &self,
+        seed: u64,
+        f: impl Fn((u64, u64), &[&[f64]], &mut Scratch) -> T + Sync + Send,
+    ) -> Vec<T> {
         let pieces: Vec<_> = self.items.chunks(PIECE).collect();
         let pieces = parallel::map(pieces.len(), |p| {
-            let mut scratch = Scratch::default();
+            let (mut scratch, seed) = (Scratch::default(), seed.wrapping_add(p as u64));
             let one = |(i, item): (usize, &Vec<f64>)| {
                 let x: Vec<&[f64]> = item.chunks(self.n_classes).collect();
-                f((p * PIECE + i + 1) as u64, &x, &mut scratch)
+                f((seed, i as u64 + 1), &x, &mut scratch)
             };
             pieces[p].iter().enumerate().map(one).collect::<Vec<_>>()
         });
@@ -41,15 +46,34 @@ impl ClassItems {
     }
 
     /// The log likelihood at η, every item's density estimated for itself.
-    pub(super) fn ln_likelihood(&self, legal: &[Legal<'_>], eta: &[f64], seed: u64) -> Result<f64> {
-        let density = density(legal, &places(legal, eta))?.with_seed(seed);
+    pub(super) fn ln_likelihood(
+        &self,
+        legal: &[Legal<'_>],
+        eta: &[f64],
+        seed: u64,
+    ) -> Result<LnLikelihood> {
+        let density = density(legal, &places(legal, eta))?;
         let wanted = WANTED / (self.items.len() as f64).sqrt();
         let tolerance = wanted.clamp(*EXACTNESS.start(), *EXACTNESS.end());
-        let one = |i: u64, x: &[&[f64]], scratch: &mut Scratch| {
-            density.ln_density_of_item(x, i, tolerance, scratch).ln_density
-        };
-        Ok(self.map(one).into_iter().sum())
+        let all = self.map(seed, |(seed, i), x, scratch| {
+            density.clone().with_seed(seed).ln_density_of_item(x, i, tolerance, scratch)
+        });
+        let resolved = all.iter().filter(|found| found.resolved);
+        Ok(LnLikelihood {
+            value: all.iter().map(|found| found.ln_density).sum(),
+            variance: resolved.map(|found| found.error * found.error).sum(),
+            unresolved: all.iter().filter(|found| !found.resolved).count(),
+        })
     }
+}
+
+/// The log likelihood of all items of a class.
+pub(super) struct LnLikelihood {
+    pub(super) value: f64,
+    /// Square of its error by the items that are resolved.
+    pub(super) variance: f64,
+    /// Items whose densities are not.
+    pub(super) unresolved: usize,
 }
 
 /// Is told the score of one item after the other.
@@ -90,9 +114,10 @@ impl<'a> TiltedClass<'a> {
         let places = places(&legal, eta);
         let centre: Vec<f64> = places.iter().flat_map(|p| p.delta.clone()).collect();
         let density = density(&legal, &places)?;
-        let all = items.map(|i, x, scratch| {
-            let points = density.tilted(x, (seed, i), BATCHES, scratch);
-            points.filter(|points| points.effective() >= least)
+        let all = items.map(seed, |points, x, scratch| {
+            let found = density.tilted(x, points, BATCHES, scratch);
+            // shapes of next to 0 have no points, and features would not be where they are expected
+            found.filter(|f| f.n_features() == centre.len() && f.effective() >= least)
         });
         let lost = (0..all.len()).filter(|i| all[*i].is_none()).collect();
         let items: Vec<Tilted> = all.into_iter().flatten().collect();
@@ -108,12 +133,6 @@ impl<'a> TiltedClass<'a> {
     pub(super) fn effective(&self) -> f64 {
         let sum: f64 = self.items.iter().map(Tilted::effective).sum();
         sum / (self.items.len() as f64).max(1.0)
-    }
-
-    /// Standard deviation of the log likelihood at the centre, by the points.
-    pub(super) fn noise(&self) -> f64 {
-        let one = |item: &Tilted| (1.0 / item.effective() - 1.0) / item.n_points() as f64;
-        self.items.iter().map(one).sum::<f64>().sqrt()
     }
 
     /// Standard deviations of the slopes in δ at the centre: those of the features' means, of which their variances without
@@ -176,7 +195,7 @@ pub(super) fn places(legal: &[Legal<'_>], eta: &[f64]) -> Vec<Place> {
     legal.iter().zip(eta.chunks_exact(width)).map(|(legal, eta)| legal.place(eta)).collect()
 }
 
-/// Private shapes and their sum with all shared ones, N.
+/// Private shapes.
 fn private(legal: &Legal<'_>, delta: &[f64]) -> Vec<f64> {
     let mut rest = legal.alpha.clone();
     for (members, d) in legal.members.iter().zip(delta) {
@@ -185,6 +204,7 @@ fn private(legal: &Legal<'_>, delta: &[f64]) -> Vec<f64> {
     rest.iter().map(|a| a.max(LEAST)).collect()
 }
 
+/// N, the sum of all shapes.
 fn power(legal: &[Legal<'_>], delta: &[f64]) -> f64 {
     let width = legal[0].members.len();
     let one = |(legal, delta): (&Legal<'_>, &[f64])| {

@@ -36,6 +36,10 @@ use problem::{AtMode, Problem};
 /// Centres that the climb has at the most, and the rise of the log posterior that ends it.
 const CENTRES: usize = 6;
 const SMALL_RISE: f64 = 0.2;
+/// Shared shapes of a class at the most: a surface over more has too few places to rest on.
+const MOST_SHAPES: usize = 60;
+/// More densities than this part without an error to believe, and the likelihood is not to be trusted.
+const MOST_UNRESOLVED: f64 = 0.01;
 /// With fewer accepted draws than this the surfaces are no good.
 const POOR_ACCEPTANCE: f64 = 0.2;
 
@@ -55,9 +59,9 @@ pub struct SharedReport {
     pub sd: Vec<Vec<Vec<f64>>>,
     /// Ends of the central 90 % intervals, likewise.
     pub interval: Vec<Vec<Vec<[f64; 2]>>>,
-    /// Mean effective share of an item's points at the mode.
+    /// Mean effective share of an item's points where the climb ended.
     pub effective_points: f64,
-    /// Standard deviation, by the points, of the log likelihood of all items at the mode.
+    /// Estimated error of the log likelihood of all items, a mean over proposed draws.
     pub likelihood_error: f64,
     /// Standard deviation, over proposed draws, of the log likelihood less what chains propose by.
     pub surrogate_error: f64,
@@ -97,6 +101,16 @@ impl CorrelatedConfig {
             ));
         }
         let mut problem = Problem::new(outputs, pairs, structure, self.delta_prior)?;
+        if problem.width() > MOST_SHAPES {
+            return Err(Error::Unsupported {
+                method: "correlated".into(),
+                cannot: format!(
+                    "cannot draw all that is shared: every class has {} shared shapes, and at most \
+                     {MOST_SHAPES} can be followed; use `two-step`",
+                    problem.width()
+                ),
+            });
+        }
         let split = pairs.split(structure);
         let start: Vec<_> = std::iter::once(split.common).chain(split.pairs).collect();
         let mut point = problem.point(&pairs.alpha, &start);
@@ -107,8 +121,9 @@ impl CorrelatedConfig {
             watch.check()?;
             let target = problem.at(&pairs.alpha, &point, self.seed)?;
             let mode = find_mode(&target, &point);
-            let rise = target.ln_density(&mode.point, &mut vec![0.0; point.len()]) - height;
-            (centre, height) = (centre + 1, height + rise);
+            let found = target.ln_density(&mode.point, &mut vec![0.0; point.len()]);
+            let rise = found - height;
+            (centre, height) = (centre + 1, found);
             watch.advance(1);
             if rise < SMALL_RISE || centre == CENTRES {
                 break (mode, target.in_numbers(), target.lost());
@@ -132,7 +147,7 @@ impl CorrelatedConfig {
         problem: &Problem,
         at_mode: &AtMode,
         pairs: &FittedPairs,
-        Sampled { draws, spread }: &Sampled,
+        Sampled { draws, spread, noise, unresolved }: &Sampled,
     ) -> FittedShared {
         // The mean given α is legal: legal shapes are convex. Spread and kept draws have the draws of α under them.
         let n = draws.len();
@@ -143,8 +158,9 @@ impl CorrelatedConfig {
         let rows = |alpha: &Alpha, i: usize| problem.delta(alpha, draws.draw(i)).concat();
         let given = Summary::of((0..n).map(|i| rows(&pairs.alpha, i)), draws.n_chains());
         let carried = Summary::of((0..n).map(|i| rows(alpha(i), i)), draws.n_chains());
+        let n_kept = self.keep_draws.min(n);
         let kept = |i: usize| {
-            let i = i * n / self.keep_draws;
+            let i = i * n / n_kept;
             PairsDraw { alpha: alpha(i).clone(), delta: problem.delta(alpha(i), draws.draw(i)) }
         };
         let report = SharedReport {
@@ -155,26 +171,26 @@ impl CorrelatedConfig {
             sd: by_part(&carried.sd, problem.n_classes),
             interval: by_part(&carried.interval, problem.n_classes),
             effective_points: at_mode.effective,
-            likelihood_error: at_mode.noise,
+            likelihood_error: *noise,
             surrogate_error: *spread,
             left_out: at_mode.left_out,
         };
         FittedShared {
             delta: by_part(&given.mean, problem.n_classes),
-            warnings: warnings(&report),
+            warnings: warnings(&report, *unresolved),
             report,
-            draws: (0..self.keep_draws).map(kept).collect(),
+            draws: (0..n_kept).map(kept).collect(),
         }
     }
 }
 
-fn warnings(report: &SharedReport) -> Vec<Warning> {
+fn warnings(report: &SharedReport, unresolved: f64) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if report.worst.are_poor(report.chains) {
         let Diagnostics { r_hat, ess_bulk, ess_tail } = report.worst;
         warnings.push(Warning::convergence(format!(
             "the chains of what is shared have not converged (R-hat {r_hat:.3}, bulk ESS \
-             {ess_bulk:.0}, tail ESS {ess_tail:.0}); do not trust them, try more draws or `two-step`"
+             {ess_bulk:.0}, tail ESS {ess_tail:.0}); do not trust them, try more chains or `two-step`"
         )));
     }
     if !(report.acceptance > POOR_ACCEPTANCE) {
@@ -182,6 +198,13 @@ fn warnings(report: &SharedReport) -> Vec<Warning> {
             "the posterior of what is shared is not followed well ({:.0} % of the proposed draws were \
              accepted): its mean can be trusted more than its spread",
             100.0 * report.acceptance
+        )));
+    }
+    if unresolved > MOST_UNRESOLVED {
+        warnings.push(Warning::convergence(format!(
+            "{:.0} % of the densities behind what is shared could not be resolved, since nearly nothing is \
+             private: do not trust its posterior, use `two-step`",
+            100.0 * unresolved
         )));
     }
     if report.left_out > 0 {

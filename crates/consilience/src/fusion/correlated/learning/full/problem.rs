@@ -51,6 +51,11 @@ impl Problem {
         Ok(Self { items, members, n_classes, prior })
     }
 
+    /// Items of all classes.
+    pub(super) fn n_items(&self) -> usize {
+        self.items.iter().map(|class| class.items.len()).sum()
+    }
+
     /// Leaves items out, by class.
     pub(super) fn drop(&mut self, lost: &[Vec<usize>]) {
         for (class, lost) in self.items.iter_mut().zip(lost) {
@@ -145,7 +150,7 @@ impl Problem {
         let classes =
             self.items.iter().zip(etas).enumerate().map(class).collect::<Result<Vec<_>>>()?;
         let posterior = SharedPosterior { problem: self, classes };
-        let n: usize = self.items.iter().map(|items| items.items.len()).sum();
+        let n = self.n_items();
         if posterior.left_out() as f64 > MOST_LEFT_OUT * n as f64 {
             return Err(Error::Unsupported {
                 method: "correlated".into(),
@@ -178,18 +183,13 @@ impl SharedPosterior<'_> {
     pub(super) fn in_numbers(&self) -> AtMode {
         let n: usize = self.classes.iter().map(TiltedClass::n_items).sum();
         let weighted = self.classes.iter().map(|class| class.n_items() as f64 * class.effective());
-        AtMode {
-            effective: weighted.sum::<f64>() / (n as f64).max(1.0),
-            noise: self.classes.iter().map(|class| class.noise().powi(2)).sum::<f64>().sqrt(),
-            left_out: self.left_out(),
-        }
+        AtMode { effective: weighted.sum::<f64>() / (n as f64).max(1.0), left_out: self.left_out() }
     }
 }
 
 /// What the points are worth at the mode.
 pub(super) struct AtMode {
     pub(super) effective: f64,
-    pub(super) noise: f64,
     pub(super) left_out: usize,
 }
 
