@@ -1,8 +1,8 @@
 //! The distributions of classifiers' outputs.
 
-use consilience::distributions::correlated_dirichlet::SharedPair;
-use consilience::distributions::correlated_dirichlet::many::{ManyDensity, Scratch};
 use consilience::{Error, Result, Watch};
+use correlated_dirichlet::SharedPair;
+use correlated_dirichlet::multi::{ManyDensity, Scratch};
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray2, PyReadonlyArray3,
     PyUntypedArrayMethods,
@@ -21,7 +21,7 @@ type Pair = (usize, usize, Vec<f64>);
 /// The correlated Dirichlet of any number of classifiers.
 #[pyclass(module = "consilience._core", frozen)]
 pub(crate) struct CorrelatedDirichlet {
-    distribution: consilience::distributions::CorrelatedDirichlet,
+    distribution: correlated_dirichlet::CorrelatedDirichlet,
 }
 
 #[pymethods]
@@ -31,9 +31,8 @@ impl CorrelatedDirichlet {
     fn new(alpha: Vec<Vec<f64>>, common: Option<Vec<f64>>, pairs: Vec<Pair>) -> PyResult<Self> {
         let pair = |(first, second, delta)| SharedPair { first, second, delta };
         let pairs = pairs.into_iter().map(pair).collect();
-        let distribution =
-            consilience::distributions::CorrelatedDirichlet::new(alpha, common, pairs);
-        Ok(Self { distribution: distribution.map_err(|error| raise(&error))? })
+        let distribution = correlated_dirichlet::CorrelatedDirichlet::new(alpha, common, pairs);
+        Ok(Self { distribution: distribution.map_err(|error| raise(&error.into()))? })
     }
 
     /// Log densities and their errors, infinite where a density could not be resolved.
@@ -84,7 +83,7 @@ impl CorrelatedDirichlet {
         for a in 0..k {
             for b in 0..a {
                 let moments =
-                    self.distribution.pair_moments(a, b).map_err(|error| raise(&error))?;
+                    self.distribution.pair_moments(a, b).map_err(|error| raise(&error.into()))?;
                 for (l, component) in moments.iter().enumerate() {
                     values[(a * k + b) * j + l] = component.correlation;
                     values[(b * k + a) * j + l] = component.correlation;
@@ -129,7 +128,7 @@ impl CorrelatedDirichlet {
 /// The Dirichlet distribution.
 #[pyclass(module = "consilience._core", frozen)]
 pub(crate) struct Dirichlet {
-    distribution: consilience::distributions::Dirichlet,
+    distribution: correlated_dirichlet::Dirichlet,
 }
 
 #[pymethods]
@@ -137,8 +136,8 @@ impl Dirichlet {
     #[new]
     #[allow(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
     fn new(alpha: Vec<f64>) -> PyResult<Self> {
-        let distribution = consilience::distributions::Dirichlet::new(&alpha);
-        Ok(Self { distribution: distribution.map_err(|error| raise(&error))? })
+        let distribution = correlated_dirichlet::Dirichlet::new(&alpha);
+        Ok(Self { distribution: distribution.map_err(|error| raise(&error.into()))? })
     }
 
     /// Log densities.

@@ -3,7 +3,7 @@
 use consilience::evaluation::{
     BootstrapSettings, EvaluationSettings, Weighting, WorthSettings, evaluate, worth,
 };
-use consilience::fusion::{
+use consilience::methods::{
     Fusion, PosteriorPredictive, Rows, Source, explain, fuse_rows, ln_density_rows,
 };
 use consilience::{ClassPrior, Error, FitConfig, Intake, Watch};
@@ -99,7 +99,7 @@ impl Model {
         let strengths =
             margins.as_ref().map(|margins| margins.strengths(model.class_prior())).transpose();
         let correlations = model.implied_correlations().map_err(raised)?.map(|pairs| {
-            let pair = |pair: consilience::fusion::correlated::PairInsight| {
+            let pair = |pair: consilience::methods::correlated::PairInsight| {
                 json!({ "between": pair.between, "correlation": pair.correlation, "mean": pair.mean })
             };
             pairs.into_iter().map(pair).collect::<Vec<_>>()

@@ -30,8 +30,8 @@ pub(crate) fn delta_for_correlation(
     second: Vec<f64>,
     correlation: f64,
 ) -> PyResult<Vec<f64>> {
-    use consilience::distributions::correlated_dirichlet::pair;
-    pair::delta_for_correlation(&first, &second, correlation).map_err(|error| raise(&error))
+    use correlated_dirichlet::pair;
+    pair::delta_for_correlation(&first, &second, correlation).map_err(|error| raise(&error.into()))
 }
 
 /// Draws items of every class.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use consilience::fusion::{Fusion, PosteriorPredictive};
+use consilience::methods::{Fusion, PosteriorPredictive};
 use consilience::{ClassPrior, DEFAULT_FLOOR, Intake, Model, Outputs, Schema, Watch};
 use consilience_io::{Location, ReadOptions, TableReader};
 use serde_json::Value;

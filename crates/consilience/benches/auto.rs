@@ -2,12 +2,12 @@
 
 use std::hint::black_box;
 
-use consilience::distributions::CorrelatedDirichlet;
-use consilience::fusion::auto::AutoConfig;
-use consilience::fusion::fuse;
-use consilience::fusion::stacking::StackingConfig;
+use consilience::methods::auto::AutoConfig;
+use consilience::methods::fuse;
+use consilience::methods::stacking::StackingConfig;
 use consilience::simulation::{Preset, Truth};
 use consilience::{ClassPrior, Schema, Unwatched};
+use correlated_dirichlet::CorrelatedDirichlet;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
 /// Three classifiers with margins like a bookmaker's and a shared part.

@@ -3,8 +3,8 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use consilience::fusion::fuse;
-use consilience::fusion::independent::{
+use consilience::methods::fuse;
+use consilience::methods::independent::{
     IndependentConfig, IndependentFusion, Inference, SufficientStatistics,
 };
 use consilience::simulation::Preset;

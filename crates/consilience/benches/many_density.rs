@@ -3,14 +3,14 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use consilience::distributions::CorrelatedDirichlet;
-use consilience::distributions::correlated_dirichlet::SharedPair;
-use consilience::distributions::correlated_dirichlet::many::{ManyDensity, Scratch};
-use consilience::fusion::correlated::FullFusion;
-use consilience::fusion::correlated::tree::{TreeFusion, TreeKind, TreePair};
-use consilience::fusion::{Fusion, fuse};
+use consilience::methods::correlated::FullFusion;
+use consilience::methods::correlated::tree::{TreeFusion, TreeKind, TreePair};
+use consilience::methods::{Fusion, fuse};
 use consilience::simulation::Truth;
 use consilience::{ClassPrior, Schema};
+use correlated_dirichlet::CorrelatedDirichlet;
+use correlated_dirichlet::SharedPair;
+use correlated_dirichlet::multi::{ManyDensity, Scratch};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;

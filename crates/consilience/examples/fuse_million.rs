@@ -6,8 +6,8 @@ use std::io::BufRead;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use consilience::fusion::independent::IndependentFusion;
-use consilience::fusion::{Fused, Rows, Source, fuse_into, fuse_rows};
+use consilience::methods::independent::IndependentFusion;
+use consilience::methods::{Fused, Rows, Source, fuse_into, fuse_rows};
 use consilience::simulation::Preset;
 use consilience::{ClassPrior, Intake, Outputs, Result, Unwatched};
 

@@ -5,7 +5,7 @@
 
 #![allow(clippy::print_stdout)]
 
-use consilience::fusion::correlated::learning::{CorrelatedConfig, CorrelatedInference};
+use consilience::methods::correlated::learning::{CorrelatedConfig, CorrelatedInference};
 use consilience::simulation::Preset;
 use consilience::{Result, Unwatched};
 

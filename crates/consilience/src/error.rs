@@ -95,6 +95,19 @@ pub enum Error {
     Interrupted,
 }
 
+impl From<correlated_dirichlet::Error> for Error {
+    fn from(error: correlated_dirichlet::Error) -> Self {
+        use correlated_dirichlet::Error as Cause;
+        match error {
+            Cause::InvalidParameter { name, requirement, value } => {
+                Self::InvalidParameter { name, requirement, value }
+            }
+            Cause::Mismatch { what, expected, found } => Self::Mismatch { what, expected, found },
+            other => Self::InvalidModel(other.to_string()),
+        }
+    }
+}
+
 impl Error {
     /// Advice on what to do, where there is any.
     pub fn hint(&self) -> Option<&'static str> {

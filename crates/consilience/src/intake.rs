@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, OutputProblem, Result};
 use crate::math::row_sums::Plain;
-use crate::math::simplex;
 use crate::math::transpose::LANES;
+use consilience_numerics::simplex;
 
 /// How many values of an output were raised to the floor, `None` where it is missing; or which
 /// class (if a single one) is wrong, and how.

@@ -1,11 +1,11 @@
 //! Combines the probability outputs of several classifiers into one calibrated probability.
 //!
 //! Data flows one way: a table of outputs is checked once when it becomes [`Outputs`]; a
-//! [`FitConfig`] learns a [`Model`] from labelled ones; [`fusion::fuse`] turns new ones into
+//! [`FitConfig`] learns a [`Model`] from labelled ones; [`methods::fuse`] turns new ones into
 //! probabilities with their numerical error; [`evaluation`] scores them.
 //!
 //! ```
-//! use consilience::{FitConfig, Intake, OutputsBuilder, Schema, Unwatched, fusion::fuse};
+//! use consilience::{FitConfig, Intake, OutputsBuilder, Schema, Unwatched, methods::fuse};
 //!
 //! let schema = Schema::new(["resnet", "vit"], ["cat", "dog"])?;
 //! let mut train = OutputsBuilder::new(schema, Intake::default())?;
@@ -35,12 +35,12 @@ pub mod distributions;
 mod error;
 pub mod evaluation;
 mod folds;
-pub mod fusion;
 mod intake;
-pub mod math;
+pub mod methods;
+
+mod math;
 pub mod model;
 mod outputs;
-mod parallel;
 pub mod sampling;
 mod schema;
 pub mod simulation;

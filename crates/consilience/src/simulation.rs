@@ -6,15 +6,15 @@ use std::sync::Arc;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
-use crate::distributions::CorrelatedDirichlet;
-use crate::distributions::correlated_dirichlet::pair::delta_for_correlation;
 use crate::error::{Error, Result};
-use crate::fusion::Fusion;
-use crate::fusion::correlated::tree::TreeFusion;
-use crate::fusion::independent::Alpha;
 use crate::intake::Intake;
+use crate::methods::Fusion;
+use crate::methods::correlated::tree::TreeFusion;
+use crate::methods::independent::Alpha;
 use crate::outputs::{Outputs, OutputsBuilder};
 use crate::schema::Schema;
+use correlated_dirichlet::CorrelatedDirichlet;
+use correlated_dirichlet::pair::delta_for_correlation;
 
 /// The simulated sets of the paper (supplement, tables D.3 to D.5): two classifiers with equal
 /// margins, three classes.
@@ -52,7 +52,7 @@ impl Preset {
         let schema = Schema::new(["c1", "c2"], ["1", "2", "3"])?;
         let class = |row: [f64; 3]| {
             let common = row.iter().map(|a| delta(*a)).collect();
-            CorrelatedDirichlet::new(vec![row.to_vec(); 2], Some(common), vec![])
+            Ok(CorrelatedDirichlet::new(vec![row.to_vec(); 2], Some(common), vec![])?)
         };
         let classes = self.alpha().into_iter().map(class).collect::<Result<Vec<_>>>()?;
         Truth::new(Arc::new(schema), classes)
@@ -131,7 +131,7 @@ impl Truth {
         };
         let class = |(first, second): (&Vec<f64>, &Vec<f64>)| {
             let delta = delta_for_correlation(first, second, r)?;
-            CorrelatedDirichlet::new(vec![first.clone(), second.clone()], Some(delta), vec![])
+            Ok(CorrelatedDirichlet::new(vec![first.clone(), second.clone()], Some(delta), vec![])?)
         };
         let classes = first.iter().zip(second).map(class).collect::<Result<Vec<_>>>()?;
         Self::new(schema, classes)

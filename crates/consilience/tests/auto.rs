@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use consilience::distributions::CorrelatedDirichlet;
 use consilience::evaluation::{Predictions, Weighting, WorthSettings, score, worth};
-use consilience::fusion::auto::{AutoConfig, AutoFusion, AutoParameters, FittedAuto};
-use consilience::fusion::independent::IndependentFusion;
-use consilience::fusion::pools::{Pool, PoolKind};
-use consilience::fusion::stacking::{Ridge, StackingConfig, StackingFusion, StackingParameters};
-use consilience::fusion::{Fusion, fuse};
+use consilience::methods::auto::{AutoConfig, AutoFusion, AutoParameters, FittedAuto};
+use consilience::methods::independent::IndependentFusion;
+use consilience::methods::pools::{Pool, PoolKind};
+use consilience::methods::stacking::{Ridge, StackingConfig, StackingFusion, StackingParameters};
+use consilience::methods::{Fusion, fuse};
 use consilience::simulation::Truth;
 use consilience::{ClassPrior, Error, Intake, Outputs, OutputsBuilder, Schema, Unwatched};
+use correlated_dirichlet::CorrelatedDirichlet;
 
 /// The Dirichlets of `n` classifiers, each favouring the true class.
 fn margins(n: usize) -> Vec<Vec<Vec<f64>>> {

@@ -8,7 +8,7 @@ use consilience::evaluation::compare::{
     by_mode, compare, compare_priors, named_methods,
 };
 use consilience::evaluation::{Weighting, score, single_classifiers};
-use consilience::fusion::pools::Weights;
+use consilience::methods::pools::Weights;
 use consilience::simulation::Preset;
 use consilience::{
     ClassPrior, Error, FitConfig, MethodChoice, Outputs, PriorChoice, Unwatched, Watch,

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use consilience::distributions::CorrelatedDirichlet;
-use consilience::fusion::correlated::{CorrelatedFusion, PairInsight, effective_number};
-use consilience::fusion::independent::IndependentFusion;
-use consilience::fusion::{Fused, Fusion, fuse};
+use consilience::methods::correlated::{CorrelatedFusion, PairInsight, effective_number};
+use consilience::methods::independent::IndependentFusion;
+use consilience::methods::{Fused, Fusion, fuse};
 use consilience::simulation::Preset;
 use consilience::{ClassPrior, Intake, Model, Outputs, OutputsBuilder, Schema};
+use correlated_dirichlet::CorrelatedDirichlet;
 
 fn schema() -> Arc<Schema> {
     Arc::new(Schema::new(["a", "b"], ["x", "y", "z"]).unwrap())
@@ -143,7 +143,7 @@ fn a_small_resolution_changes_little_and_ties_stay_finite() {
     let tied = table(&[[0.6, 0.2, 0.2, 0.6, 0.2, 0.2]]);
     let nearly_all = classes(6.0, 4.0, |a| 0.999 * a);
     let model = CorrelatedFusion::new(schema(), &nearly_all, 0.03).unwrap();
-    let (densities, errors) = consilience::fusion::ln_densities(&model, &tied).unwrap();
+    let (densities, errors) = consilience::methods::ln_densities(&model, &tied).unwrap();
     assert!(densities.iter().all(|d| d.is_finite()) && errors[0] < 1e-3);
 }
 
@@ -153,7 +153,7 @@ fn at_an_infinite_tie_fusing_gives_the_limit() {
     let tied = table(&[[0.6, 0.25, 0.15, 0.6, 0.25, 0.15]]);
     let parameters = classes(6.0, 4.0, |a| 0.99 * a);
     let model = CorrelatedFusion::new(schema(), &parameters, 0.0).unwrap();
-    let (densities, _) = consilience::fusion::ln_densities(&model, &tied).unwrap();
+    let (densities, _) = consilience::methods::ln_densities(&model, &tied).unwrap();
     assert!(densities.iter().all(|d| *d == f64::INFINITY), "{densities:?}");
     let at = fuse_with(&parameters, 0.0, &tied);
     let smoothed = fuse_with(&parameters, 1e-3, &tied);

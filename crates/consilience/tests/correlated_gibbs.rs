@@ -6,16 +6,16 @@
 
 use std::sync::Arc;
 
-use consilience::distributions::correlated_dirichlet::pair::{PairDensity, Scratch};
-use consilience::distributions::{CorrelatedDirichlet, Dirichlet};
-use consilience::fusion::correlated::CorrelatedFusion;
-use consilience::fusion::correlated::learning::{
+use consilience::methods::correlated::CorrelatedFusion;
+use consilience::methods::correlated::learning::{
     CorrelatedConfig, CorrelatedInference, DeltaPrior, DeltaSampler, FittedPair,
 };
-use consilience::fusion::fuse;
-use consilience::fusion::independent::{IndependentConfig, SufficientStatistics};
+use consilience::methods::fuse;
+use consilience::methods::independent::{IndependentConfig, SufficientStatistics};
 use consilience::simulation::{Preset, Truth};
 use consilience::{ClassPrior, Intake, Outputs, OutputsBuilder, Schema, Unwatched};
+use correlated_dirichlet::pair::{PairDensity, Scratch};
+use correlated_dirichlet::{CorrelatedDirichlet, Dirichlet};
 
 /// Two classes, margins that differ, about half of the smaller shared.
 fn tiny() -> Outputs {

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use consilience::fusion::correlated::learning::{
+use consilience::methods::correlated::learning::{
     CorrelatedConfig, CorrelatedInference, DeltaPrior, DeltaSampler, FittedPair, PairDraw,
 };
 use consilience::simulation::Preset;
@@ -99,7 +99,7 @@ fn an_exchange_of_classifiers_does_not_matter() {
     let exchanged = rebuilt(&outputs, |_, a, b| [b, a].concat());
     let map = |outputs: &Outputs| {
         let mut config = config(CorrelatedInference::Map);
-        config.independent.inference = consilience::fusion::independent::Inference::Map;
+        config.independent.inference = consilience::methods::independent::Inference::Map;
         fit(&config, outputs).delta
     };
     let (one, other) = (map(&outputs), map(&exchanged));

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use consilience::distributions::correlated_dirichlet::many::{ManyDensity, Scratch};
-use consilience::distributions::{CorrelatedDirichlet, SharedPair};
-use consilience::fusion::correlated::learning::{CorrelatedConfig, CorrelatedInference};
-use consilience::fusion::correlated::{FULL_TOLERANCE, FullFusion, Structure};
-use consilience::fusion::{Fusion, fuse};
+use consilience::methods::correlated::learning::{CorrelatedConfig, CorrelatedInference};
+use consilience::methods::correlated::{FULL_TOLERANCE, FullFusion, Structure};
+use consilience::methods::{Fusion, fuse};
 use consilience::model::{CorrelatedParameters, Method};
 use consilience::simulation::Truth;
 use consilience::{ClassPrior, FitConfig, MethodChoice, Model, Outputs, Schema, Unwatched};
+use correlated_dirichlet::multi::{ManyDensity, Scratch};
+use correlated_dirichlet::{CorrelatedDirichlet, SharedPair};
 
 const SHARES: [((usize, usize), f64); 3] = [((0, 1), 0.25), ((0, 2), 0.1), ((1, 2), 0.0)];
 const COMMON: f64 = 0.3;
@@ -181,7 +181,7 @@ fn draws_of_all_that_is_shared_are_legal() {
     let report = model.shared_posterior().unwrap();
     let mut intervals = report.interval.iter().flatten().flatten();
     assert!(intervals.all(|[low, high]| 0.0 <= *low && low < high), "{report:?}");
-    let delta_prior = consilience::fusion::correlated::learning::DeltaPrior::Paper;
+    let delta_prior = consilience::methods::correlated::learning::DeltaPrior::Paper;
     let paper = CorrelatedConfig { delta_prior, ..posterior(20).correlated };
     let error = config(Structure::Full, paper).fit(&train, &Unwatched).unwrap_err();
     assert!(error.to_string().contains("pooled or uniform"), "{error}");

@@ -13,13 +13,13 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use consilience::distributions::{CorrelatedDirichlet, SharedPair};
-use consilience::fusion::correlated::Structure;
-use consilience::fusion::correlated::learning::{
+use consilience::methods::correlated::Structure;
+use consilience::methods::correlated::learning::{
     CorrelatedConfig, CorrelatedInference, DeltaPrior, FittedPairs, FittedShared,
 };
 use consilience::simulation::Truth;
 use consilience::{Outputs, Result, Schema, Unwatched};
+use correlated_dirichlet::{CorrelatedDirichlet, SharedPair};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
@@ -113,7 +113,7 @@ fn draw(prior: DeltaPrior, replication: u64) -> Result<(Shapes, Outputs)> {
         let pairs = (1..PARTS.len()).map(pair).collect();
         CorrelatedDirichlet::new(vec![alpha(j); 3], Some(shapes[0][j].clone()), pairs)
     };
-    let classes = (0..2).map(class).collect::<Result<Vec<_>>>()?;
+    let classes = (0..2).map(class).collect::<Result<Vec<_>, correlated_dirichlet::Error>>()?;
     let schema = Arc::new(Schema::new(["c1", "c2", "c3"], ["1", "2"])?);
     let outputs = Truth::new(schema, classes)?.simulate(ITEMS, 7 + replication)?;
     Ok((shapes, outputs))

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use consilience::distributions::CorrelatedDirichlet;
 use consilience::evaluation::{Predictions, Weighting, score};
-use consilience::fusion::fuse;
-use consilience::fusion::independent::{
+use consilience::methods::fuse;
+use consilience::methods::independent::{
     Alpha, AlphaPrior, IndependentConfig, IndependentFusion, Inference, SufficientStatistics,
 };
 use consilience::simulation::{Preset, Truth};
@@ -13,6 +12,7 @@ use consilience::{
     ClassPrior, FitConfig, Intake, MethodChoice, Model, Outputs, OutputsBuilder, PriorChoice,
     Schema, Unwatched,
 };
+use correlated_dirichlet::CorrelatedDirichlet;
 
 /// Two classifiers with margins (3,1,1), (1,3,1), (1,1,3), independent of each other.
 fn truth() -> Truth {
@@ -27,7 +27,7 @@ fn truth() -> Truth {
 fn fit(
     outputs: &Outputs,
     config: &IndependentConfig,
-) -> consilience::fusion::independent::FittedIndependent {
+) -> consilience::methods::independent::FittedIndependent {
     let statistics = SufficientStatistics::of(outputs).unwrap();
     config.fit(outputs.schema(), &statistics, &Unwatched).unwrap()
 }
@@ -356,12 +356,12 @@ fn the_error_is_honest_where_large_terms_cancel() {
     let row = |j: usize| (0..3).map(|l| if l == j { 1e6 } else { 1.0 }).collect::<Vec<f64>>();
     let model = IndependentFusion::new(schema, vec![(0..3).map(row).collect()]).unwrap();
     let mut builder = OutputsBuilder::new(
-        Arc::clone(consilience::fusion::Fusion::schema(&model)),
+        Arc::clone(consilience::methods::Fusion::schema(&model)),
         Intake::default(),
     )
     .unwrap();
     builder.push(&[0.5, 0.25, 0.25], None).unwrap();
-    let (got, errors) = consilience::fusion::ln_densities(&model, &builder.finish()).unwrap();
+    let (got, errors) = consilience::methods::ln_densities(&model, &builder.finish()).unwrap();
     // ln(1e6 (1e6+1)) + (1e6 − 1) ln ½ by hand: Γ(A+2)/Γ(A) = A(A+1).
     let expected = (1e6f64 * (1e6 + 1.0)).ln() + (1e6 - 1.0) * 0.5f64.ln();
     assert!((got[0] - expected).abs() <= errors[0], "{} {expected} {}", got[0], errors[0]);

@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use consilience::fusion::auto::{AutoFusion, AutoParameters, LayerParameters};
-use consilience::fusion::bcc::BccFusion;
-use consilience::fusion::independent::{Alpha, IndependentFusion};
-use consilience::fusion::logit_normal::{
+use consilience::methods::auto::{AutoFusion, AutoParameters, LayerParameters};
+use consilience::methods::bcc::BccFusion;
+use consilience::methods::independent::{Alpha, IndependentFusion};
+use consilience::methods::logit_normal::{
     LogDistribution, LogitNormalFusion, LogitNormalParameters,
 };
-use consilience::fusion::normal_mixture::{
+use consilience::methods::normal_mixture::{
     MixtureComponent, NormalMixtureFusion, NormalMixtureParameters,
 };
-use consilience::fusion::pools::{Pool, PoolKind};
-use consilience::fusion::stacking::{
+use consilience::methods::pools::{Pool, PoolKind};
+use consilience::methods::stacking::{
     FillParameters, LogisticParameters, StackingFusion, StackingParameters,
 };
-use consilience::fusion::{Fused, Fusion, fuse};
+use consilience::methods::{Fused, Fusion, fuse};
 use consilience::{ClassPrior, Intake, Outputs, OutputsBuilder, Schema};
 use proptest::prelude::*;
 
@@ -288,7 +288,7 @@ proptest! {
     fn the_reported_error_covers_the_plain_formula(case in case()) {
         let model = IndependentFusion::new(case.schema(), case.alpha.clone()).unwrap();
         let outputs = case.outputs();
-        let (got, errors) = consilience::fusion::ln_densities(&model, &outputs).unwrap();
+        let (got, errors) = consilience::methods::ln_densities(&model, &outputs).unwrap();
         for item in 0..outputs.n_items() {
             for j in 0..case.n_classes {
                 let mut plain = 0.0;

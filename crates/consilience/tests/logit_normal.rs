@@ -1,8 +1,8 @@
 //! The normal model of log-ratios against integrals and simulated truth.
 #![allow(clippy::print_stderr)] // measurements are for reading, with `--nocapture`
 
-use consilience::fusion::logit_normal::{LogitNormalConfig, LogitNormalFusion};
-use consilience::fusion::{Fusion, fuse, ln_densities};
+use consilience::methods::logit_normal::{LogitNormalConfig, LogitNormalFusion};
+use consilience::methods::{Fusion, fuse, ln_densities};
 use consilience::simulation::Preset;
 use consilience::{
     ClassPrior, FitConfig, Intake, MethodChoice, Model, Outputs, OutputsBuilder, Schema, Unwatched,

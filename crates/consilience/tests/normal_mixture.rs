@@ -2,11 +2,11 @@
 //! it, the repaired one is better.
 #![allow(clippy::print_stderr)] // measurements are for reading, with `--nocapture`
 
-use consilience::fusion::logit_normal::LogitNormalConfig;
-use consilience::fusion::normal_mixture::{
+use consilience::methods::logit_normal::LogitNormalConfig;
+use consilience::methods::normal_mixture::{
     MixtureVariant, NormalMixtureConfig, NormalMixtureFusion,
 };
-use consilience::fusion::{Fusion, fuse, ln_densities};
+use consilience::methods::{Fusion, fuse, ln_densities};
 use consilience::simulation::Preset;
 use consilience::{
     ClassPrior, FitConfig, Intake, MethodChoice, Model, Outputs, OutputsBuilder, Schema, Unwatched,

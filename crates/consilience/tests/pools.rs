@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use consilience::evaluation::{Predictions, Weighting, score};
-use consilience::fusion::fuse;
-use consilience::fusion::pools::{Pool, PoolKind, Weights, fit_weights};
+use consilience::methods::fuse;
+use consilience::methods::pools::{Pool, PoolKind, Weights, fit_weights};
 use consilience::simulation::Preset;
 use consilience::{ClassPrior, Intake, Outputs, OutputsBuilder};
 

@@ -7,14 +7,14 @@
 
 use std::sync::Arc;
 
-use consilience::distributions::{CorrelatedDirichlet, Dirichlet};
-use consilience::fusion::correlated::CorrelatedFusion;
-use consilience::fusion::correlated::learning::{
+use consilience::methods::correlated::CorrelatedFusion;
+use consilience::methods::correlated::learning::{
     CorrelatedConfig, CorrelatedInference, DeltaPrior, FittedPair,
 };
-use consilience::fusion::fuse;
-use consilience::fusion::independent::AlphaPrior;
+use consilience::methods::fuse;
+use consilience::methods::independent::AlphaPrior;
 use consilience::{ClassPrior, Intake, Outputs, OutputsBuilder, Schema, Unwatched};
+use correlated_dirichlet::{CorrelatedDirichlet, Dirichlet};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use consilience::distributions::CorrelatedDirichlet;
-use consilience::fusion::correlated::CorrelatedFusion;
-use consilience::fusion::correlated::learning::{CorrelatedConfig, CorrelatedInference};
-use consilience::fusion::correlated::tree::{TREE_TOLERANCE, TreeFusion, TreeKind, TreePair};
-use consilience::fusion::independent::{Alpha, IndependentFusion};
-use consilience::fusion::{Fusion, fuse, ln_densities};
+use consilience::methods::correlated::CorrelatedFusion;
+use consilience::methods::correlated::learning::{CorrelatedConfig, CorrelatedInference};
+use consilience::methods::correlated::tree::{TREE_TOLERANCE, TreeFusion, TreeKind, TreePair};
+use consilience::methods::independent::{Alpha, IndependentFusion};
+use consilience::methods::{Fusion, fuse, ln_densities};
 use consilience::model::Method;
 use consilience::simulation::Truth;
 use consilience::{
     ClassPrior, FitConfig, Intake, MethodChoice, Model, Outputs, OutputsBuilder, Schema, Unwatched,
 };
+use correlated_dirichlet::CorrelatedDirichlet;
 
 const J: usize = 3;
 
@@ -49,7 +49,7 @@ fn truth(n: usize) -> Truth {
     let shared = pair(&alpha, (0, 1), 0.5, 0.0);
     let class = |j: usize| {
         let margins = alpha.iter().map(|rows| rows[j].clone()).collect();
-        let shared = consilience::distributions::SharedPair {
+        let shared = correlated_dirichlet::SharedPair {
             first: 0,
             second: 1,
             delta: shared.delta[j].clone(),
@@ -258,11 +258,7 @@ fn draws_have_the_margins_and_the_correlations_of_the_edges() {
         assert!((mean(&column(k, 0)) - rows[0][0] / total).abs() < 0.003, "{k}");
     }
     for TreePair { between: (a, b), delta, .. } in pairs {
-        let exact = consilience::distributions::correlated_dirichlet::pair::moments(
-            &alpha[a][0],
-            &alpha[b][0],
-            &delta[0],
-        );
+        let exact = correlated_dirichlet::pair::moments(&alpha[a][0], &alpha[b][0], &delta[0]);
         for (l, component) in exact.unwrap().iter().enumerate() {
             let (x, y) = (column(a, l), column(b, l));
             let (mx, my) = (mean(&x), mean(&y));

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use consilience::fusion::fuse;
-use consilience::fusion::independent::{IndependentConfig, Inference, SufficientStatistics};
-use consilience::fusion::pools::Weights;
-use consilience::fusion::stacking::{ClassBalance, StackingConfig};
+use consilience::methods::fuse;
+use consilience::methods::independent::{IndependentConfig, Inference, SufficientStatistics};
+use consilience::methods::pools::Weights;
+use consilience::methods::stacking::{ClassBalance, StackingConfig};
 use consilience::simulation::Preset;
 use consilience::{
     FitConfig, Intake, MethodChoice, Model, Outputs, OutputsBuilder, PriorChoice, Unwatched,

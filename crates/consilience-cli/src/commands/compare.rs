@@ -7,7 +7,7 @@ use consilience::evaluation::compare::{
     Candidate, CompareSettings, ComparedMethod, Comparison, Protocol, TestSize, all_methods,
     by_mode, compare_priors, named_methods,
 };
-use consilience::fusion::correlated::learning::CorrelatedInference;
+use consilience::methods::correlated::learning::CorrelatedInference;
 use consilience::{DEFAULT_FLOOR, FitConfig, Outputs, PriorChoice};
 use consilience_io::{Location, ReadOptions, check_writable, read_outputs, write_whole};
 use serde_json::{Value, json};

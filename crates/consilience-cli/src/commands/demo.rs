@@ -10,10 +10,10 @@ use consilience::evaluation::{
     BootstrapSettings, Evaluation, EvaluationSettings, Predictions, ReliabilityBin, evaluate_all,
     meta_classifiers, reliability, single_classifiers,
 };
-use consilience::fusion::auto::AutoConfig;
-use consilience::fusion::correlated::learning::{CorrelatedConfig, CorrelatedInference};
-use consilience::fusion::fuse;
-use consilience::fusion::independent::IndependentConfig;
+use consilience::methods::auto::AutoConfig;
+use consilience::methods::correlated::learning::{CorrelatedConfig, CorrelatedInference};
+use consilience::methods::fuse;
+use consilience::methods::independent::IndependentConfig;
 use consilience::{FitConfig, MethodChoice, Model, Outputs};
 use consilience_io::{Location, ReadOptions, read_outputs, write_whole};
 

@@ -1,8 +1,8 @@
 //! `consilience density`: how well each class explains an item's outputs.
 
-use consilience::fusion::ln_densities;
-use consilience::math::log_space::log_sum_exp;
+use consilience::methods::ln_densities;
 use consilience_io::Added;
+use consilience_numerics::log_space::log_sum_exp;
 
 use super::stream::{self, number_column};
 use crate::args::{CommonOptions, DensityOptions};

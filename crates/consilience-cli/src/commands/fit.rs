@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use consilience::evaluation::{Worth, WorthSettings, worth};
-use consilience::fusion::auto::AutoConfig;
-use consilience::fusion::bcc::BccConfig;
-use consilience::fusion::correlated::Structure;
-use consilience::fusion::correlated::learning::{
+use consilience::methods::auto::AutoConfig;
+use consilience::methods::bcc::BccConfig;
+use consilience::methods::correlated::Structure;
+use consilience::methods::correlated::learning::{
     CorrelatedConfig, CorrelatedInference, DeltaPrior, DeltaSampler,
 };
-use consilience::fusion::independent::{AlphaPrior, IndependentConfig, Inference};
-use consilience::fusion::logit_normal::LogitNormalConfig;
-use consilience::fusion::normal_mixture::{MixtureVariant, NormalMixtureConfig};
-use consilience::fusion::stacking::StackingConfig;
+use consilience::methods::independent::{AlphaPrior, IndependentConfig, Inference};
+use consilience::methods::logit_normal::LogitNormalConfig;
+use consilience::methods::normal_mixture::{MixtureVariant, NormalMixtureConfig};
+use consilience::methods::stacking::StackingConfig;
 use consilience::model::PairPosterior;
 use consilience::sampling::diagnostics::Diagnostics;
 use consilience::{DEFAULT_FLOOR, FitConfig, MethodChoice, Model, Outputs, PriorChoice};

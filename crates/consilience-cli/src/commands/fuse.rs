@@ -1,7 +1,7 @@
 //! `consilience fuse`: fused probabilities for new items.
 
 use consilience::decision::Costs;
-use consilience::fusion::{Fused, Fusion, explain, fuse_into};
+use consilience::methods::{Fused, Fusion, explain, fuse_into};
 use consilience::{ClassPrior, Model, Outputs, Schema};
 use consilience_io::{ABSTAIN, Added, AddedValues, Location, ReadOptions, read_costs};
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use consilience::fusion::correlated::Structure;
-use consilience::fusion::fuse;
+use consilience::methods::correlated::Structure;
+use consilience::methods::fuse;
 use consilience::{
     ClassPrior, FitConfig, Intake, MethodChoice, Outputs, OutputsBuilder, Result, Schema, Unwatched,
 };

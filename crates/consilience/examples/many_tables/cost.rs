@@ -1,7 +1,7 @@
 //! Cost against the numbers of classifiers, classes and items, in processor time.
 
-use consilience::fusion::correlated::Structure;
-use consilience::fusion::fuse;
+use consilience::methods::correlated::Structure;
+use consilience::methods::fuse;
 use consilience::{ClassPrior, MethodChoice, Result, Unwatched};
 
 use super::{cpu_seconds, quick, truth};

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use consilience::distributions::correlated_dirichlet::many::{ManyDensity, Scratch};
-use consilience::fusion::Fusion;
-use consilience::fusion::correlated::Structure;
-use consilience::fusion::correlated::tree::{TreeFusion, TreeKind, TreePair};
-use consilience::fusion::discounted::DiscountedFusion;
-use consilience::fusion::independent::{Alpha, IndependentFusion};
-use consilience::fusion::shares::EvidenceCovariance;
+use consilience::methods::Fusion;
+use consilience::methods::correlated::Structure;
+use consilience::methods::correlated::tree::{TreeFusion, TreeKind, TreePair};
+use consilience::methods::discounted::DiscountedFusion;
+use consilience::methods::independent::{Alpha, IndependentFusion};
+use consilience::methods::shares::EvidenceCovariance;
 use consilience::simulation::Truth;
 use consilience::{MethodChoice, Outputs, Result, Unwatched};
+use correlated_dirichlet::multi::{ManyDensity, Scratch};
 
 use super::{alpha_of, losses, mean, paired, quick, truth_with};
 
@@ -159,7 +159,7 @@ fn exact_losses(truth: &Truth, test: &Outputs) -> Result<Vec<f64>> {
         .classes()
         .iter()
         .map(|class| ManyDensity::new(class)?.with_tolerance(TOLERANCE))
-        .collect::<Result<Vec<_>>>()?;
+        .collect::<Result<Vec<_>, correlated_dirichlet::Error>>()?;
     let (mut scratch, mut losses, mut unresolved) = (Scratch::default(), Vec::new(), 0);
     for (item, label) in test.require_labels()?.into_iter().enumerate() {
         let x: Vec<&[f64]> = (0..test.schema().n_classifiers())

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use consilience::distributions::correlated_dirichlet::many::{ManyDensity, Scratch};
-use consilience::distributions::{CorrelatedDirichlet, SharedPair};
-use consilience::fusion::correlated::FullFusion;
-use consilience::fusion::{Fused, fuse};
-use consilience::math::log_space::log_sum_exp;
+use consilience::methods::correlated::FullFusion;
+use consilience::methods::{Fused, fuse};
 use consilience::simulation::Truth;
 use consilience::{ClassPrior, Outputs, Result};
+use consilience_numerics::log_space::log_sum_exp;
+use correlated_dirichlet::multi::{ManyDensity, Scratch};
+use correlated_dirichlet::{CorrelatedDirichlet, SharedPair};
 
 use super::{cpu_seconds, schema};
 
@@ -47,7 +47,10 @@ fn truth([private, common, pair]: [f64; 3]) -> Result<Truth> {
             [(0, 1), (0, 2), (1, 2)].map(shared).to_vec(),
         )
     };
-    Truth::new(schema(3, 3)?, (0..3).map(class).collect::<Result<Vec<_>>>()?)
+    Truth::new(
+        schema(3, 3)?,
+        (0..3).map(class).collect::<Result<Vec<_>, correlated_dirichlet::Error>>()?,
+    )
 }
 
 /// Probabilities of every item; `None` where the longer run is not resolved either.
@@ -55,7 +58,11 @@ fn longer_run(truth: &Truth, outputs: &Outputs) -> Result<Vec<Option<Vec<f64>>>>
     let density = |class: &CorrelatedDirichlet| -> Result<ManyDensity> {
         Ok(ManyDensity::new(class)?.with_seed(SEED).with_most_points(LONGER.1))
     };
-    let densities = truth.classes().iter().map(density).collect::<Result<Vec<_>>>()?;
+    let densities = truth
+        .classes()
+        .iter()
+        .map(density)
+        .collect::<Result<Vec<_>, correlated_dirichlet::Error>>()?;
     let mut scratch = Scratch::default();
     let of_item = |i: usize| {
         let x: Vec<&[f64]> = (0..3).filter_map(|k| outputs.output(i, k)).collect();

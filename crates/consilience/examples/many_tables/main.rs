@@ -15,13 +15,13 @@ mod ties;
 
 use std::sync::Arc;
 
-use consilience::distributions::{CorrelatedDirichlet, SharedPair};
-use consilience::fusion::correlated::Structure;
-use consilience::fusion::correlated::learning::{CorrelatedConfig, CorrelatedInference};
-use consilience::fusion::independent::Alpha;
-use consilience::fusion::{Fusion, fuse};
+use consilience::methods::correlated::Structure;
+use consilience::methods::correlated::learning::{CorrelatedConfig, CorrelatedInference};
+use consilience::methods::independent::Alpha;
+use consilience::methods::{Fusion, fuse};
 use consilience::simulation::Truth;
 use consilience::{ClassPrior, FitConfig, MethodChoice, Outputs, Result, Schema};
+use correlated_dirichlet::{CorrelatedDirichlet, SharedPair};
 
 const TABLES: &str = "exchangeable, exchangeable-margins, ties, recovery, copies, missing, bookies, cost, fused-errors";
 
@@ -81,7 +81,8 @@ fn truth_with(
         let pairs = pairs.iter().map(pair).collect();
         CorrelatedDirichlet::new(vec![alpha.clone(); n_classifiers], Some(part(common)), pairs)
     };
-    let classes = (0..n_classes).map(class).collect::<Result<Vec<_>>>()?;
+    let classes =
+        (0..n_classes).map(class).collect::<Result<Vec<_>, correlated_dirichlet::Error>>()?;
     Truth::new(schema(n_classifiers, n_classes)?, classes)
 }
 

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use consilience::fusion::correlated::Structure;
-use consilience::fusion::fuse;
+use consilience::methods::correlated::Structure;
+use consilience::methods::fuse;
 use consilience::model::Model;
 use consilience::{
     ClassPrior, Intake, MethodChoice, Outputs, OutputsBuilder, Result, Schema, Unwatched,

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use consilience::fusion::correlated::Structure;
-use consilience::fusion::fuse;
+use consilience::methods::correlated::Structure;
+use consilience::methods::fuse;
 use consilience::{
     ClassPrior, Intake, MethodChoice, Outputs, OutputsBuilder, Result, Schema, Unwatched,
 };
@@ -60,7 +60,7 @@ fn one_split(train: &Outputs, test: &Outputs) -> Result<Vec<(String, f64, usize)
         found.push((name.to_string(), mean(&losses(model.fusion()?, test)?), unresolved));
         if name == "independent" {
             for meta in model.meta_classifiers()? {
-                use consilience::fusion::Fusion;
+                use consilience::methods::Fusion;
                 let own = mean(&losses(&meta, &test.select(meta.schema())?)?);
                 found.push((format!("meta:{}", meta.schema().classifiers()[0]), own, 0));
             }

@@ -1,6 +1,6 @@
 //! How often the 90 % intervals of what pairs share cover the truth: three classifiers and classes, 500 items a class.
 
-use consilience::fusion::correlated::learning::CorrelatedConfig;
+use consilience::methods::correlated::learning::CorrelatedConfig;
 use consilience::{Result, Unwatched};
 
 use super::truth;

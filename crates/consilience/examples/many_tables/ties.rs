@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use consilience::fusion::correlated::Structure;
-use consilience::fusion::correlated::tree::{TreeFusion, TreeKind, TreePair};
+use consilience::methods::correlated::Structure;
+use consilience::methods::correlated::tree::{TreeFusion, TreeKind, TreePair};
 use consilience::model::{Method, TreeParameters};
 use consilience::simulation::Truth;
 use consilience::{MethodChoice, Result, Unwatched};

@@ -6,9 +6,9 @@ use nalgebra::DMatrix;
 use rand::{Rng, RngExt};
 use rand_distr::StandardNormal;
 
-use super::gamma::sample_ln_gamma;
 use crate::error::{Error, Result};
-use crate::math::special::ln_gamma_increment;
+use consilience_numerics::special::ln_gamma_increment;
+use correlated_dirichlet::sample_ln_gamma;
 
 /// The d-dimensional Student t distribution with ν degrees of freedom.
 ///

@@ -4,7 +4,7 @@ use nalgebra::{Cholesky, DMatrix, Dyn};
 use rand::{Rng, RngExt};
 use rand_distr::StandardNormal;
 
-use super::gamma::sample_ln_gamma;
+use correlated_dirichlet::sample_ln_gamma;
 
 /// A lower triangular F such that F·Fᵀ is a draw from the Wishart distribution with ν > d − 1 degrees
 /// of freedom and scale V⁻¹, given the Cholesky decomposition of V: the precision matrix whose

@@ -7,9 +7,9 @@ use serde::Serialize;
 use super::scores::{ItemScores, Predictions, ScoreSet, Weighting, item_weights};
 use crate::class_prior::ClassPrior;
 use crate::error::{Error, Result};
-use crate::parallel;
 use crate::sampling::diagnostics::quantile;
 use crate::watch::Watch;
+use consilience_numerics::parallel;
 
 /// A score with its interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::scores::{CALIBRATION_BINS, Predictions, Weighting, bin, item_weights};
 use crate::class_prior::ClassPrior;
 use crate::error::{Error, Result};
-use crate::math::simplex;
+use consilience_numerics::simplex;
 
 /// Items whose most probable class has a probability in the same range.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::class_prior::ClassPrior;
 use crate::error::{Error, Result};
-use crate::math::simplex;
+use consilience_numerics::simplex;
 
 /// Equal-width bins of predicted probability in the calibration error.
 pub const CALIBRATION_BINS: usize = 15;

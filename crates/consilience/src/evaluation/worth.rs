@@ -8,13 +8,13 @@ use super::single_classifiers;
 use crate::class_prior::ClassPrior;
 use crate::error::{Result, quoted};
 use crate::folds;
-use crate::fusion::auto::{AutoConfig, AutoFusion};
-use crate::fusion::pools::{Pool, PoolKind};
-use crate::fusion::shares::EvidenceCovariance;
-use crate::fusion::{Fusion, fuse};
+use crate::methods::auto::{AutoConfig, AutoFusion};
+use crate::methods::pools::{Pool, PoolKind};
+use crate::methods::shares::EvidenceCovariance;
+use crate::methods::{Fusion, fuse};
 use crate::outputs::Outputs;
-use crate::parallel;
 use crate::watch::{Unwatched, Watch};
+use consilience_numerics::parallel;
 
 /// How the worth is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -169,7 +169,7 @@ fn out_of_fold(
     let n_classes = prior.probabilities().len();
     let folds = folds::stratified(labels, n_classes, n_folds, seed);
     watch.begin("worth of fusing", n_folds as u64);
-    let parts = parallel::map(n_folds, |fold| {
+    let parts = parallel::map(n_folds, |fold| -> Result<_> {
         watch.check()?;
         let (inside, outside) = folds::split(&folds, fold);
         let (train, test) = (outputs.select_items(&outside), outputs.select_items(&inside));
@@ -223,7 +223,7 @@ fn alone(
 /// `auto`, the plain average, stacking, then every classifier as it is and its meta classifier.
 fn predict(auto: &AutoFusion, outputs: &Outputs, prior: &ClassPrior) -> Result<Vec<Predictions>> {
     let schema = outputs.schema();
-    let fused = |name: String, fusion: &dyn Fusion, outputs: &Outputs| {
+    let fused = |name: String, fusion: &dyn Fusion, outputs: &Outputs| -> Result<_> {
         let probabilities = fuse(fusion, outputs, prior)?.all().to_vec();
         Ok(Predictions { name, probabilities })
     };

@@ -18,32 +18,32 @@ const FRACTION_BITS: i32 = 60;
 /// assert!((sum.value() - 0.3).abs() < 1e-16);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct FixedSum(i128);
+pub(crate) struct FixedSum(i128);
 
 impl FixedSum {
     /// Adds a finite number.
-    pub fn add(&mut self, term: f64) {
+    pub(crate) fn add(&mut self, term: f64) {
         self.0 += to_fixed(term);
     }
 
     /// Adds another sum.
-    pub fn merge(&mut self, other: Self) {
+    pub(crate) fn merge(&mut self, other: Self) {
         self.0 += other.0;
     }
 
     /// The sum, rounded to a double.
-    pub fn value(self) -> f64 {
+    pub(crate) fn value(self) -> f64 {
         to_float(self.0)
     }
 
     /// The sum as a double and what rounding it left over; together exact below 2⁴⁶.
-    pub fn parts(self) -> (f64, f64) {
+    pub(crate) fn parts(self) -> (f64, f64) {
         let high = self.value();
         (high, to_float(self.0 - to_fixed(high)))
     }
 
     /// The inverse of [`FixedSum::parts`].
-    pub fn from_parts(high: f64, rest: f64) -> Self {
+    pub(crate) fn from_parts(high: f64, rest: f64) -> Self {
         Self(to_fixed(high) + to_fixed(rest))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::optimise::Minimum;
+use consilience_numerics::optimise::Minimum;
 
 /// Pairs of steps and gradient changes that stand for the curvature.
 const MEMORY: usize = 10;

@@ -13,7 +13,7 @@
 
 use nalgebra::DMatrix;
 
-use super::log_space::ln_at_least_tiny;
+use consilience_numerics::log_space::ln_at_least_tiny;
 
 /// Writes the J − 1 coordinates of an output.
 pub(crate) fn isometric(output: &[f64], coordinates: &mut [f64]) {
@@ -50,7 +50,7 @@ pub(crate) fn contrasts(n_components: usize, blocks: usize) -> DMatrix<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::simplex;
+    use consilience_numerics::simplex;
     use nalgebra::DVector;
 
     #[test]

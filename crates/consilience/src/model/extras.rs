@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Method, Model};
 use crate::error::{Error, Result};
-use crate::fusion::independent::{Alpha, IndependentFusion, SufficientStatistics};
+use crate::methods::independent::{Alpha, IndependentFusion, SufficientStatistics};
 
 fn invalid(error: impl std::fmt::Display) -> Error {
     Error::InvalidModel(error.to_string())

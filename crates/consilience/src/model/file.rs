@@ -9,21 +9,21 @@ use super::{
     CorrelatedParameters, Draw, Method, Model, PairPosterior, Settings, Training, TreeParameters,
 };
 use crate::class_prior::ClassPrior;
-use crate::distributions::CorrelatedDirichlet;
 use crate::error::{Error, Result};
-use crate::fusion::auto::AutoFusion;
-use crate::fusion::bcc::BccFusion;
-use crate::fusion::correlated::Structure;
-use crate::fusion::correlated::learning::SharedReport;
-use crate::fusion::correlated::tree::{TreeKind, TreePair};
-use crate::fusion::discounted::DiscountedFusion;
-use crate::fusion::independent::{Alpha, IndependentFusion, PosteriorReport};
-use crate::fusion::logit_normal::LogitNormalFusion;
-use crate::fusion::normal_mixture::NormalMixtureFusion;
-use crate::fusion::pools::{Pool, PoolKind};
-use crate::fusion::shares::EvidenceCovariance;
-use crate::fusion::stacking::StackingFusion;
+use crate::methods::auto::AutoFusion;
+use crate::methods::bcc::BccFusion;
+use crate::methods::correlated::Structure;
+use crate::methods::correlated::learning::SharedReport;
+use crate::methods::correlated::tree::{TreeKind, TreePair};
+use crate::methods::discounted::DiscountedFusion;
+use crate::methods::independent::{Alpha, IndependentFusion, PosteriorReport};
+use crate::methods::logit_normal::LogitNormalFusion;
+use crate::methods::normal_mixture::NormalMixtureFusion;
+use crate::methods::pools::{Pool, PoolKind};
+use crate::methods::shares::EvidenceCovariance;
+use crate::methods::stacking::StackingFusion;
 use crate::schema::Schema;
+use correlated_dirichlet::CorrelatedDirichlet;
 
 /// What `format` says.
 const FORMAT: &str = "consilience";

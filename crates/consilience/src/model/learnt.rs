@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::{CorrelatedParameters, Draw, Method, PairPosterior, TreeParameters};
 use crate::error::Result;
-use crate::fusion::correlated::Structure;
-use crate::fusion::correlated::learning::{
+use crate::methods::correlated::Structure;
+use crate::methods::correlated::learning::{
     CorrelatedConfig, CorrelatedInference, FittedPairs, PairDraw, PairsDraw, SharedReport, Split,
 };
-use crate::fusion::correlated::tree::TreeKind;
-use crate::fusion::independent::{Alpha, PosteriorReport};
+use crate::methods::correlated::tree::TreeKind;
+use crate::methods::independent::{Alpha, PosteriorReport};
 use crate::outputs::Outputs;
 use crate::schema::Schema;
 use crate::warning::Warning;

@@ -13,28 +13,28 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::class_prior::{ClassPrior, PriorChoice};
-use crate::distributions::CorrelatedDirichlet;
 use crate::error::{Error, Result};
-use crate::fusion::auto::{AutoConfig, AutoFusion};
-use crate::fusion::bcc::{BccConfig, BccFusion};
-use crate::fusion::correlated::learning::{
+use crate::methods::auto::{AutoConfig, AutoFusion};
+use crate::methods::bcc::{BccConfig, BccFusion};
+use crate::methods::correlated::learning::{
     CorrelatedConfig, DeltaReport, ObservedPair, SharedReport,
 };
-use crate::fusion::correlated::{PairInsight, Structure, effective_number};
-use crate::fusion::discounted::DiscountedFusion;
-use crate::fusion::independent::{
+use crate::methods::correlated::{PairInsight, Structure, effective_number};
+use crate::methods::discounted::DiscountedFusion;
+use crate::methods::independent::{
     Alpha, IndependentConfig, IndependentFusion, PosteriorReport, SufficientStatistics,
 };
-use crate::fusion::logit_normal::{LogitNormalConfig, LogitNormalFusion};
-use crate::fusion::normal_mixture::{NormalMixtureConfig, NormalMixtureFusion};
-use crate::fusion::pools::{Pool, Weights};
-use crate::fusion::shares::EvidenceCovariance;
-use crate::fusion::stacking::{StackingConfig, StackingFusion};
-use crate::fusion::{Fusion, PosteriorPredictive};
-use crate::parallel;
+use crate::methods::logit_normal::{LogitNormalConfig, LogitNormalFusion};
+use crate::methods::normal_mixture::{NormalMixtureConfig, NormalMixtureFusion};
+use crate::methods::pools::{Pool, Weights};
+use crate::methods::shares::EvidenceCovariance;
+use crate::methods::stacking::{StackingConfig, StackingFusion};
+use crate::methods::{Fusion, PosteriorPredictive};
 use crate::schema::Schema;
 use crate::simulation::Truth;
 use crate::warning::Warning;
+use consilience_numerics::parallel;
+use correlated_dirichlet::CorrelatedDirichlet;
 
 pub use fit::{FitConfig, MethodChoice};
 pub use parameters::CorrelatedParameters;
@@ -399,7 +399,7 @@ impl Model {
             Method::Independent(fusion) | Method::Meta(fusion) => {
                 let class = |j: usize| {
                     let margins = fusion.alpha().iter().map(|rows| rows[j].clone()).collect();
-                    CorrelatedDirichlet::new(margins, None, Vec::new())
+                    Ok(CorrelatedDirichlet::new(margins, None, Vec::new())?)
                 };
                 let classes = (0..self.schema.n_classes()).map(class).collect::<Result<_>>()?;
                 Truth::new(Arc::clone(&self.schema), classes)

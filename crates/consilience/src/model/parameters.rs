@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use super::Draw;
 use crate::class_prior::ClassPrior;
-use crate::distributions::{CorrelatedDirichlet, SharedPair};
 use crate::error::{Error, Result};
-use crate::fusion::Fusion;
-use crate::fusion::correlated::tree::TreePair;
-use crate::fusion::correlated::{CorrelatedFusion, FullFusion, PairInsight};
-use crate::fusion::independent::{Alpha, IndependentFusion, check_alpha};
+use crate::methods::Fusion;
+use crate::methods::correlated::tree::TreePair;
+use crate::methods::correlated::{CorrelatedFusion, FullFusion, PairInsight};
+use crate::methods::independent::{Alpha, IndependentFusion, check_alpha};
 use crate::schema::Schema;
 use crate::simulation::Truth;
+use correlated_dirichlet::{CorrelatedDirichlet, SharedPair};
 
 /// Margins α and shared shapes δ of the paper's model for every class.
 #[derive(Debug, Clone)]
@@ -165,7 +165,7 @@ pub(super) fn pair_classes(alpha: &Alpha, pair: &TreePair) -> Result<Vec<Correla
     let (a, b) = pair.between;
     let class = |(j, delta): (usize, &Vec<f64>)| {
         let margins = vec![alpha[a][j].clone(), alpha[b][j].clone()];
-        CorrelatedDirichlet::new(margins, Some(delta.clone()), Vec::new())
+        Ok(CorrelatedDirichlet::new(margins, Some(delta.clone()), Vec::new())?)
     };
     pair.delta.iter().enumerate().map(class).collect()
 }
@@ -195,7 +195,7 @@ fn distributions(
             second: *second,
             delta: delta[j].clone(),
         };
-        CorrelatedDirichlet::new(margins, common, pairs.iter().map(pair).collect())
+        Ok(CorrelatedDirichlet::new(margins, common, pairs.iter().map(pair).collect())?)
     };
     (0..schema.n_classes()).map(class).collect()
 }

@@ -6,9 +6,9 @@ use super::Draw;
 use super::parameters::pair_classes;
 use crate::class_prior::ClassPrior;
 use crate::error::{Error, Result};
-use crate::fusion::correlated::PairInsight;
-use crate::fusion::correlated::tree::{TreeFusion, TreeKind, TreePair};
-use crate::fusion::independent::{Alpha, IndependentFusion};
+use crate::methods::correlated::PairInsight;
+use crate::methods::correlated::tree::{TreeFusion, TreeKind, TreePair};
+use crate::methods::independent::{Alpha, IndependentFusion};
 use crate::schema::Schema;
 
 /// Margins of all classifiers and what pairs of them share.
@@ -51,7 +51,7 @@ impl TreeParameters {
 
     /// Names and shape.
     pub fn schema(&self) -> &Arc<Schema> {
-        use crate::fusion::Fusion;
+        use crate::methods::Fusion;
         self.fusion.schema()
     }
 
@@ -96,7 +96,7 @@ impl TreeParameters {
 
     /// Whether a draw has the shape of these parameters and is legal.
     pub(super) fn check_draw(&self, draw: &Draw) -> Result<()> {
-        crate::fusion::independent::check_alpha(self.schema(), &draw.alpha)?;
+        crate::methods::independent::check_alpha(self.schema(), &draw.alpha)?;
         for pair in self.drawn_pairs(draw)? {
             pair_classes(&draw.alpha, &pair)?;
         }

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::math::special::normal_quantile;
+use consilience_numerics::special::normal_quantile;
 
 /// R-hat above this is poor.
 pub const R_HAT_LIMIT: f64 = 1.01;

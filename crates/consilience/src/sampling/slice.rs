@@ -60,8 +60,10 @@ mod tests {
     #[test]
     fn moments_of_a_skew_density() {
         let shape = 0.4;
-        let (mean, variance) =
-            (crate::math::special::digamma(shape), crate::math::special::trigamma(shape));
+        let (mean, variance) = (
+            consilience_numerics::special::digamma(shape),
+            consilience_numerics::special::trigamma(shape),
+        );
         for width in [0.7, 4.0, 60.0] {
             let mut rng = ChaCha8Rng::seed_from_u64(5);
             let (n, mut x, mut sum, mut square) = (40_000, 0.0f64, 0.0, 0.0);

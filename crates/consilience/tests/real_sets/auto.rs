@@ -1,7 +1,7 @@
 //! `auto` against the trials in which it was chosen.
 
 use consilience::Unwatched;
-use consilience::fusion::auto::AutoConfig;
+use consilience::methods::auto::AutoConfig;
 
 use crate::compare;
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use consilience::fusion::correlated::CorrelatedFusion;
-use consilience::fusion::correlated::learning::{CorrelatedConfig, CorrelatedInference};
-use consilience::fusion::independent::{IndependentConfig, Inference};
+use consilience::methods::correlated::CorrelatedFusion;
+use consilience::methods::correlated::learning::{CorrelatedConfig, CorrelatedInference};
+use consilience::methods::independent::{IndependentConfig, Inference};
 use consilience::model::CorrelatedParameters;
 use consilience::{Outputs, Unwatched};
 

@@ -14,7 +14,7 @@ mod stacking;
 use std::path::PathBuf;
 
 use consilience::evaluation::{Predictions, Weighting, score};
-use consilience::fusion::{Fusion, fuse};
+use consilience::methods::{Fusion, fuse};
 use consilience::{ClassPrior, Intake, Outputs, OutputsBuilder, Schema};
 
 /// A set of the folder, or `None` with a message if it is not there.

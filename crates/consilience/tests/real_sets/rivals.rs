@@ -1,9 +1,9 @@
 //! Rivals of the correlated model against independent computations of the same definitions.
 
 use consilience::Unwatched;
-use consilience::fusion::bcc::BccConfig;
-use consilience::fusion::logit_normal::LogitNormalConfig;
-use consilience::fusion::normal_mixture::{MixtureVariant, NormalMixtureConfig};
+use consilience::methods::bcc::BccConfig;
+use consilience::methods::logit_normal::LogitNormalConfig;
+use consilience::methods::normal_mixture::{MixtureVariant, NormalMixtureConfig};
 
 use crate::{SETS, compare, loss, out_of_fold, real_set};
 

@@ -1,7 +1,7 @@
 //! `auto` where training and use differ: other class priors, absent outputs.
 
 use consilience::evaluation::Predictions;
-use consilience::fusion::auto::{AutoConfig, AutoFusion};
+use consilience::methods::auto::{AutoConfig, AutoFusion};
 use consilience::{ClassPrior, Intake, Outputs, OutputsBuilder, Unwatched};
 
 use crate::{SETS, loss, loss_under, out_of_fold, out_of_fold_under, real_set};

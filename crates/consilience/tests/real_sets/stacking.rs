@@ -1,6 +1,6 @@
 //! Stacking against trials with scikit-learn's logistic regression.
 
-use consilience::fusion::stacking::{ClassBalance, Ridge, StackingConfig};
+use consilience::methods::stacking::{ClassBalance, Ridge, StackingConfig};
 
 use crate::compare;
 

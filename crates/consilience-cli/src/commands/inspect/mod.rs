@@ -5,15 +5,15 @@ mod shared;
 
 use std::path::Path;
 
-use consilience::distributions::Dirichlet;
-use consilience::fusion::Fusion;
-use consilience::fusion::auto::AutoParameters;
-use consilience::fusion::independent::Alpha;
-use consilience::fusion::pools::Pool;
-use consilience::fusion::stacking::LogisticParameters;
+use consilience::methods::Fusion;
+use consilience::methods::auto::AutoParameters;
+use consilience::methods::independent::Alpha;
+use consilience::methods::pools::Pool;
+use consilience::methods::stacking::LogisticParameters;
 use consilience::model::Method;
 use consilience::{DEFAULT_FLOOR, Intake, Model, Result};
 use consilience_io::ReadOptions;
+use correlated_dirichlet::Dirichlet;
 use serde_json::{Value, json};
 
 use super::fit::worst_of_pairs;

@@ -1,10 +1,10 @@
 //! What `inspect` shows of the methods that the correlated model is compared with.
 
 use consilience::Model;
-use consilience::fusion::bcc::BccFusion;
-use consilience::fusion::logit_normal::LogDistribution;
-use consilience::fusion::normal_mixture::NormalMixtureFusion;
-use consilience::math::simplex::softmax;
+use consilience::methods::bcc::BccFusion;
+use consilience::methods::logit_normal::LogDistribution;
+use consilience::methods::normal_mixture::NormalMixtureFusion;
+use consilience_numerics::simplex::softmax;
 
 use super::significant;
 use crate::output;

@@ -1,8 +1,8 @@
 //! What classifiers share, how that correlates them, and what each is worth.
 
-use consilience::fusion::correlated::PairInsight;
-use consilience::fusion::correlated::learning::{DeltaReport, ObservedPair};
-use consilience::fusion::correlated::tree::{TreeFusion, TreeKind, TreePair};
+use consilience::methods::correlated::PairInsight;
+use consilience::methods::correlated::learning::{DeltaReport, ObservedPair};
+use consilience::methods::correlated::tree::{TreeFusion, TreeKind, TreePair};
 use consilience::model::{CorrelatedParameters, PairPosterior};
 use consilience::{Model, Result};
 use serde_json::{Value, json};

@@ -6,11 +6,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use consilience::distributions::CorrelatedDirichlet;
-use consilience::fusion::correlated::CorrelatedFusion;
-use consilience::fusion::fuse;
+use consilience::methods::correlated::CorrelatedFusion;
+use consilience::methods::fuse;
 use consilience::{ClassPrior, Intake, OutputsBuilder, Schema};
 use consilience_io::write_whole;
+use correlated_dirichlet::CorrelatedDirichlet;
 
 use crate::error::Failure;
 use crate::plots::{COLOURS, Line, LinePicture, StackedBars};

@@ -9,7 +9,7 @@ mod tables;
 
 use std::path::Path;
 
-use consilience::fusion::normal_mixture::{MixtureVariant, NormalMixtureConfig};
+use consilience::methods::normal_mixture::{MixtureVariant, NormalMixtureConfig};
 use consilience::simulation::Preset;
 use consilience::{FitConfig, MethodChoice};
 

@@ -6,8 +6,8 @@ use consilience::evaluation::Weighting;
 use consilience::evaluation::compare::{
     Candidate, CompareSettings, Protocol, all_methods, by_mode, compare,
 };
-use consilience::fusion::correlated::learning::DeltaPrior;
-use consilience::fusion::independent::AlphaPrior;
+use consilience::methods::correlated::learning::DeltaPrior;
+use consilience::methods::independent::AlphaPrior;
 use consilience::{FitConfig, MethodChoice, Outputs, PriorChoice, Watch};
 use consilience_io::{ReadOptions, read_outputs};
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use consilience::evaluation::compare::{Candidate, all_methods, by_mode};
 use consilience::evaluation::{Predictions, ScoreSet, Weighting, score, single_classifiers};
-use consilience::fusion::correlated::CorrelatedFusion;
-use consilience::fusion::independent::IndependentFusion;
-use consilience::fusion::pools::Pool;
-use consilience::fusion::{Fusion, fuse};
+use consilience::methods::correlated::CorrelatedFusion;
+use consilience::methods::independent::IndependentFusion;
+use consilience::methods::pools::Pool;
+use consilience::methods::{Fusion, fuse};
 use consilience::simulation::{Preset, Truth};
 use consilience::{ClassPrior, FitConfig, Outputs, Result, Unwatched, Watch};
 use rayon::prelude::*;

@@ -1,8 +1,8 @@
 //! What is compared.
 
 use crate::error::{Error, Result};
-use crate::fusion::correlated::learning::CorrelatedInference;
-use crate::fusion::independent::Inference;
+use crate::methods::correlated::learning::CorrelatedInference;
+use crate::methods::independent::Inference;
 use crate::model::{FitConfig, MethodChoice};
 use crate::schema::Schema;
 

@@ -6,11 +6,11 @@ use super::protocol::Split;
 use crate::class_prior::{ClassPrior, PriorChoice};
 use crate::error::{Error, Result};
 use crate::evaluation::single_classifiers;
-use crate::fusion::fuse;
+use crate::methods::fuse;
 use crate::model::{FitConfig, Model};
 use crate::outputs::Outputs;
-use crate::parallel;
 use crate::watch::{Silenced, Watch};
+use consilience_numerics::parallel;
 
 /// What one method said of the test items of one split.
 pub(super) struct Attempt {

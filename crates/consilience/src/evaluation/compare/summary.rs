@@ -13,8 +13,8 @@ use crate::evaluation::reliability::reliability;
 use crate::evaluation::scores::{
     ItemScores, Predictions, ScoreSet, Weighting, item_weights, score,
 };
-use crate::parallel;
 use crate::watch::Watch;
+use consilience_numerics::parallel;
 
 /// What scoring needs to know besides the predictions.
 pub(super) struct Scoring<'a> {

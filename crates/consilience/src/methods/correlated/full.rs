@@ -1,0 +1,293 @@
+//! The paper's model of three and more classifiers, with an honest error.
+//!
+//! Densities are estimated ([`ManyDensity`]), each with an error, to a wanted one. Who fuses wants
+//! probabilities: all classes take the same points, until the spread of the probabilities is small
+//! enough. Where the estimate of any class cannot be trusted, the item is fused by the tree of pairs with the same
+//! pair margins instead, and its error is set to infinity: the fused probabilities of such an item
+//! have an `error` of 1. [`Fusion::ln_density`] never falls back: it tells the estimate, with an
+//! infinite error where it cannot be trusted.
+//!
+//! Missing classifiers are marginalised exactly: what they shared with one other becomes private
+//! to that one.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, RwLock};
+
+use super::ln_margins;
+use super::tree::{TreeFusion, TreeKind, TreePair};
+use crate::class_prior::ClassPrior;
+use crate::error::Result;
+use crate::methods::{Block, Fusion};
+use crate::outputs::Items;
+use crate::schema::Schema;
+use correlated_dirichlet::multi::fused::{Fused, fused, probabilities};
+use correlated_dirichlet::multi::{Estimate, ManyDensity, Scratch};
+use correlated_dirichlet::{CorrelatedDirichlet, Dirichlet};
+
+/// The error wanted of a log density, and of a fused probability.
+pub const FULL_TOLERANCE: f64 = 1e-3;
+
+/// The paper's model of any number of classifiers.
+#[derive(Debug)]
+pub struct FullFusion {
+    schema: Arc<Schema>,
+    classes: Vec<CorrelatedDirichlet>,
+    resolution: f64,
+    fallback: TreeFusion,
+    /// Densities of every class for every set of classifiers that turned up present.
+    densities: RwLock<HashMap<Vec<bool>, Arc<Vec<Rule>>>>,
+    /// One for every thread that has fused.
+    scratches: Mutex<Vec<Scratch>>,
+}
+
+const POISONED: &str = "no thread panics while it holds the lock";
+
+/// How the classifiers present speak when one class is true.
+#[derive(Debug)]
+enum Rule {
+    Alone(Dirichlet),
+    Many(Box<ManyDensity>),
+}
+
+impl Clone for FullFusion {
+    /// What was prepared for the sets seen so far is prepared again when they turn up.
+    fn clone(&self) -> Self {
+        Self {
+            schema: Arc::clone(&self.schema),
+            classes: self.classes.clone(),
+            resolution: self.resolution,
+            fallback: self.fallback.clone(),
+            densities: RwLock::default(),
+            scratches: Mutex::default(),
+        }
+    }
+}
+
+impl FullFusion {
+    /// From one correlated Dirichlet a class, observed at a resolution (0: exactly).
+    pub fn new(
+        schema: Arc<Schema>,
+        classes: &[CorrelatedDirichlet],
+        resolution: f64,
+    ) -> Result<Self> {
+        let fallback = tree_of(&schema, classes, resolution)?;
+        let full = Self {
+            schema,
+            classes: classes.to_vec(),
+            resolution,
+            fallback,
+            densities: RwLock::default(),
+            scratches: Mutex::default(),
+        };
+        full.rules(&vec![true; full.schema.n_classifiers()])?;
+        Ok(full)
+    }
+
+    /// The rules for a set of classifiers, made when it first turns up.
+    fn rules(&self, present: &[bool]) -> Result<Arc<Vec<Rule>>> {
+        if let Some(rules) = self.densities.read().expect(POISONED).get(present) {
+            return Ok(Arc::clone(rules));
+        }
+        let rule = |class: &CorrelatedDirichlet| -> Result<Rule> {
+            let mut left = class.clone();
+            for k in (0..present.len()).rev().filter(|k| !present[*k]) {
+                left = left.without(k)?;
+            }
+            if left.n_classifiers() == 1 {
+                return Ok(Rule::Alone(Dirichlet::new(&left.alpha()[0])?));
+            }
+            let density = ManyDensity::new(&left)?.with_resolution(self.resolution)?;
+            Ok(Rule::Many(Box::new(density)))
+        };
+        let rules = Arc::new(self.classes.iter().map(rule).collect::<Result<Vec<_>>>()?);
+        let mut known = self.densities.write().expect(POISONED);
+        Ok(Arc::clone(known.entry(present.to_vec()).or_insert(rules)))
+    }
+
+    /// The log densities of one item under every class, each to the error that is wanted of it.
+    fn estimates(&self, item: &Item<'_>, wanted: &[f64], scratch: &mut Scratch) -> Vec<Estimate> {
+        let rules = self.rules(&item.present).expect("subsets of legal parameters are legal");
+        let estimate = |(rule, wanted): (&Rule, &f64)| rule.estimate(item, *wanted, scratch);
+        rules.iter().zip(wanted).map(estimate).collect()
+    }
+
+    /// The same for fusing, where only the probabilities count, with their largest error.
+    fn fusing_estimates(
+        &self,
+        item: &Item<'_>,
+        prior: &ClassPrior,
+        scratch: &mut Scratch,
+    ) -> (Vec<Estimate>, f64) {
+        let rules = self.rules(&item.present).expect("subsets of legal parameters are legal");
+        let many: Option<Vec<&ManyDensity>> = rules.iter().map(Rule::many).collect();
+        match many {
+            // At a resolution all points are spent on the first estimate.
+            Some(many) if self.resolution == 0.0 && item.is_inside() => {
+                let goal = (prior.ln(), FULL_TOLERANCE);
+                let Fused { estimates, error } =
+                    fused(&many, &item.outputs, item.number, goal, scratch);
+                (estimates, error)
+            }
+            _ => {
+                let wanted = vec![FULL_TOLERANCE; self.classes.len()];
+                let estimates = self.estimates(item, &wanted, scratch);
+                let error = fused_error(&estimates, prior);
+                (estimates, error)
+            }
+        }
+    }
+}
+
+impl Rule {
+    fn many(&self) -> Option<&ManyDensity> {
+        match self {
+            Self::Alone(_) => None,
+            Self::Many(density) => Some(density),
+        }
+    }
+
+    fn estimate(&self, item: &Item<'_>, wanted: f64, scratch: &mut Scratch) -> Estimate {
+        match self {
+            Self::Alone(margin) => {
+                let mut ln_density = [0.0];
+                let margin = std::slice::from_ref(margin);
+                let error = ln_margins(margin, item.outputs[0], &mut ln_density);
+                Estimate { ln_density: ln_density[0], error, resolved: true }
+            }
+            Self::Many(density) => {
+                density.ln_density_of_item(&item.outputs, item.number, wanted, scratch)
+            }
+        }
+    }
+}
+
+/// The outputs of one item.
+struct Item<'a> {
+    present: Vec<bool>,
+    outputs: Vec<&'a [f64]>,
+    number: u64,
+}
+
+impl<'a> Item<'a> {
+    fn of(items: &Items<'a>, item: usize) -> Self {
+        let all = || (0..items.n_classifiers()).map(|k| items.output(item, k));
+        let outputs: Vec<&[f64]> = all().flatten().collect();
+        let number = number_of(&outputs);
+        Self { present: all().map(|x| x.is_some()).collect(), outputs, number }
+    }
+
+    /// Whether no output is exactly 0 anywhere.
+    fn is_inside(&self) -> bool {
+        self.outputs.iter().copied().flatten().all(|x| *x > 0.0)
+    }
+}
+
+/// The largest error of the fused probabilities: those of the classes are independent of each other,
+/// and ∂pⱼ/∂ln fₘ is pⱼ(1 − pⱼ) for m = j, −pⱼpₘ for others.
+fn fused_error(estimates: &[Estimate], prior: &ClassPrior) -> f64 {
+    let p = probabilities(estimates.iter().map(|e| e.ln_density), prior.ln());
+    let of_class = |j: usize| {
+        let part = |(m, e): (usize, &Estimate)| e.error * if m == j { 1.0 - p[j] } else { p[m] };
+        p[j] * estimates.iter().enumerate().map(part).fold(0.0, f64::hypot)
+    };
+    (0..p.len()).map(of_class).fold(0.0, f64::max)
+}
+
+/// Every item has its own number, so that errors average out, and the same wherever it stands in a
+/// table: a mix of the bits of its outputs.
+fn number_of(outputs: &[&[f64]]) -> u64 {
+    let mix = |seed: u64, x: &f64| {
+        (seed ^ x.to_bits()).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29)
+    };
+    outputs.iter().copied().flatten().fold(0, mix)
+}
+
+/// The tree of pairs with the same pair margins. Shares stand for gains: the more two classifiers
+/// share, the more they should be joined.
+fn tree_of(
+    schema: &Arc<Schema>,
+    classes: &[CorrelatedDirichlet],
+    resolution: f64,
+) -> Result<TreeFusion> {
+    let n = schema.n_classifiers();
+    let alpha = (0..n).map(|k| classes.iter().map(|c| c.alpha()[k].clone()).collect()).collect();
+    let pair = |(a, b): (usize, usize)| {
+        let delta: Vec<Vec<f64>> = classes.iter().map(|class| class.shared_by(a, b)).collect();
+        let share = |(class, delta): (&CorrelatedDirichlet, &Vec<f64>)| {
+            let total = |k: usize| class.alpha()[k].iter().sum::<f64>();
+            delta.iter().sum::<f64>() / total(a).min(total(b))
+        };
+        let gain = classes.iter().zip(&delta).map(share).sum();
+        TreePair { between: (a, b), delta, gain, gain_error: 0.0 }
+    };
+    let pairs = (0..n).flat_map(|b| (0..b).map(move |a| (a, b))).map(pair).collect();
+    TreeFusion::new(Arc::clone(schema), &alpha, pairs, TreeKind::Tree, resolution)
+}
+
+impl Fusion for FullFusion {
+    fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    fn ln_joint(&self, items: &Items<'_>, prior: &ClassPrior, block: &mut Block) {
+        let mut scratch = self.take_scratch();
+        let mut one = Block::default();
+        for i in 0..items.len() {
+            let item = Item::of(items, i);
+            if item.outputs.is_empty() {
+                continue;
+            }
+            let (estimates, error) = self.fusing_estimates(&item, prior, &mut scratch);
+            if estimates.iter().all(|estimate| estimate.resolved) {
+                // the error of a log weight with which no probability is farther off
+                let error = 0.5 * (4.0 * error).ln_1p();
+                block.set_item(i, &ln_densities(&estimates), error);
+                continue;
+            }
+            let part = items.range(i..i + 1);
+            one.reset(&part);
+            let flat = ClassPrior::uniform(items.n_classes());
+            self.fallback.ln_joint(&part, &flat, &mut one);
+            one.errors_mut()[0] = f64::INFINITY;
+            block.copy_item(i, &one);
+        }
+        self.give_back(scratch);
+        block.add_per_class(prior.ln());
+    }
+
+    fn ln_density(&self, items: &Items<'_>, block: &mut Block) -> Result<()> {
+        let mut scratch = self.take_scratch();
+        let wanted = vec![FULL_TOLERANCE; self.classes.len()];
+        for i in 0..items.len() {
+            let item = Item::of(items, i);
+            if item.outputs.is_empty() {
+                continue;
+            }
+            let estimates = self.estimates(&item, &wanted, &mut scratch);
+            // what cannot be trusted has an infinite error
+            let error = estimates.iter().map(|estimate| estimate.error).fold(0.0, f64::max);
+            block.set_item(i, &ln_densities(&estimates), error);
+        }
+        self.give_back(scratch);
+        Ok(())
+    }
+
+    fn items_per_task(&self) -> usize {
+        4
+    }
+}
+
+impl FullFusion {
+    /// Memory that an earlier task has left, with the points in it that all items share.
+    fn take_scratch(&self) -> Scratch {
+        self.scratches.lock().expect(POISONED).pop().unwrap_or_default()
+    }
+
+    fn give_back(&self, scratch: Scratch) {
+        self.scratches.lock().expect(POISONED).push(scratch);
+    }
+}
+
+fn ln_densities(estimates: &[Estimate]) -> Vec<f64> {
+    estimates.iter().map(|estimate| estimate.ln_density).collect()
+}

@@ -1,0 +1,155 @@
+//! Settings of the correlated model's fit.
+
+use serde::{Deserialize, Serialize};
+
+use super::items::are_copies;
+use crate::error::{Error, Result};
+use crate::methods::independent::{IndependentConfig, Inference, check_chains};
+use crate::outputs::Outputs;
+use crate::sampling::ChainSettings;
+use correlated_dirichlet::pair::LARGEST_RESOLUTION;
+
+/// What is believed of δ before seeing the outputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeltaPrior {
+    /// logit(δ/b) ~ N(μ, 1) with one μ over classes and components, expit(μ) uniform on (0, 1).
+    #[default]
+    Pooled,
+    /// Every δ uniform between 0 and b, the smaller of its two α.
+    Uniform,
+    /// The paper's: Gamma(shape 0.001, rate 0.001) on every δ, up to b. Its spike at 0 is cut off
+    /// at b/10⁶, where δ has no effect any more.
+    Paper,
+}
+
+/// What is learnt, and how the posterior is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CorrelatedInference {
+    /// α first, then the full posterior of δ given the point estimate of α.
+    #[default]
+    TwoStep,
+    /// Of the paper's model of three and more classifiers α first, then the posterior of all shared
+    /// shapes, not of pairs alone; elsewhere the same as in two steps.
+    Posterior,
+    /// The full posterior of α and δ together.
+    Joint,
+    /// α first, then the mode of the density of logit(δ/b); no measure of uncertainty.
+    Map,
+}
+
+/// How the posterior of δ is drawn from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeltaSampler {
+    /// With the density of the outputs, all hidden variables integrated out.
+    #[default]
+    Likelihood,
+    /// The paper's data augmentation: hidden variables are drawn as well. Slow; an independent check.
+    Gibbs,
+}
+
+/// The resolution of few classifiers and, where errors of many pairs add up, of many.
+const RESOLUTIONS: [f64; 2] = [0.03, 0.1];
+/// So many different classifiers count as many.
+const MANY: usize = 4;
+
+/// The resolution to learn with where none was asked for: 0.03, and 0.1 from four classifiers on.
+///
+/// Classifiers whose outputs are the same for all items count once, so that a copy changes nothing.
+pub(crate) fn default_resolution(outputs: &Outputs) -> f64 {
+    let different = (0..outputs.schema().n_classifiers())
+        .filter(|&k| !(0..k).any(|earlier| are_copies(outputs, earlier, k)))
+        .count();
+    RESOLUTIONS[usize::from(different >= MANY)]
+}
+
+/// Draws of α that carry its uncertainty to δ.
+const MARGIN_DRAWS: usize = 1000;
+
+/// Settings of [`CorrelatedConfig::fit_pair`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CorrelatedConfig {
+    /// How the margins are learnt; its seed and number of kept draws follow those below.
+    pub independent: IndependentConfig,
+    /// The prior of δ; pooled by default.
+    pub delta_prior: DeltaPrior,
+    /// Two steps (default), joint, or the mode.
+    pub inference: CorrelatedInference,
+    /// How draws are made; with the likelihood by default.
+    pub sampler: DeltaSampler,
+    /// The resolution ε of the outputs, from 0 (exact) to 0.2; 0.03 by default.
+    pub resolution: f64,
+    /// Chains, 1 to 1000; 4 by default.
+    pub chains: usize,
+    /// Draws kept of each chain, 4 to a million; 1000 by default.
+    pub draws: usize,
+    /// Draws discarded at the start of each chain; 100 by default.
+    pub warmup: usize,
+    /// Posterior draws kept in the model, for predictive fusion; none by default.
+    pub keep_draws: usize,
+    /// Seed of the random numbers.
+    pub seed: u64,
+}
+
+impl Default for CorrelatedConfig {
+    fn default() -> Self {
+        let ChainSettings { n_chains, n_warmup, n_draws } = ChainSettings::default();
+        Self {
+            independent: IndependentConfig::default(),
+            delta_prior: DeltaPrior::default(),
+            inference: CorrelatedInference::default(),
+            sampler: DeltaSampler::default(),
+            resolution: 0.03,
+            chains: n_chains,
+            draws: n_draws,
+            warmup: n_warmup,
+            keep_draws: 0,
+            seed: 0,
+        }
+    }
+}
+
+impl CorrelatedConfig {
+    /// Refuses settings out of range.
+    pub fn check(&self) -> Result<()> {
+        self.margins().check()?;
+        if !(0.0..=LARGEST_RESOLUTION).contains(&self.resolution) {
+            return Err(Error::parameter("resolution", "between 0 and 0.2", self.resolution));
+        }
+        check_chains(&self.chain_settings())?;
+        if self.sampler == DeltaSampler::Gibbs && self.inference == CorrelatedInference::Map {
+            return Err(Error::parameter(
+                "sampler",
+                "`likelihood` with `map`, which draws none",
+                "gibbs",
+            ));
+        }
+        if self.keep_draws > 0 && self.inference == CorrelatedInference::Map {
+            let requirement = "0 with `map`, which draws none";
+            return Err(Error::parameter("kept draws", requirement, self.keep_draws));
+        }
+        if self.keep_draws > self.chains.saturating_mul(self.draws) {
+            return Err(Error::parameter("kept draws", "at most chains × draws", self.keep_draws));
+        }
+        Ok(())
+    }
+
+    /// The settings of the margins' fit, with the seed and the kept draws of this one.
+    pub(super) fn margins(&self) -> IndependentConfig {
+        let keep_draws = match self.independent.inference {
+            Inference::Posterior => {
+                let available = self.independent.chains.saturating_mul(self.independent.draws);
+                self.keep_draws.max(MARGIN_DRAWS.min(available))
+            }
+            Inference::Map => 0,
+        };
+        IndependentConfig { seed: self.seed, keep_draws, ..self.independent.clone() }
+    }
+
+    pub(super) fn chain_settings(&self) -> ChainSettings {
+        ChainSettings { n_chains: self.chains, n_warmup: self.warmup, n_draws: self.draws }
+    }
+}

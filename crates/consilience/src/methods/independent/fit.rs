@@ -1,0 +1,279 @@
+//! Learning the Dirichlets from labelled outputs.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::config::{AlphaPrior, IndependentConfig, Inference};
+use super::posterior::{CONSTANT, DirichletPosterior, Measure};
+use super::{Alpha, IndependentFusion, SufficientStatistics};
+use crate::error::{Error, Result};
+use crate::sampling::diagnostics::Diagnostics;
+use crate::sampling::{Draws, find_mode, sample};
+use crate::schema::Schema;
+use crate::warning::Warning;
+use crate::watch::Watch;
+use consilience_numerics::log_space::log_sum_exp;
+use consilience_numerics::parallel;
+
+/// What a fit of the independent model gives.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FittedIndependent {
+    /// The model at its point estimate.
+    pub fusion: IndependentFusion,
+    /// The posterior's spread and whether its draws can be trusted; none for `map`.
+    pub posterior: Option<PosteriorReport>,
+    /// The draws kept, each a whole set of concentrations.
+    pub draws: Vec<Alpha>,
+    /// What a user should know.
+    pub warnings: Vec<Warning>,
+}
+
+/// The posterior in numbers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PosteriorReport {
+    /// The worst diagnostics over all elements of α.
+    pub worst: Diagnostics,
+    /// Mean share of accepted proposals.
+    pub acceptance: f64,
+    /// Chains.
+    pub chains: usize,
+    /// Draws of each chain.
+    pub draws: usize,
+    /// Posterior standard deviations, shaped like `alpha`.
+    pub alpha_sd: Alpha,
+}
+
+/// Fewer items than this in a class say little.
+const FEW_ITEMS: f64 = 10.0;
+
+impl IndependentConfig {
+    /// Fits the Dirichlets to sufficient statistics.
+    ///
+    /// # Example
+    /// ```
+    /// use consilience::methods::independent::{IndependentConfig, SufficientStatistics};
+    /// use consilience::{Unwatched, simulation::Preset};
+    ///
+    /// let outputs = Preset::Sim1.truth(0.0)?.simulate(100, 1)?;
+    /// let statistics = SufficientStatistics::of(&outputs)?;
+    /// let fitted = IndependentConfig::default().fit(outputs.schema(), &statistics, &Unwatched)?;
+    /// assert!(fitted.posterior.unwrap().worst.r_hat < 1.01);
+    /// # Ok::<(), consilience::Error>(())
+    /// ```
+    pub fn fit(
+        &self,
+        schema: &Arc<Schema>,
+        statistics: &SufficientStatistics,
+        watch: &dyn Watch,
+    ) -> Result<FittedIndependent> {
+        self.check()?;
+        statistics.require_all(schema)?;
+        let n_blocks = schema.width();
+        watch.begin("fitting Dirichlets", n_blocks as u64);
+        let blocks = parallel::map(n_blocks, |block| {
+            watch.check()?;
+            let place = (block / schema.n_classes(), block % schema.n_classes());
+            let fitted = self.fit_block(statistics, place, block as u64, watch);
+            watch.advance(1);
+            fitted
+        });
+        let blocks = blocks.into_iter().collect::<Result<Vec<_>>>()?;
+        self.assemble(schema, statistics, &blocks)
+    }
+
+    fn fit_block(
+        &self,
+        statistics: &SufficientStatistics,
+        place: (usize, usize),
+        block: u64,
+        watch: &dyn Watch,
+    ) -> Result<FittedBlock> {
+        let posterior =
+            |measure| DirichletPosterior::new(statistics, place, self.alpha_prior, measure);
+        match self.inference {
+            Inference::Map => {
+                let target = posterior(Measure::Alpha);
+                if target.has_no_mode() {
+                    return Err(Error::parameter(
+                        "inference",
+                        "posterior with the paper's prior and so few items, as the posterior has no mode",
+                        "map",
+                    ));
+                }
+                let mode = find_mode(&target, &target.start());
+                let alpha = mode.point.iter().map(|theta| theta.exp()).collect();
+                Ok(FittedBlock {
+                    alpha,
+                    sd: Vec::new(),
+                    draws: None,
+                    worst: None,
+                    converged: mode.converged,
+                })
+            }
+            Inference::Posterior => {
+                let target = posterior(Measure::LnAlpha);
+                let mode = find_mode(&target, &target.start());
+                let settings = self.chain_settings();
+                let first_stream = block * self.chains as u64;
+                let mut draws = sample(&target, &mode, &settings, self.seed, first_stream, watch)?;
+                draws.transform(f64::exp);
+                Ok(FittedBlock::summarise(draws, mode.converged))
+            }
+        }
+    }
+
+    fn assemble(
+        &self,
+        schema: &Arc<Schema>,
+        statistics: &SufficientStatistics,
+        blocks: &[FittedBlock],
+    ) -> Result<FittedIndependent> {
+        let n_classes = schema.n_classes();
+        let nested = |part: &dyn Fn(&FittedBlock) -> Vec<f64>| -> Alpha {
+            blocks.chunks(n_classes).map(|row| row.iter().map(part).collect()).collect()
+        };
+        let worst = blocks.iter().filter_map(|block| block.worst).reduce(Diagnostics::worst);
+        let posterior = worst.map(|worst| PosteriorReport {
+            worst,
+            acceptance: mean_acceptance(blocks),
+            chains: self.chains,
+            draws: self.draws,
+            alpha_sd: nested(&|block| block.sd.clone()),
+        });
+        let draws = (0..self.keep_draws).map(|i| nested(&|block| block.kept(i, self.keep_draws)));
+        let mut warnings = data_warnings(schema, statistics);
+        warnings.extend(self.convergence_warnings(schema, blocks));
+        Ok(FittedIndependent {
+            fusion: IndependentFusion::new(
+                Arc::clone(schema),
+                nested(&|block| block.alpha.clone()),
+            )?,
+            posterior,
+            draws: draws.collect(),
+            warnings,
+        })
+    }
+
+    fn convergence_warnings(&self, schema: &Schema, blocks: &[FittedBlock]) -> Vec<Warning> {
+        // Draws speak for themselves; without any, the climb to the mode must have ended there.
+        let poor = |block: &FittedBlock| match block.worst {
+            Some(worst) => worst.are_poor(self.chains),
+            None => !block.converged,
+        };
+        let advice = match self.inference {
+            Inference::Posterior => "try more draws or `map`",
+            Inference::Map => "try the full posterior",
+        };
+        let n_classes = schema.n_classes();
+        let name = |i: usize| {
+            let (k, j) = (&schema.classifiers()[i / n_classes], &schema.classes()[i % n_classes]);
+            let numbers = blocks[i].worst.map_or_else(String::new, |w| {
+                let (r_hat, bulk, tail) = (w.r_hat, w.ess_bulk, w.ess_tail);
+                format!(" (R-hat {r_hat:.3}, bulk ESS {bulk:.0}, tail ESS {tail:.0})")
+            });
+            Warning::convergence(format!(
+                "the fit of classifier `{k}` for class `{j}` has not converged{numbers}; \
+                 do not trust it, {advice}"
+            ))
+        };
+        (0..blocks.len()).filter(|&i| poor(&blocks[i])).map(name).collect()
+    }
+}
+
+/// The posterior modes of all Dirichlets under the default prior, and whether each climb ended at
+/// one. A classifier without outputs for a class rests on the prior, which is what it says in the
+/// other classes; without any output at all it is uniform.
+pub(in crate::methods) fn posterior_modes(statistics: &SufficientStatistics) -> (Alpha, bool) {
+    let n_classes = statistics.class_counts().len();
+    let mut converged = true;
+    let mut mode = |k: usize, j: usize| {
+        if (0..n_classes).all(|class| statistics.count(k, class) == 0) {
+            return vec![1.0; n_classes];
+        }
+        let prior = AlphaPrior::default();
+        let target = DirichletPosterior::new(statistics, (k, j), prior, Measure::Alpha);
+        let mode = find_mode(&target, &target.start());
+        converged &= mode.converged;
+        mode.point.iter().map(|theta| theta.exp()).collect()
+    };
+    let row = |k: usize| (0..n_classes).map(|j| mode(k, j)).collect();
+    let alpha = (0..statistics.n_classifiers()).map(row).collect();
+    (alpha, converged)
+}
+
+/// One classifier and class.
+struct FittedBlock {
+    alpha: Vec<f64>,
+    sd: Vec<f64>,
+    draws: Option<Draws>,
+    worst: Option<Diagnostics>,
+    converged: bool,
+}
+
+impl FittedBlock {
+    fn summarise(draws: Draws, converged: bool) -> Self {
+        let coordinates: Vec<Vec<f64>> =
+            (0..draws.draw(0).len()).map(|l| draws.coordinate(l)).collect();
+        let mean = |x: &Vec<f64>| x.iter().sum::<f64>() / x.len() as f64;
+        let sd = |x: &Vec<f64>| {
+            let centre = mean(x);
+            let square = x.iter().map(|v| (v - centre).powi(2)).sum::<f64>();
+            (square / (x.len() as f64 - 1.0)).sqrt()
+        };
+        Self {
+            alpha: coordinates.iter().map(mean).collect(),
+            sd: coordinates.iter().map(sd).collect(),
+            worst: Diagnostics::worst_of(&coordinates, draws.n_chains()),
+            draws: Some(draws),
+            converged,
+        }
+    }
+
+    /// The i-th of `wanted` draws, spread evenly over all chains.
+    fn kept(&self, i: usize, wanted: usize) -> Vec<f64> {
+        let draws =
+            self.draws.as_ref().expect("draws are kept only where the posterior was sampled");
+        draws.draw(i * draws.len() / wanted).to_vec()
+    }
+}
+
+fn mean_acceptance(blocks: &[FittedBlock]) -> f64 {
+    let rates = blocks.iter().filter_map(|block| block.draws.as_ref()).map(Draws::acceptance);
+    rates.sum::<f64>() / blocks.len() as f64
+}
+
+/// Classes with few items; classifiers that always say the same.
+fn data_warnings(schema: &Schema, statistics: &SufficientStatistics) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    for (j, (class, count)) in schema.classes().iter().zip(statistics.class_weights()).enumerate() {
+        if count < FEW_ITEMS {
+            let items = if count == 1.0 { "item" } else { "items" };
+            warnings.push(Warning::data(format!(
+                "class `{class}` has only {count} training {items}: its fit rests mostly on the prior"
+            )));
+        }
+        for (k, classifier) in schema.classifiers().iter().enumerate() {
+            let outputs = statistics.weight(k, j);
+            if outputs < FEW_ITEMS && count >= FEW_ITEMS {
+                warnings.push(Warning::data(format!(
+                    "classifier `{classifier}` has only {outputs} outputs for class `{class}`: its \
+                     fit rests mostly on the prior"
+                )));
+            }
+            if is_constant(statistics, k, j) {
+                warnings.push(Warning::data(format!(
+                    "classifier `{classifier}` gives the same output for every item of class `{class}`"
+                )));
+            }
+        }
+    }
+    warnings
+}
+
+/// ln Σ e^m = 0 only if every output is the same.
+fn is_constant(statistics: &SufficientStatistics, classifier: usize, class: usize) -> bool {
+    let spread = -log_sum_exp(&statistics.mean_ln(classifier, class));
+    statistics.count(classifier, class) > 1 && spread < CONSTANT
+}

@@ -1,0 +1,58 @@
+//! Learning: conjugate, in closed form where no training output is absent.
+
+use std::sync::Arc;
+
+use super::{LogDistribution, LogitNormalConfig, LogitNormalFusion, LogitNormalParameters};
+use crate::distributions::NormalInverseWishart;
+use crate::error::Result;
+use crate::methods::log_ratio::{ClassRows, LogRatioTable};
+use crate::outputs::Outputs;
+use crate::warning::Warning;
+
+/// What a fit gives.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FittedLogitNormal {
+    /// The fitted rule.
+    pub fusion: LogitNormalFusion,
+    /// What a user should know.
+    pub warnings: Vec<Warning>,
+}
+
+/// Variational steps where outputs are absent. Each shrinks what is left by the share of
+/// information that is missing: at 30 % absent, thirty leave 1e-15.
+const STEPS: usize = 30;
+
+impl LogitNormalConfig {
+    /// Fits to labelled outputs.
+    pub fn fit(&self, outputs: &Outputs) -> Result<FittedLogitNormal> {
+        self.check()?;
+        let table = LogRatioTable::new(outputs)?;
+        let schema = outputs.schema();
+        let prior =
+            NormalInverseWishart::around(&table.pooled(), self.covariance_items, self.mean_items);
+        let class = |rows: &ClassRows| -> Result<LogDistribution> {
+            Ok(LogDistribution::of(&posterior(&prior, rows).predictive()?, schema))
+        };
+        let classes = table.classes.iter().map(class).collect::<Result<_>>()?;
+        let fusion = LogitNormalFusion::new(Arc::clone(schema), LogitNormalParameters { classes })?;
+        Ok(FittedLogitNormal { fusion, warnings: table.warning.into_iter().collect() })
+    }
+}
+
+/// The posterior of a class's mean and covariance.
+///
+/// With absent outputs it is the variational one, in which these and the parameters are
+/// independent: the absent coordinates at their conditional moments, over and over. It takes what
+/// was filled in for observed, so in the end the items count by the share of outputs present.
+fn posterior(prior: &NormalInverseWishart, class: &ClassRows) -> NormalInverseWishart {
+    let patterns = class.patterns();
+    let n = class.len() as f64;
+    let mut moments = prior.centre().moments(&class.rows, &patterns);
+    if patterns.are_complete() {
+        return prior.updated(n, &moments);
+    }
+    for _ in 0..STEPS {
+        moments = prior.updated(n, &moments).centre().moments(&class.rows, &patterns);
+    }
+    prior.updated(n * class.share_present(), &moments)
+}

@@ -1,0 +1,113 @@
+//! One normal distribution a class of all log-ratios together.
+//!
+//! ```text
+//! xᵏ = softmax(gᵏ),   (g¹, …, gᴷ) | t=j ~ N(μⱼ, Σⱼ)
+//! ```
+//!
+//! The supra-Bayesian normal model: a decision maker takes the experts' log odds for normally
+//! distributed data, with correlations of any sign within and between experts. Means and covariances
+//! have a normal-inverse-Wishart prior and are integrated out, which makes the distribution of a
+//! new item Student t; absent outputs are marginalised exactly.
+//!
+//! # References
+//! Lindley, "Reconciliation of discrete probability distributions", 1985; French, "Updating of
+//! belief in the light of someone else's opinion", 1980, <https://doi.org/10.2307/2981768>;
+//! Winkler, "Combining probability distributions from dependent information sources", 1981,
+//! <https://doi.org/10.1287/mnsc.27.4.479>.
+
+mod config;
+mod fit;
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+pub use super::log_ratio::LogDistribution;
+pub use config::LogitNormalConfig;
+pub use fit::FittedLogitNormal;
+
+use super::log_ratio::{Mixtures, Weighted, for_each_item, ln_jacobian};
+use super::{Block, Fusion};
+use crate::class_prior::ClassPrior;
+use crate::error::{Error, Result};
+use crate::outputs::Items;
+use crate::schema::Schema;
+
+/// All that the model needs to fuse.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LogitNormalParameters {
+    /// The distribution of the logarithms for every true class.
+    pub classes: Vec<LogDistribution>,
+}
+
+/// The model with its parameters.
+///
+/// # Example
+/// ```
+/// use consilience::methods::{fuse, logit_normal::LogitNormalConfig};
+/// use consilience::{ClassPrior, simulation::Preset};
+///
+/// let truth = Preset::Sim2.truth(0.5)?;
+/// let fitted = LogitNormalConfig::default().fit(&truth.simulate(200, 1)?)?;
+/// let fused = fuse(&fitted.fusion, &truth.simulate(10, 2)?, &ClassPrior::uniform(3))?;
+/// assert_eq!(fused.n_items(), 30);
+/// # Ok::<(), consilience::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct LogitNormalFusion {
+    schema: Arc<Schema>,
+    parameters: LogitNormalParameters,
+    /// One component a class.
+    rule: [Mixtures; 1],
+}
+
+impl LogitNormalFusion {
+    /// Checks shape and range of the parameters.
+    pub fn new(schema: Arc<Schema>, parameters: LogitNormalParameters) -> Result<Self> {
+        if parameters.classes.len() != schema.n_classes() {
+            return Err(Error::Mismatch {
+                what: "rows of `classes` and classes",
+                expected: schema.n_classes().to_string(),
+                found: parameters.classes.len().to_string(),
+            });
+        }
+        let class = |distribution: &LogDistribution| {
+            let distribution = distribution.coordinates(&schema)?;
+            Ok(vec![Weighted { ln_weight: 0.0, distribution }])
+        };
+        let rule = Mixtures::new(parameters.classes.iter().map(class).collect::<Result<_>>()?);
+        Ok(Self { schema, parameters, rule: [rule] })
+    }
+
+    /// The parameters.
+    pub fn parameters(&self) -> &LogitNormalParameters {
+        &self.parameters
+    }
+
+    /// Writes base[j] + ln f(x | t=j) with the density of the coordinates.
+    fn add_evidence(&self, items: &Items<'_>, base: &[f64], block: &mut Block) {
+        let mut values = vec![0.0; base.len()];
+        for_each_item(items, &self.rule, |item, point, rule| {
+            let error = rule[0].ln_densities(point, &mut values);
+            values.iter_mut().zip(base).for_each(|(value, base)| *value += base);
+            block.set_item(item, &values, error);
+        });
+    }
+}
+
+impl Fusion for LogitNormalFusion {
+    fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    fn ln_joint(&self, items: &Items<'_>, prior: &ClassPrior, block: &mut Block) {
+        self.add_evidence(items, prior.ln(), block);
+    }
+
+    fn ln_density(&self, items: &Items<'_>, block: &mut Block) -> Result<()> {
+        self.add_evidence(items, &vec![0.0; items.n_classes()], block);
+        block.add_per_item(|item| ln_jacobian(items, item));
+        Ok(())
+    }
+}

@@ -1,0 +1,221 @@
+//! A mixture of normal distributions a class of all log-ratios together.
+//!
+//! ```text
+//! xᵏ = softmax(gᵏ),   (g¹, …, gᴷ) | t=j ~ Σ_c w_jc N(μ_jc, Σ_jc)
+//! P(t=j|x) = 1/S Σₛ pⱼ fₛⱼ(x) / Σₘ pₘ fₛₘ(x)   over draws s
+//! ```
+//!
+//! The correlated rival of the paper, in two variants. **Repaired** (default): priors scaled by the
+//! data, components of a size chosen by cross-validation, weighted, several chains with burn-in, and
+//! means and covariances integrated out, so that each kept draw is a mixture of Student t
+//! distributions; all draws together are one mixture (S = 1). **Published**: as the authors' program
+//! runs, see [`published`].
+//!
+//! # References
+//! Pirs, Strumbelj, "Bayesian combination of probabilistic classifiers using multivariate normal
+//! mixtures", JMLR 20(51), 2019. <https://jmlr.org/papers/v20/18-241.html>
+
+mod config;
+mod fit;
+pub mod published;
+mod repaired;
+mod share;
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+pub use super::log_ratio::LogDistribution;
+pub use config::{MixtureVariant, NormalMixtureConfig};
+pub use fit::FittedNormalMixture;
+
+use super::log_ratio::{Mixtures, Weighted, for_each_item, ln_jacobian};
+use super::{Block, Fusion};
+use crate::class_prior::ClassPrior;
+use crate::error::{Error, Result};
+use crate::outputs::Items;
+use crate::schema::Schema;
+use consilience_numerics::log_space::{log_add_exp, log_sum_exp};
+
+/// One component of a mixture.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MixtureComponent {
+    /// Its weight among those of its class, which are normalised on reading.
+    pub weight: f64,
+    /// The distribution of the logarithms.
+    pub logarithms: LogDistribution,
+}
+
+/// All that the model needs to fuse.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NormalMixtureParameters {
+    /// Every probability is raised by a random number between 0 and this, then normalised.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub jitter: f64,
+    /// The components of class j in draw s at `[s][j]`; the fused distributions of the draws are
+    /// averaged.
+    pub draws: Vec<Vec<Vec<MixtureComponent>>>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
+}
+
+/// The model with its parameters.
+///
+/// # Example
+/// ```
+/// use consilience::methods::{fuse, normal_mixture::NormalMixtureConfig};
+/// use consilience::{ClassPrior, Unwatched, simulation::Preset};
+///
+/// let truth = Preset::Sim2.truth(0.5)?;
+/// let config = NormalMixtureConfig::default();
+/// let fitted = config.fit(&truth.simulate(50, 1)?, &Unwatched)?;
+/// let fused = fuse(&fitted.fusion, &truth.simulate(10, 2)?, &ClassPrior::uniform(3))?;
+/// assert_eq!(fused.n_items(), 30);
+/// # Ok::<(), consilience::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct NormalMixtureFusion {
+    schema: Arc<Schema>,
+    parameters: NormalMixtureParameters,
+    rules: Vec<Mixtures>,
+}
+
+impl NormalMixtureFusion {
+    /// Checks shape and range of the parameters.
+    pub fn new(schema: Arc<Schema>, parameters: NormalMixtureParameters) -> Result<Self> {
+        let NormalMixtureParameters { jitter, draws } = &parameters;
+        if !(0.0..=1.0).contains(jitter) {
+            return Err(Error::parameter("jitter", "from 0 to 1", jitter));
+        }
+        if draws.is_empty() || draws.iter().any(|draw| draw.len() != schema.n_classes()) {
+            return Err(Error::Mismatch {
+                what: "rows of `draws` and classes",
+                expected: format!("at least one draw of {}", schema.n_classes()),
+                found: draws.first().map_or(0, Vec::len).to_string(),
+            });
+        }
+        let draw = |classes: &Vec<Vec<MixtureComponent>>| {
+            let class = |class: &Vec<MixtureComponent>| mixture(class, &schema);
+            Ok(Mixtures::new(classes.iter().map(class).collect::<Result<_>>()?))
+        };
+        let rules = draws.iter().map(draw).collect::<Result<_>>()?;
+        Ok(Self { schema, parameters, rules })
+    }
+
+    /// The parameters.
+    pub fn parameters(&self) -> &NormalMixtureParameters {
+        &self.parameters
+    }
+
+    /// One distribution a class with the mean location of all components and their mean scale plus
+    /// the spread of their locations: a mixture at a glance.
+    pub fn overall(&self) -> Vec<LogDistribution> {
+        (0..self.schema.n_classes()).map(|j| self.overall_of(j)).collect()
+    }
+
+    fn overall_of(&self, class: usize) -> LogDistribution {
+        let (j, width) = (self.schema.n_classes(), self.schema.width());
+        let (mut mean, mut square) = (vec![0.0; width], vec![vec![0.0; width]; width]);
+        for draw in &self.parameters.draws {
+            let total: f64 = draw[class].iter().map(|component| component.weight).sum();
+            for MixtureComponent { weight, logarithms } in &draw[class] {
+                let share = weight / total / self.parameters.draws.len() as f64;
+                let location = logarithms.location.concat();
+                for (a, (row, scale)) in square.iter_mut().zip(&logarithms.scale).enumerate() {
+                    mean[a] += share * location[a];
+                    for (b, (cell, scale)) in row.iter_mut().zip(scale).enumerate() {
+                        *cell += share * (scale + location[a] * location[b]);
+                    }
+                }
+            }
+        }
+        for (a, row) in square.iter_mut().enumerate() {
+            row.iter_mut().zip(&mean).for_each(|(cell, m)| *cell -= mean[a] * m);
+        }
+        let location = mean.chunks(j).map(<[f64]>::to_vec).collect();
+        LogDistribution { degrees: None, location, scale: square }
+    }
+
+    /// Writes, for every item, ln of the mean over draws of `posterior`, given each draw's log
+    /// densities of all classes.
+    fn average(&self, items: &Items<'_>, block: &mut Block, posterior: impl Fn(&mut [f64])) {
+        let mut values = vec![0.0; items.n_classes()];
+        let mut mean = values.clone();
+        let ln_draws = (self.rules.len() as f64).ln();
+        for_each_item(items, &self.rules, |item, point, rules| {
+            mean.fill(f64::NEG_INFINITY);
+            let mut error = 0.0f64;
+            for rule in rules {
+                error = error.max(rule.ln_densities(point, &mut values));
+                posterior(&mut values);
+                for (mean, value) in mean.iter_mut().zip(&values) {
+                    *mean = log_add_exp(*mean, *value);
+                }
+            }
+            mean.iter_mut().for_each(|mean| *mean -= ln_draws);
+            // Normalising an error e of log weights makes 2e of log probabilities at most.
+            block.set_item(item, &mean, 2.0 * error + 8.0 * f64::EPSILON);
+        });
+    }
+
+    /// Hands the items on, with noise if there is any.
+    fn with_noise(&self, items: &Items<'_>, f: impl FnOnce(&Items<'_>)) {
+        if self.parameters.jitter > 0.0 {
+            f(&items.with_values(&published::jittered(items, self.parameters.jitter)));
+        } else {
+            f(items);
+        }
+    }
+}
+
+/// The components of one class with normalised weights.
+fn mixture(class: &[MixtureComponent], schema: &Schema) -> Result<Vec<Weighted>> {
+    let total: f64 = class.iter().map(|component| component.weight).sum();
+    let component = |MixtureComponent { weight, logarithms }: &MixtureComponent| {
+        if !(*weight > 0.0 && total.is_finite()) {
+            return Err(Error::parameter("weight", "finite and > 0", weight));
+        }
+        Ok(Weighted {
+            ln_weight: (weight / total).ln(),
+            distribution: logarithms.coordinates(schema)?,
+        })
+    };
+    if class.is_empty() {
+        return Err(Error::parameter("draws", "lists of components, none empty", "an empty one"));
+    }
+    class.iter().map(component).collect()
+}
+
+impl Fusion for NormalMixtureFusion {
+    fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    fn ln_joint(&self, items: &Items<'_>, prior: &ClassPrior, block: &mut Block) {
+        self.with_noise(items, |items| {
+            self.average(items, block, |densities| {
+                densities.iter_mut().zip(prior.ln()).for_each(|(density, p)| *density += p);
+                let total = log_sum_exp(densities);
+                densities.iter_mut().for_each(|density| *density -= total);
+            });
+        });
+    }
+
+    fn ln_density(&self, items: &Items<'_>, block: &mut Block) -> Result<()> {
+        self.with_noise(items, |items| {
+            self.average(items, block, |_| ());
+            block.add_per_item(|item| ln_jacobian(items, item));
+        });
+        Ok(())
+    }
+
+    fn items_per_task(&self) -> usize {
+        let components: usize = self.rules.iter().flat_map(Mixtures::classes).map(Vec::len).sum();
+        (100_000 / components.max(1)).clamp(16, 4096)
+    }
+}

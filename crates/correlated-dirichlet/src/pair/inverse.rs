@@ -1,0 +1,290 @@
+//! From correlations back to δ: for simulations with a wanted correlation, and a first guess from data.
+//!
+//! A component's cross moment depends on its own δₗ and on Δ = Σδ alone, so the correlations of all components
+//! and their derivatives in all δ come from one two-dimensional integral ([`Integrals`]). One number, the mean
+//! correlation, is reached along δ = share · min(α¹, α²) by regula falsi; a correlation of every component by
+//! projected gradients on the squared distance, from the share that has the wanted mean.
+
+use super::moments::Integrals;
+use super::shapes;
+use crate::{Error, Result};
+use consilience_numerics::optimise::projected_gradient;
+use consilience_numerics::root::bracketed_root;
+
+/// δ whose correlations are as near as possible to the wanted ones.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MomentMatch {
+    /// The shapes of the shared parts.
+    pub delta: Vec<f64>,
+    /// The correlations they imply, component by component.
+    pub correlation: Vec<f64>,
+}
+
+/// A correlation this near to the wanted one is the wanted one.
+const REACHED: f64 = 1e-6;
+/// Distance from the largest correlation that is rounding.
+const AT_THE_END: f64 = 1e-10;
+/// Last step of the share.
+const SHARE_TOLERANCE: f64 = 1e-12;
+/// End of the projected gradients: the largest move of a share.
+const STEP_TOLERANCE: f64 = 1e-10;
+const MAX_STEPS: usize = 400;
+
+/// δ = share · min(α¹, α²) for which the mean over components of the outputs' correlation is r.
+///
+/// With equal margins every r from 0 to 1 can be had; otherwise r has a maximum below 1, which the error names.
+///
+/// # Example
+/// ```
+/// use correlated_dirichlet::pair::{delta_for_correlation, moments};
+///
+/// let (first, second) = ([3.0, 2.0, 2.0], [2.0, 4.0, 3.0]);
+/// let delta = delta_for_correlation(&first, &second, 0.4)?;
+/// let reached = moments(&first, &second, &delta)?;
+/// let mean = reached.iter().map(|m| m.correlation).sum::<f64>() / 3.0;
+/// assert!((mean - 0.4).abs() < 1e-9);
+/// assert!(delta_for_correlation(&first, &second, 0.9).is_err());
+/// # Ok::<(), correlated_dirichlet::Error>(())
+/// ```
+pub fn delta_for_correlation(alpha1: &[f64], alpha2: &[f64], r: f64) -> Result<Vec<f64>> {
+    check_correlation("correlation", r)?;
+    let margins = Margins::new(alpha1, alpha2)?;
+    let most = margins.mean_correlation(1.0);
+    if r > most + REACHED {
+        let value = format!("{r}, of at most {most:.6} that these margins allow");
+        return Err(Error::parameter("correlation", "within reach of the margins", value));
+    }
+    Ok(margins.delta(&vec![margins.share_for_mean(r); alpha1.len()]))
+}
+
+/// δ for which the outputs of every component have the wanted correlation.
+///
+/// Not every set of correlations exists: sharing one component also correlates the others, which live on the
+/// rest of the same simplex. The error then names the nearest set. With two classes both components have the
+/// same correlation, and of the many δ that have it the one near equal shares of min(α¹, α²) is taken.
+///
+/// # Example
+/// ```
+/// use correlated_dirichlet::pair::delta_for_correlations;
+///
+/// let (first, second) = ([3.0, 2.0, 2.0], [2.0, 4.0, 3.0]);
+/// let wanted = [0.489_166_11, 0.329_486_16, 0.435_317_99];
+/// let delta = delta_for_correlations(&first, &second, &wanted)?;
+/// assert!((delta[0] - 1.5).abs() < 1e-5 && (delta[1] - 0.7).abs() < 1e-5);
+/// # Ok::<(), correlated_dirichlet::Error>(())
+/// ```
+pub fn delta_for_correlations(alpha1: &[f64], alpha2: &[f64], wanted: &[f64]) -> Result<Vec<f64>> {
+    for (l, r) in wanted.iter().enumerate() {
+        check_correlation(&format!("correlation[{l}]"), *r)?;
+    }
+    let nearest = moment_match(alpha1, alpha2, wanted)?;
+    for (l, (r, got)) in wanted.iter().zip(&nearest.correlation).enumerate() {
+        if (r - got).abs() > REACHED {
+            return Err(Error::parameter(
+                format!("correlation[{l}]"),
+                "within reach of the margins and of the other components",
+                format!("{r}; the nearest set is {:.6?}", nearest.correlation),
+            ));
+        }
+    }
+    Ok(nearest.delta)
+}
+
+/// The method of moments: δ whose correlations are nearest, in squared distance, to observed ones.
+///
+/// Observed correlations may lie outside what any δ has; negative ones end at δ = 0, too large ones at min(α¹, α²).
+pub fn moment_match(alpha1: &[f64], alpha2: &[f64], observed: &[f64]) -> Result<MomentMatch> {
+    let margins = Margins::new(alpha1, alpha2)?;
+    let n = alpha1.len();
+    if observed.len() != n {
+        return Err(Error::Mismatch {
+            what: "numbers of correlations",
+            expected: n.to_string(),
+            found: observed.len().to_string(),
+        });
+    }
+    if let Some(l) = observed.iter().position(|r| !r.is_finite()) {
+        let name = format!("correlation[{l}]");
+        return Err(Error::parameter(name, "finite", observed[l]));
+    }
+    let mean = observed.iter().map(|r| r.clamp(0.0, 1.0)).sum::<f64>() / n as f64;
+    let start = vec![margins.share_for_mean(mean); n];
+    let objective =
+        |shares: &[f64], gradient: &mut [f64]| margins.squared_distance(shares, observed, gradient);
+    let project = |shares: &mut [f64]| shares.iter_mut().for_each(|s| *s = s.clamp(0.0, 1.0));
+    let nearest = projected_gradient(&start, objective, project, STEP_TOLERANCE, MAX_STEPS);
+    let correlation = margins.correlations(&nearest.point).0;
+    Ok(MomentMatch { delta: margins.delta(&nearest.point), correlation })
+}
+
+fn check_correlation(name: &str, r: f64) -> Result<()> {
+    if (0.0..=1.0).contains(&r) {
+        return Ok(());
+    }
+    Err(Error::parameter(name, "between 0 and 1", r))
+}
+
+/// Two margins and the bounds of δ between them.
+struct Margins<'a> {
+    alpha: [&'a [f64]; 2],
+    totals: [f64; 2],
+    bound: Vec<f64>,
+}
+
+/// How the correlations move: ∂r_l/∂δ_m = own[l] at l = m, plus all[l].
+struct Slopes {
+    own: Vec<f64>,
+    all: Vec<f64>,
+}
+
+impl<'a> Margins<'a> {
+    fn new(alpha1: &'a [f64], alpha2: &'a [f64]) -> Result<Self> {
+        shapes::components(alpha1, alpha2, &vec![0.0; alpha1.len()])?;
+        let bound = alpha1.iter().zip(alpha2).map(|(a, b)| a.min(*b)).collect();
+        let totals = [alpha1.iter().sum(), alpha2.iter().sum()];
+        Ok(Self { alpha: [alpha1, alpha2], totals, bound })
+    }
+
+    fn delta(&self, shares: &[f64]) -> Vec<f64> {
+        shares.iter().zip(&self.bound).map(|(share, bound)| share * bound).collect()
+    }
+
+    /// The correlations at some shares, and their slopes in δ.
+    fn correlations(&self, shares: &[f64]) -> (Vec<f64>, Slopes) {
+        let delta = self.delta(shares);
+        let integrals = Integrals::new(self.totals, delta.iter().sum());
+        let ([i0, i1, i2, i3], slopes) = (integrals.values, integrals.slopes);
+        let mut result = Vec::with_capacity(delta.len());
+        let (mut own, mut all) = (Vec::new(), Vec::new());
+        for (l, &d) in delta.iter().enumerate() {
+            let (a1, a2) = (self.alpha[0][l] - d, self.alpha[1][l] - d);
+            let parts = [a1 * a2, a1 * d, d * a2, d * (d + 1.0)];
+            let combine = |integrals: &[f64; 4]| -> f64 {
+                parts.iter().zip(integrals).map(|(part, integral)| part * integral).sum()
+            };
+            let mean = [0, 1].map(|k| self.alpha[k][l] / self.totals[k]);
+            let deviation =
+                [0, 1].map(|k| (mean[k] * (1.0 - mean[k]) / (self.totals[k] + 1.0)).sqrt());
+            let scale = deviation[0] * deviation[1];
+            result.push((combine(&integrals.values) - mean[0] * mean[1]) / scale);
+            let moved = -(a1 + a2) * i0 + (a1 - d) * i1 + (a2 - d) * i2 + (2.0 * d + 1.0) * i3;
+            own.push(moved / scale);
+            all.push(combine(&slopes) / scale);
+        }
+        (result, Slopes { own, all })
+    }
+
+    fn mean_correlation(&self, share: f64) -> f64 {
+        let n = self.bound.len();
+        self.correlations(&vec![share; n]).0.iter().sum::<f64>() / n as f64
+    }
+
+    /// The common share with a mean correlation r, or the nearer end. The mean correlation grows with the share.
+    fn share_for_mean(&self, r: f64) -> f64 {
+        if r <= 0.0 {
+            return 0.0;
+        }
+        if r >= self.mean_correlation(1.0) - AT_THE_END {
+            return 1.0;
+        }
+        bracketed_root(|share| self.mean_correlation(share) - r, 0.0, 1.0, SHARE_TOLERANCE)
+    }
+
+    /// ½ Σ (r_l − observed)², with its gradient in the shares.
+    fn squared_distance(&self, shares: &[f64], observed: &[f64], gradient: &mut [f64]) -> f64 {
+        let (got, slopes) = self.correlations(shares);
+        let off: Vec<f64> = got.iter().zip(observed).map(|(got, r)| got - r).collect();
+        let common: f64 = off.iter().zip(&slopes.all).map(|(off, slope)| off * slope).sum();
+        for (m, slope) in gradient.iter_mut().enumerate() {
+            *slope = self.bound[m] * (off[m] * slopes.own[m] + common);
+        }
+        0.5 * off.iter().map(|off| off * off).sum::<f64>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::moments;
+    use super::*;
+
+    fn near(got: &[f64], expected: &[f64], tolerance: f64) {
+        for (g, e) in got.iter().zip(expected) {
+            assert!((g - e).abs() < tolerance, "{got:?} {expected:?}");
+        }
+    }
+
+    /// δ of the values by two-dimensional quadrature elsewhere, which have eight digits.
+    #[test]
+    fn finds_the_delta_of_published_correlations() {
+        let wide = [12.0, 8.0, 8.0];
+        near(&delta_for_correlation(&wide, &wide, 0.491_661_88).unwrap(), &[6.0, 4.0, 4.0], 1e-6);
+        let narrow = [3.0, 2.0, 2.0];
+        let delta = delta_for_correlations(&narrow, &narrow, &[0.230_010_5; 3]).unwrap();
+        near(&delta, &[0.75, 0.5, 0.5], 1e-6);
+        let wanted = [0.489_166_11, 0.329_486_16, 0.435_317_99];
+        let delta = delta_for_correlations(&narrow, &[2.0, 4.0, 3.0], &wanted).unwrap();
+        near(&delta, &[1.5, 0.7, 1.2], 1e-6);
+    }
+
+    #[test]
+    fn correlations_come_back() {
+        let cases: [(&[f64], &[f64], &[f64]); 4] = [
+            (&[0.3, 5.0], &[0.7, 2.0], &[0.2, 1.5]),
+            (&[300.0, 40.0, 900.0], &[200.0, 60.0, 1000.0], &[150.0, 2.0, 890.0]),
+            (&[0.05, 0.02, 0.4, 0.1], &[0.04, 0.03, 0.3, 0.2], &[0.04, 0.0, 0.1, 0.05]),
+            (&[4.0; 12], &[3.0; 12], &[1.0, 2.0, 3.0, 0.5, 0.0, 2.5, 1.5, 1.0, 1.0, 2.0, 2.9, 0.1]),
+        ];
+        for (alpha1, alpha2, delta) in cases {
+            let of = |delta: &[f64]| -> Vec<f64> {
+                let all = moments(alpha1, alpha2, delta).unwrap();
+                all.iter().map(|m| m.correlation).collect()
+            };
+            let wanted = of(delta);
+            let found = moment_match(alpha1, alpha2, &wanted).unwrap();
+            near(&of(&found.delta), &wanted, 1e-6);
+            near(&found.correlation, &of(&found.delta), 1e-12);
+        }
+    }
+
+    #[test]
+    fn slopes_agree_with_differences() {
+        let margins = Margins::new(&[3.0, 2.0, 5.0], &[2.0, 4.0, 3.0]).unwrap();
+        let (observed, shares) = ([0.7, 0.1, 0.3], [0.6, 0.3, 0.8]);
+        let mut gradient = [0.0; 3];
+        margins.squared_distance(&shares, &observed, &mut gradient);
+        for m in 0..3 {
+            let at = |step: f64| {
+                let mut moved = shares;
+                moved[m] += step;
+                margins.squared_distance(&moved, &observed, &mut [0.0; 3])
+            };
+            let difference = (at(1e-5) - at(-1e-5)) / 2e-5;
+            assert!((difference - gradient[m]).abs() < 1e-8, "{m}: {difference} {gradient:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_out_of_reach_is_said() {
+        let (first, second) = ([3.0, 2.0, 2.0], [2.0, 4.0, 3.0]);
+        let error = delta_for_correlation(&first, &second, 0.95).unwrap_err().to_string();
+        // the mean correlation at δ = min(α¹, α²)
+        let most = moments(&first, &second, &[2.0, 2.0, 2.0]).unwrap();
+        let most = most.iter().map(|m| m.correlation).sum::<f64>() / 3.0;
+        assert!(error.contains(&format!("{most:.6}")), "{error} {most}");
+        let error = delta_for_correlations(&first, &second, &[0.9, 0.0, 0.0]).unwrap_err();
+        assert!(error.to_string().contains("nearest set"), "{error}");
+        assert!(delta_for_correlation(&first, &second, f64::NAN).is_err());
+        assert!(delta_for_correlations(&first, &second, &[0.1]).is_err());
+        assert!(delta_for_correlations(&first, &second, &[-0.1, 0.1, 0.1]).is_err());
+    }
+
+    #[test]
+    fn ends_are_reached_exactly() {
+        let alpha = [3.0, 2.0, 2.0];
+        assert_eq!(delta_for_correlation(&alpha, &alpha, 0.0).unwrap(), [0.0; 3]);
+        assert_eq!(delta_for_correlation(&alpha, &alpha, 1.0).unwrap(), alpha);
+        let negative = moment_match(&alpha, &alpha, &[-0.3, -0.1, -0.2]).unwrap();
+        assert_eq!(negative.delta, [0.0; 3]);
+        near(&moment_match(&alpha, &alpha, &[1.0; 3]).unwrap().delta, &alpha, 1e-6);
+    }
+}

@@ -1,0 +1,92 @@
+//! The shapes of one class's gamma variables, checked once, with their constants.
+
+use crate::{Error, Result};
+use consilience_numerics::special::ln_gamma;
+
+/// One component l: shapes of the common gamma and of the two private ones.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Component {
+    /// δ, the shape of the common part.
+    pub(crate) shared: f64,
+    /// a¹ = α¹ − δ and a² = α² − δ, the shapes of the private parts.
+    pub(crate) private: [f64; 2],
+    /// −ln Γ of all three shapes, without the factors that quadrature adds, where classifier k is the smaller.
+    pub(crate) ln_constant: [f64; 2],
+}
+
+/// Shapes below this are taken for 0.
+const NEGLIGIBLE: f64 = 1e-150;
+
+impl Component {
+    /// A component with these shapes.
+    pub(crate) fn new(shared: f64, private: [f64; 2]) -> Self {
+        let [shared, a1, a2] =
+            [shared, private[0], private[1]].map(|a| if a < NEGLIGIBLE { 0.0 } else { a });
+        let one = |near: f64, far: f64| -> f64 {
+            let common = if near == 0.0 { ln_gamma(shared) } else { ln_gamma_safe(shared) };
+            -common - ln_gamma_safe(near) - ln_gamma(far)
+        };
+        Self { shared, private: [a1, a2], ln_constant: [one(a1, a2), one(a2, a1)] }
+    }
+
+    /// δ + a¹ + a².
+    pub(crate) fn power(&self) -> f64 {
+        self.shared + self.private[0] + self.private[1]
+    }
+
+    /// Exponent of the density's behaviour |y − yₗ|ᵖ at the component's kink.
+    pub(crate) fn kink_power(&self) -> f64 {
+        self.private[0] + self.private[1] - 1.0
+    }
+
+    /// Whether the component's two gammas are independent.
+    pub(crate) fn is_independent(&self) -> bool {
+        self.shared == 0.0
+    }
+
+    /// Whether the component's two gammas are one and the same.
+    pub(crate) fn is_rigid(&self) -> bool {
+        self.private == [0.0, 0.0]
+    }
+}
+
+/// ln Γ(s), or ln Γ(1+s) below 1, where the factor s is left to the quadrature: finite down to 0.
+pub(crate) fn ln_gamma_safe(shape: f64) -> f64 {
+    if shape >= 1.0 { ln_gamma(shape) } else { ln_gamma(1.0 + shape) }
+}
+
+/// The factor that [`ln_gamma_safe`] left out.
+pub(crate) fn left_out(shape: f64) -> f64 {
+    if shape >= 1.0 { 1.0 } else { shape }
+}
+
+/// Checks α¹, α², δ of one class and splits them into gamma shapes.
+pub(crate) fn components(alpha1: &[f64], alpha2: &[f64], delta: &[f64]) -> Result<Vec<Component>> {
+    let n = alpha1.len();
+    for (what, found) in [("alpha2", alpha2.len()), ("delta", delta.len())] {
+        if found != n {
+            return Err(Error::Mismatch {
+                what: "lengths of the parameters",
+                expected: format!("{n} as in alpha1"),
+                found: format!("{found} in {what}"),
+            });
+        }
+    }
+    if n < 2 {
+        return Err(Error::parameter("alpha1", "of at least two classes", n));
+    }
+    (0..n).map(|l| component(alpha1[l], alpha2[l], delta[l], l)).collect()
+}
+
+fn component(alpha1: f64, alpha2: f64, delta: f64, l: usize) -> Result<Component> {
+    for (name, value) in [("alpha1", alpha1), ("alpha2", alpha2)] {
+        if !(value > 0.0 && value.is_finite()) {
+            return Err(Error::parameter(format!("{name}[{l}]"), "finite and > 0", value));
+        }
+    }
+    if !(delta >= 0.0 && delta <= alpha1.min(alpha2)) {
+        let requirement = "between 0 and the smaller of the two concentrations";
+        return Err(Error::parameter(format!("delta[{l}]"), requirement, delta));
+    }
+    Ok(Component::new(delta, [alpha1 - delta, alpha2 - delta]))
+}
