@@ -34,6 +34,7 @@ impl Laguerre {
 
 impl Laguerre {
     /// Adds the derivatives in the shape, by central differences.
+    #[must_use]
     pub fn with_slopes(mut self, shape: f64) -> Self {
         let step = 1e-4 * shape;
         let n = self.nodes.len();

@@ -57,13 +57,13 @@ impl Legendre {
     }
 
     /// Number of points.
-    pub fn len(&self) -> usize {
+    pub fn n_points(&self) -> usize {
         self.nodes.len()
     }
 
     /// ln of the largest error on e^(−x²/2) over an interval of this length, wherever it lies.
     pub fn ln_gaussian_error(&self, length: f64) -> f64 {
-        self.ln_gaussian + (2 * self.len() + 1) as f64 * length.ln()
+        self.ln_gaussian + (2 * self.n_points() + 1) as f64 * length.ln()
     }
 
     /// ∫ f over [−1, 1] from its values at the nodes, and an estimate of the error.
@@ -76,10 +76,10 @@ impl Legendre {
         let [m1, m2, e1, e2] = [0, 1, 2, 3].map(|k| dot(&self.coefficients[k]).abs());
         let (middle, end) = (m1.max(m2), e1.max(e2));
         // from the middle pair of orders to the last pair
-        let apart = (self.len() / 2) as f64 - 0.5;
+        let apart = (self.n_points() / 2) as f64 - 0.5;
         let ratio = if middle > 0.0 { (end / middle).powf(1.0 / apart) } else { FASTEST };
         let ratio = ratio.clamp(fastest.clamp(FASTEST, 1.0), 1.0);
-        (dot(&self.weights), 2.0 * end * ratio.powf(self.len() as f64))
+        (dot(&self.weights), 2.0 * end * ratio.powf(self.n_points() as f64))
     }
 }
 

@@ -58,11 +58,7 @@ fn longer_run(truth: &Truth, outputs: &Outputs) -> Result<Vec<Option<Vec<f64>>>>
     let density = |class: &CorrelatedDirichlet| -> Result<ManyDensity> {
         Ok(ManyDensity::new(class)?.with_seed(SEED).with_most_points(LONGER.1))
     };
-    let densities = truth
-        .classes()
-        .iter()
-        .map(density)
-        .collect::<Result<Vec<_>, correlated_dirichlet::Error>>()?;
+    let densities = truth.classes().iter().map(density).collect::<Result<Vec<_>>>()?;
     let mut scratch = Scratch::default();
     let of_item = |i: usize| {
         let x: Vec<&[f64]> = (0..3).filter_map(|k| outputs.output(i, k)).collect();

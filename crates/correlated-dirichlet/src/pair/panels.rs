@@ -215,7 +215,7 @@ impl<'a, L: Integrand> Sweep<'a, L> {
         let goal = (PLANNED * self.tolerance).ln() + TAIL * away * away;
         let (half, distance) = (0.5 * (to - from), self.distance_to_kink(from, to));
         let does = |rule: &&Legendre| {
-            let bend = BEND * self.corner.error_at(distance, half, rule.len()) / (2.5 * sd);
+            let bend = BEND * self.corner.error_at(distance, half, rule.n_points()) / (2.5 * sd);
             rule.ln_gaussian_error((to - from) / sd) < goal && bend.ln() < goal
         };
         self.rules.iter().find(does).unwrap_or(&self.rules[POINTS.len() - 1])
@@ -223,7 +223,7 @@ impl<'a, L: Integrand> Sweep<'a, L> {
 
     fn panel(&mut self, from: f64, to: f64) -> Option<Panel> {
         let rule = self.rule(from, to);
-        let (middle, half, last) = (0.5 * (from + to), 0.5 * (to - from), rule.len() - 1);
+        let (middle, half, last) = (0.5 * (from + to), 0.5 * (to - from), rule.n_points() - 1);
         let (mut logs, mut coarse) = ([0.0; MOST_POINTS], [0.0; MOST_POINTS]);
         let (logs, coarse) = (&mut logs[..=last], &mut coarse[..=last]);
         for (i, node) in rule.nodes.iter().enumerate() {
@@ -251,7 +251,7 @@ impl<'a, L: Integrand> Sweep<'a, L> {
                 f64::INFINITY
             }
         });
-        let corner = self.corner.error(half, rule.len());
+        let corner = self.corner.error(half, rule.n_points());
         let bent = |y: f64, value: f64| if self.has_kink(y) { corner * value } else { 0.0 };
         let bends = bent(from, values[0]) + bent(to, values[last]);
         let (integral, error) = (half * integral, half * error + bends);
