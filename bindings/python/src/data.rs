@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use consilience::{
-    DEFAULT_FLOOR, Intake, Outputs, OutputsBuilder, PriorChoice, Result, Schema, ValueKind,
+    DEFAULT_FLOOR, InputFormat, Outputs, OutputsBuilder, PriorChoice, Result, Schema, ValueKind,
 };
 use numpy::{PyReadonlyArray1, PyReadonlyArray3, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -17,10 +17,10 @@ pub(crate) type Values<'py> = PyReadonlyArray3<'py, f64>;
 pub(crate) type Labels<'py> = PyReadonlyArray1<'py, i64>;
 
 /// What raw values are, and what small ones are raised to.
-pub(crate) fn intake(kind: &str, floor: f64) -> PyResult<Intake> {
+pub(crate) fn input_format(kind: &str, floor: f64) -> PyResult<InputFormat> {
     let kind =
         serde_json::from_value::<ValueKind>(kind.into()).map_err(|error| bad_settings(&error))?;
-    Ok(Intake { kind, floor })
+    Ok(InputFormat { kind, floor })
 }
 
 /// The class prior asked for, in its JSON form.
@@ -47,11 +47,11 @@ pub(crate) type ItemWeights<'py> = PyReadonlyArray1<'py, f64>;
 /// Checked outputs with labels, each counting as often as its weight says, or once.
 pub(crate) fn training(
     schema: &Arc<Schema>,
-    intake: Intake,
+    input_format: InputFormat,
     (values, labels): (&[f64], &[i64]),
     weights: Option<&[f64]>,
 ) -> Result<Outputs> {
-    let outputs = outputs(schema, intake, values, Some(labels))?;
+    let outputs = outputs(schema, input_format, values, Some(labels))?;
     match weights {
         Some(weights) => outputs.with_weights(weights),
         None => Ok(outputs),
@@ -61,11 +61,11 @@ pub(crate) fn training(
 /// Checked outputs with labels where they are known (negative: unknown).
 pub(crate) fn outputs(
     schema: &Arc<Schema>,
-    intake: Intake,
+    input_format: InputFormat,
     values: &[f64],
     labels: Option<&[i64]>,
 ) -> Result<Outputs> {
-    let mut builder = OutputsBuilder::new(Arc::clone(schema), intake)?;
+    let mut builder = OutputsBuilder::new(Arc::clone(schema), input_format)?;
     let label = |item: usize| labels.and_then(|labels| usize::try_from(labels[item]).ok());
     builder.push_all(values, label)?;
     Ok(builder.finish())

@@ -1,8 +1,8 @@
 //! The distributions of classifiers' outputs.
 
-use consilience::{Error, Result, Watch};
+use consilience::{Error, Progress, Result};
 use correlated_dirichlet::SharedPair;
-use correlated_dirichlet::multi::{ManyDensity, Scratch};
+use correlated_dirichlet::multi::{MultiDensity, Scratch};
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray2, PyReadonlyArray3,
     PyUntypedArrayMethods,
@@ -13,7 +13,7 @@ use rand::rngs::ChaCha8Rng;
 use rayon::prelude::*;
 
 use crate::errors::{ConsilienceError, raise};
-use crate::watch::watched;
+use crate::progress::watched;
 
 /// A pair of classifiers with what they share.
 type Pair = (usize, usize, Vec<f64>);
@@ -56,8 +56,9 @@ impl CorrelatedDirichlet {
             )));
         }
         let values = x.as_slice()?;
-        let found =
-            watched(py, None, |watch| self.densities(values, resolution, tolerance, seed, watch))?;
+        let found = watched(py, None, |progress| {
+            self.densities(values, resolution, tolerance, seed, progress)
+        })?;
         let (densities, errors): (Vec<f64>, Vec<f64>) = found.into_iter().unzip();
         Ok((densities.into_pyarray(py), errors.into_pyarray(py)))
     }
@@ -101,9 +102,9 @@ impl CorrelatedDirichlet {
         resolution: f64,
         tolerance: Option<f64>,
         seed: u64,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<Vec<(f64, f64)>> {
-        let mut density = ManyDensity::new(&self.distribution)?.with_seed(seed);
+        let mut density = MultiDensity::new(&self.distribution)?.with_seed(seed);
         if resolution > 0.0 {
             density = density.with_resolution(resolution)?;
         } else if !(resolution >= 0.0) {
@@ -115,7 +116,7 @@ impl CorrelatedDirichlet {
         let n_classes = self.distribution.n_classes();
         let width = self.distribution.n_classifiers() * n_classes;
         let item = |scratch: &mut Scratch, row: &[f64]| {
-            watch.check()?;
+            progress.check()?;
             let x: Vec<&[f64]> = row.chunks_exact(n_classes).collect();
             let estimate = density.ln_density(&x, scratch);
             let error = if estimate.resolved { estimate.error } else { f64::INFINITY };

@@ -9,9 +9,11 @@ use numpy::{PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use serde_json::json;
 
-use crate::data::{Labels, Values, intake, label_slice, outputs, prior_choice, schema, slice};
+use crate::data::{
+    Labels, Values, input_format, label_slice, outputs, prior_choice, schema, slice,
+};
 use crate::errors::{ConsilienceError, raise};
-use crate::watch::watched;
+use crate::progress::watched;
 
 /// Scores overall, then of every class, as JSON. Without a class prior every item counts alike.
 #[pyfunction]
@@ -68,7 +70,7 @@ pub(crate) fn compare(
     seed: u64,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let (schema, intake) = (schema(classifiers, classes)?, intake(kind, floor)?);
+    let (schema, input_format) = (schema(classifiers, classes)?, input_format(kind, floor)?);
     let values = slice(&values, &schema)?;
     let labels = label_slice(&labels, values.len() / schema.width())?;
     let settings = CompareSettings {
@@ -88,9 +90,9 @@ pub(crate) fn compare(
         None => all_methods(&schema, &config),
         Some(names) => named_methods(&schema, &names, &config).map_err(|error| raise(&error))?,
     };
-    let comparison = watched(py, progress.as_ref(), |watch| {
-        let outputs = outputs(&schema, intake, values, Some(labels))?;
-        consilience::evaluation::compare::compare(&outputs, &candidates, &settings, watch)
+    let comparison = watched(py, progress.as_ref(), |progress| {
+        let outputs = outputs(&schema, input_format, values, Some(labels))?;
+        consilience::evaluation::compare::compare(&outputs, &candidates, &settings, progress)
     })?;
     Ok(json!(comparison).to_string())
 }

@@ -9,8 +9,8 @@ mod distributions;
 mod errors;
 mod evaluation;
 mod model;
+mod progress;
 mod simulation;
-mod watch;
 
 use pyo3::prelude::*;
 

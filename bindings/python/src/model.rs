@@ -1,22 +1,22 @@
 //! A fitted model.
 
 use consilience::evaluation::{
-    BootstrapSettings, EvaluationSettings, Weighting, WorthSettings, evaluate, worth,
+    BootstrapSettings, EvaluationSettings, GainSettings, Weighting, evaluate, worth,
 };
 use consilience::methods::{
     Fusion, PosteriorPredictive, Rows, Source, explain, fuse_rows, ln_density_rows,
 };
-use consilience::{ClassPrior, Error, FitConfig, Intake, Watch};
+use consilience::{ClassPrior, Error, FitConfig, InputFormat, Progress};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods};
 use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::data::{
-    ItemWeights, Labels, Values, floor_of, intake, label_slice, outputs, prior_choice, room,
+    ItemWeights, Labels, Values, floor_of, input_format, label_slice, outputs, prior_choice, room,
     schema, slice, training,
 };
 use crate::errors::{bad_settings, raise};
-use crate::watch::watched;
+use crate::progress::watched;
 
 /// A fitted model: what `fit` of the command line writes and `fuse` reads.
 #[pyclass(module = "consilience._core", frozen)]
@@ -47,12 +47,12 @@ impl Model {
         let config: FitConfig =
             serde_json::from_str(settings).map_err(|error| bad_settings(&error))?;
         let schema = schema(classifiers, classes)?;
-        let intake = intake(kind, config.floor)?;
+        let input_format = input_format(kind, config.floor)?;
         let values = slice(&values, &schema)?;
         let labels = label_slice(&labels, values.len() / schema.width())?;
         let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
-        let model = watched(py, progress.as_ref(), |watch| {
-            config.fit(&training(&schema, intake, (values, labels), weights)?, watch)
+        let model = watched(py, progress.as_ref(), |progress| {
+            config.fit(&training(&schema, input_format, (values, labels), weights)?, progress)
         })?;
         Ok(Self { model })
     }
@@ -70,11 +70,11 @@ impl Model {
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let schema = self.model.schema();
-        let (intake, values) = self.raw(&values, kind)?;
+        let (input_format, values) = self.raw(&values, kind)?;
         let labels = label_slice(&labels, values.len() / schema.width())?;
         let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
-        let model = watched(py, progress.as_ref(), |watch| {
-            self.model.update(&training(schema, intake, (values, labels), weights)?, watch)
+        let model = watched(py, progress.as_ref(), |progress| {
+            self.model.update(&training(schema, input_format, (values, labels), weights)?, progress)
         })?;
         Ok(Self { model })
     }
@@ -129,8 +129,8 @@ impl Model {
         errors: bool,
     ) -> Fusing<'py> {
         let (rule, prior) = self.rule(class_prior, predictive)?;
-        self.by_item(py, &values, kind, errors, |source, rows, watch| {
-            fuse_rows(rule.fusion(), source, &prior, rows, watch)
+        self.by_item(py, &values, kind, errors, |source, rows, progress| {
+            fuse_rows(rule.fusion(), source, &prior, rows, progress)
         })
     }
 
@@ -145,8 +145,8 @@ impl Model {
         predictive: bool,
     ) -> Fusing<'py> {
         let (rule, _) = self.rule(None, predictive)?;
-        self.by_item(py, &values, kind, true, |source, rows, watch| {
-            ln_density_rows(rule.fusion(), source, rows, watch)
+        self.by_item(py, &values, kind, true, |source, rows, progress| {
+            ln_density_rows(rule.fusion(), source, rows, progress)
         })
     }
 
@@ -163,9 +163,9 @@ impl Model {
     ) -> PyResult<Bound<'py, PyArray3<f64>>> {
         let schema = self.model.schema();
         let (rule, prior) = self.rule(class_prior, predictive)?;
-        let (intake, values) = self.raw(&values, kind)?;
+        let (input_format, values) = self.raw(&values, kind)?;
         let evidence = watched(py, None, |_| {
-            explain(rule.fusion(), &outputs(schema, intake, values, None)?, &prior)
+            explain(rule.fusion(), &outputs(schema, input_format, values, None)?, &prior)
         })?;
         let shape = [values.len() / schema.width(), schema.n_classifiers(), schema.n_classes()];
         evidence.into_pyarray(py).reshape(shape)
@@ -189,15 +189,15 @@ impl Model {
     ) -> PyResult<String> {
         let schema = self.model.schema();
         let (rule, prior) = self.rule(class_prior, predictive)?;
-        let (intake, values) = self.raw(&values, kind)?;
+        let (input_format, values) = self.raw(&values, kind)?;
         let labels = label_slice(&labels, values.len() / schema.width())?;
         let settings = EvaluationSettings {
             weighting: if score_items { Weighting::Items } else { Weighting::ClassPrior },
             bootstrap: BootstrapSettings { replicates: bootstrap, seed },
         };
-        let evaluation = watched(py, None, |watch| {
-            let outputs = outputs(schema, intake, values, Some(labels))?;
-            evaluate(&self.model, rule.fusion(), &outputs, &prior, &settings, watch)
+        let evaluation = watched(py, None, |progress| {
+            let outputs = outputs(schema, input_format, values, Some(labels))?;
+            evaluate(&self.model, rule.fusion(), &outputs, &prior, &settings, progress)
         })?;
         Ok(json!(evaluation).to_string())
     }
@@ -215,12 +215,12 @@ impl Model {
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<String> {
         let schema = self.model.schema();
-        let (intake, values) = self.raw(&values, kind)?;
+        let (input_format, values) = self.raw(&values, kind)?;
         let labels = label_slice(&labels, values.len() / schema.width())?;
-        let settings = WorthSettings { seed, ..WorthSettings::default() };
-        let worth = watched(py, progress.as_ref(), |watch| {
-            let outputs = outputs(schema, intake, values, Some(labels))?;
-            worth(&outputs, self.model.class_prior(), &settings, watch)
+        let settings = GainSettings { seed, ..GainSettings::default() };
+        let worth = watched(py, progress.as_ref(), |progress| {
+            let outputs = outputs(schema, input_format, values, Some(labels))?;
+            worth(&outputs, self.model.class_prior(), &settings, progress)
         })?;
         Ok(json!(worth).to_string())
     }
@@ -270,8 +270,8 @@ impl Rule<'_> {
 
 impl Model {
     /// How numbers are read, and the numbers.
-    fn raw<'a>(&self, values: &'a Values<'_>, kind: &str) -> PyResult<(Intake, &'a [f64])> {
-        Ok((intake(kind, floor_of(&self.model))?, slice(values, self.model.schema())?))
+    fn raw<'a>(&self, values: &'a Values<'_>, kind: &str) -> PyResult<(InputFormat, &'a [f64])> {
+        Ok((input_format(kind, floor_of(&self.model))?, slice(values, self.model.schema())?))
     }
 
     fn rule(
@@ -295,10 +295,10 @@ impl Model {
         values: &Values<'_>,
         kind: &str,
         errors_wanted: bool,
-        work: impl FnOnce(Source<'_>, Rows<'_>, &dyn Watch) -> consilience::Result<()> + Send,
+        work: impl FnOnce(Source<'_>, Rows<'_>, &dyn Progress) -> consilience::Result<()> + Send,
     ) -> Fusing<'py> {
         let schema = self.model.schema();
-        let (intake, values) = self.raw(values, kind)?;
+        let (input_format, values) = self.raw(values, kind)?;
         let n = values.len() / schema.width();
         let rows: Bound<'_, PyArray2<f64>> = room(py, (n, schema.n_classes()))?;
         let errors: Option<Bound<'_, PyArray1<f64>>> =
@@ -307,8 +307,8 @@ impl Model {
             (rows.readwrite(), errors.as_ref().map(PyArrayMethods::readwrite));
         let errors_room = marking.as_mut().map(|errors| errors.as_slice_mut()).transpose()?;
         let results = Rows { values: writing.as_slice_mut()?, errors: errors_room };
-        let source = Source::Raw { schema, intake, values };
-        watched(py, None, |watch| work(source, results, watch))?;
+        let source = Source::Raw { schema, input_format, values };
+        watched(py, None, |progress| work(source, results, progress))?;
         drop((writing, marking));
         Ok((rows, errors))
     }

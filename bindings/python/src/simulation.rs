@@ -5,7 +5,7 @@ use numpy::{IntoPyArray, PyArray1, PyArray3, PyArrayMethods};
 use pyo3::prelude::*;
 
 use crate::errors::raise;
-use crate::watch::watched;
+use crate::progress::watched;
 
 type Drawn<'py> = (Bound<'py, PyArray3<f64>>, Bound<'py, PyArray1<i64>>);
 
@@ -41,12 +41,12 @@ pub(crate) fn drawn<'py>(
     items_per_class: usize,
     seed: u64,
 ) -> PyResult<Drawn<'py>> {
-    let outputs = watched(py, None, |watch| {
+    let outputs = watched(py, None, |progress| {
         let mut simulator = truth.simulator(seed)?;
         for class in 0..truth.schema().n_classes() {
             let mut left = items_per_class;
             while left > 0 {
-                watch.check()?;
+                progress.check()?;
                 let n = left.min(8192);
                 simulator.draw(class, n)?;
                 left -= n;

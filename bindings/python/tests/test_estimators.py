@@ -200,7 +200,7 @@ def test_opinion_pool_is_the_product(train):
     assert_allclose(cs.OpinionPool().fit(P, y).predict_proba(P), product, rtol=1e-12)
 
 
-def test_what_was_learnt(train):
+def test_what_was_learned(train):
     model = cs.CorrelatedFusion(**FAST, keep_draws=20).fit(*train)
     assert model.alpha_.shape == (2, 3, 3)
     assert_allclose(model.alpha_[:, 0, 0] / model.alpha_[:, 0, 1], 1.5, rtol=0.2)  # 12 and 8

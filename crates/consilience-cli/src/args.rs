@@ -230,7 +230,7 @@ pub(crate) struct FitOptions {
     /// 0.1 from four different classifiers on].
     #[arg(long, value_name = "EPS", allow_negative_numbers = true, conflicts_with = "update")]
     pub(crate) resolution: Option<f64>,
-    /// What is learnt, and whether with its uncertainty
+    /// What is learned, and whether with its uncertainty
     /// [default: posterior; two-step for `correlated`].
     #[arg(long, value_enum, conflicts_with = "update", hide_default_value = true)]
     pub(crate) inference: Option<InferenceName>,
@@ -477,7 +477,7 @@ pub(crate) struct CompareOptions {
     /// Count every item alike instead of every class as the class prior says.
     #[arg(long)]
     pub(crate) score_items: bool,
-    /// How Dirichlets and what classifiers share are learnt: by modes, which takes seconds, or
+    /// How Dirichlets and what classifiers share are learned: by modes, which takes seconds, or
     /// from full posteriors.
     #[arg(long, value_enum, default_value_t = InferenceName::Map)]
     pub(crate) inference: InferenceName,

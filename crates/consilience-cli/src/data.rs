@@ -4,13 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use consilience::methods::{Fusion, PosteriorPredictive};
-use consilience::{ClassPrior, DEFAULT_FLOOR, Intake, Model, Outputs, Schema, Watch};
+use consilience::{ClassPrior, DEFAULT_FLOOR, InputFormat, Model, Outputs, Progress, Schema};
 use consilience_io::{Location, ReadOptions, TableReader};
 use serde_json::Value;
 
 use crate::args::{DataOptions, ModelOptions};
 use crate::error::Failure;
-use crate::progress::{Progress, Unit, stoppable};
+use crate::progress::{TerminalProgress, Unit, stoppable};
 
 const NO_MODEL: &str = "a model is the JSON file that `consilience fit -o model.json` writes; on \
     the command line it comes before the data";
@@ -34,7 +34,10 @@ impl DataOptions {
         ReadOptions {
             format: self.input_format,
             layout: self.layout,
-            intake: Intake { kind: self.values.into(), floor: self.floor.unwrap_or(floor) },
+            input_format: InputFormat {
+                kind: self.values.into(),
+                floor: self.floor.unwrap_or(floor),
+            },
             classes: self.classes.clone(),
             ..ReadOptions::default()
         }
@@ -98,7 +101,7 @@ pub(crate) fn read_all(
 ) -> Result<Outputs, Failure> {
     stoppable(|| {
         let mut reader = TableReader::open(location, schema, options)?;
-        let progress = Progress::new(quiet, Unit::Bytes);
+        let progress = TerminalProgress::new(quiet, Unit::Bytes);
         progress.begin("reading", reader.total_bytes().unwrap_or(0));
         let mut all: Option<Outputs> = None;
         while let Some(chunk) = reader.next_chunk()? {

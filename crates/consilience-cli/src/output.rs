@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, Table, presets};
-use consilience::evaluation::{Estimate, Evaluation, ScoreSet, Scored, Weighting, Worth};
+use consilience::evaluation::{Estimate, Evaluation, Gain, ScoreSet, Scored, Weighting};
 
 use crate::error::Failure;
 
@@ -135,7 +135,7 @@ pub(crate) fn score_row(name: &str, scores: &ScoreSet<Scored>) -> Vec<String> {
 }
 
 /// What fusing is worth: `auto` beside simpler answers, and the verdict.
-pub(crate) fn worth_text(worth: &Worth) -> String {
+pub(crate) fn worth_text(worth: &Gain) -> String {
     let cell = |Estimate { mean, se }: Estimate| format!("{mean:.4} ± {se:.4}");
     let mut rows = vec![vec!["auto".into(), cell(worth.log_loss), String::new()]];
     let simple = worth.rivals.iter().filter(|rival| !rival.method.contains(':'));

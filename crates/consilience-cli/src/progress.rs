@@ -1,9 +1,9 @@
-//! Progress on a terminal, and stopping when asked to.
+//! A progress bar on the terminal, and stopping when asked to.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use consilience::Watch;
+use consilience::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::error::Failure;
@@ -23,7 +23,7 @@ pub(crate) fn catch_interrupts() -> Result<(), Failure> {
             stop();
         }
     })
-    .map_err(|error| Failure::message(format!("cannot watch for interruptions: {error}")))
+    .map_err(|error| Failure::message(format!("cannot progress for interruptions: {error}")))
 }
 
 fn stop() -> ! {
@@ -44,7 +44,7 @@ pub(crate) fn stoppable<T>(work: impl FnOnce() -> T) -> T {
 }
 
 /// A progress bar on standard error, drawn only on a terminal.
-pub(crate) struct Progress {
+pub(crate) struct TerminalProgress {
     quiet: bool,
     unit: Unit,
     bar: Mutex<ProgressBar>,
@@ -59,7 +59,7 @@ pub(crate) enum Unit {
     Bytes,
 }
 
-impl Progress {
+impl TerminalProgress {
     pub(crate) fn new(quiet: bool, unit: Unit) -> Self {
         Self { quiet, unit, bar: Mutex::new(ProgressBar::hidden()) }
     }
@@ -74,13 +74,13 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for TerminalProgress {
     fn drop(&mut self) {
         self.bar().finish_and_clear();
     }
 }
 
-impl Watch for Progress {
+impl Progress for TerminalProgress {
     fn begin(&self, task: &str, total: u64) {
         let template = match self.unit {
             Unit::Steps => "{msg} {wide_bar} {pos}/{len} {eta}",

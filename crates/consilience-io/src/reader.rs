@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::sync::Arc;
 
-use consilience::{Intake, Outputs, OutputsBuilder, Schema};
+use consilience::{InputFormat, Outputs, OutputsBuilder, Schema};
 
 use crate::batch::{Batch, LABEL};
 use crate::error::{Error, Result};
@@ -22,7 +22,7 @@ pub struct ReadOptions {
     /// The layout; by default wide.
     pub layout: Layout,
     /// What the values are and how they become outputs.
-    pub intake: Intake,
+    pub input_format: InputFormat,
     /// The classes in order; by default they are found in the table.
     pub classes: Option<Vec<String>>,
     /// Whether every item must have a label; by default none need one.
@@ -36,7 +36,7 @@ impl Default for ReadOptions {
         Self {
             format: None,
             layout: Layout::Wide,
-            intake: Intake::default(),
+            input_format: InputFormat::default(),
             classes: None,
             needs_labels: false,
             chunk_items: 8192,
@@ -83,7 +83,7 @@ pub fn read_outputs(location: &Location, options: &ReadOptions) -> Result<Output
         file.seek(SeekFrom::Start(0)).map_err(|reason| Error::io("read", &name, reason))?;
         source = source::open(Input::File(file), format, &name, chunk)?;
     }
-    let mut builder = OutputsBuilder::new(Arc::clone(&schema), options.intake)?;
+    let mut builder = OutputsBuilder::new(Arc::clone(&schema), options.input_format)?;
     let labels = options.needs_labels;
     match options.layout {
         Layout::Wide => {
@@ -183,7 +183,7 @@ impl TableReader {
                 Rows::Long(Box::new(Long::new(&name, source.as_ref(), schema, labels)?))
             }
         };
-        let builder = OutputsBuilder::new(Arc::clone(schema), options.intake)?;
+        let builder = OutputsBuilder::new(Arc::clone(schema), options.input_format)?;
         Ok(Self { source, rows, builder, chunk_items, total_bytes })
     }
 

@@ -6,7 +6,7 @@ use consilience::methods::auto::AutoConfig;
 use consilience::methods::fuse;
 use consilience::methods::stacking::StackingConfig;
 use consilience::simulation::{Preset, Truth};
-use consilience::{ClassPrior, Schema, Unwatched};
+use consilience::{ClassPrior, NoProgress, Schema};
 use correlated_dirichlet::CorrelatedDirichlet;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
@@ -25,7 +25,7 @@ fn fitting(criterion: &mut Criterion) {
     let outputs = three_classifiers().simulate(1767, 1).unwrap();
     assert_eq!(outputs.n_items(), 5301);
     criterion.bench_function("fit auto, 5301 items, K=3 J=3", |bencher| {
-        bencher.iter(|| AutoConfig::default().fit(black_box(&outputs), &Unwatched).unwrap());
+        bencher.iter(|| AutoConfig::default().fit(black_box(&outputs), &NoProgress).unwrap());
     });
     criterion.bench_function("fit stacking, 5301 items, K=3 J=3", |bencher| {
         bencher.iter(|| StackingConfig::default().fit(black_box(&outputs)).unwrap());
@@ -34,7 +34,7 @@ fn fitting(criterion: &mut Criterion) {
 
 fn fusing(criterion: &mut Criterion) {
     let truth = Preset::Sim2.truth(0.5).unwrap();
-    let auto = AutoConfig::default().fit(&truth.simulate(500, 1).unwrap(), &Unwatched).unwrap();
+    let auto = AutoConfig::default().fit(&truth.simulate(500, 1).unwrap(), &NoProgress).unwrap();
     let stacking = StackingConfig::default().fit(&truth.simulate(500, 1).unwrap()).unwrap();
     let outputs = truth.simulate(20_000, 2).unwrap();
     let prior = ClassPrior::uniform(3);

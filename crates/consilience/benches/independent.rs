@@ -8,7 +8,7 @@ use consilience::methods::independent::{
     IndependentConfig, IndependentFusion, Inference, SufficientStatistics,
 };
 use consilience::simulation::Preset;
-use consilience::{ClassPrior, Unwatched};
+use consilience::{ClassPrior, NoProgress};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
 fn fusing(criterion: &mut Criterion) {
@@ -33,7 +33,7 @@ fn fitting(criterion: &mut Criterion) {
             &format!("fit {inference:?}, K=2 J=3, 500 items a class"),
             |bencher| {
                 bencher.iter(|| {
-                    config.fit(outputs.schema(), black_box(&statistics), &Unwatched).unwrap()
+                    config.fit(outputs.schema(), black_box(&statistics), &NoProgress).unwrap()
                 });
             },
         );

@@ -10,7 +10,7 @@ use consilience::simulation::Truth;
 use consilience::{ClassPrior, Schema};
 use correlated_dirichlet::CorrelatedDirichlet;
 use correlated_dirichlet::SharedPair;
-use correlated_dirichlet::multi::{ManyDensity, Scratch};
+use correlated_dirichlet::multi::{MultiDensity, Scratch};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -97,10 +97,10 @@ fn densities(criterion: &mut Criterion) {
         (shapes(3, 0.03, 4.0, 0.1), 0.03),
     ] {
         let density = |class: usize| {
-            let density = ManyDensity::new(&shapes.distribution(class)).expect("legal parameters");
+            let density = MultiDensity::new(&shapes.distribution(class)).expect("legal parameters");
             density.with_resolution(resolution).expect("a legal resolution")
         };
-        let all: Vec<ManyDensity> = (0..3).map(density).collect();
+        let all: Vec<MultiDensity> = (0..3).map(density).collect();
         let mut rng = ChaCha8Rng::seed_from_u64(2);
         let items: Vec<Vec<f64>> =
             (0..8).map(|_| shapes.distribution(0).sample(&mut rng)).collect();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use consilience::methods::independent::IndependentFusion;
 use consilience::methods::{Fused, Rows, Source, fuse_into, fuse_rows};
 use consilience::simulation::Preset;
-use consilience::{ClassPrior, Intake, Outputs, Result, Unwatched};
+use consilience::{ClassPrior, InputFormat, NoProgress, Outputs, Result};
 
 const ITEMS_PER_CLASS: usize = 333_334;
 
@@ -44,8 +44,8 @@ fn check_and_fuse(
 ) -> Result<()> {
     let (schema, values) = (raw.schema(), raw.all().values());
     fused.resize(raw.n_items() * schema.n_classes(), 0.0);
-    let source = Source::Raw { schema, intake: Intake::default(), values };
-    fuse_rows(model, source, prior, Rows { values: fused, errors: None }, &Unwatched)
+    let source = Source::Raw { schema, input_format: InputFormat::default(), values };
+    fuse_rows(model, source, prior, Rows { values: fused, errors: None }, &NoProgress)
 }
 
 /// Time on the processor of this process, where Linux tells; else the clock's.

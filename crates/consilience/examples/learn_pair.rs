@@ -7,7 +7,7 @@
 
 use consilience::methods::correlated::learning::{CorrelatedConfig, CorrelatedInference};
 use consilience::simulation::Preset;
-use consilience::{Result, Unwatched};
+use consilience::{NoProgress, Result};
 
 /// CPU seconds of this process so far, from Linux's accounting; 0 elsewhere.
 fn cpu_seconds() -> f64 {
@@ -22,7 +22,7 @@ fn main() -> Result<()> {
     for inference in [CorrelatedInference::Map, CorrelatedInference::TwoStep] {
         let config = CorrelatedConfig { inference, ..CorrelatedConfig::default() };
         let before = cpu_seconds();
-        let fitted = config.fit_pair(&outputs, &Unwatched)?;
+        let fitted = config.fit_pair(&outputs, &NoProgress)?;
         println!("{inference:?}, 3 × {items} items: {:.2} CPU s", cpu_seconds() - before);
         println!("δ {:.3?}", fitted.delta);
         if let Some(report) = fitted.delta_posterior {

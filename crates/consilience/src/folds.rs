@@ -4,8 +4,8 @@ use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
 
+use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
-use crate::outputs::Outputs;
 
 /// How many folds there can be of those wanted, 2 to 100: no more than the smallest class has
 /// items.

@@ -5,10 +5,10 @@
 //! probabilities with their numerical error; [`evaluation`] scores them.
 //!
 //! ```
-//! use consilience::{FitConfig, Intake, OutputsBuilder, Schema, Unwatched, methods::fuse};
+//! use consilience::{FitConfig, InputFormat, OutputsBuilder, Schema, NoProgress, methods::fuse};
 //!
 //! let schema = Schema::new(["resnet", "vit"], ["cat", "dog"])?;
-//! let mut train = OutputsBuilder::new(schema, Intake::default())?;
+//! let mut train = OutputsBuilder::new(schema, InputFormat::default())?;
 //! for (x, label) in [
 //!     ([0.8, 0.2, 0.7, 0.3], "cat"),
 //!     ([0.6, 0.4, 0.9, 0.1], "cat"),
@@ -18,7 +18,7 @@
 //!     train.push(&x, Some(label))?;
 //! }
 //! let train = train.finish();
-//! let model = FitConfig::default().fit(&train, &Unwatched)?;
+//! let model = FitConfig::default().fit(&train, &NoProgress)?;
 //! let fused = fuse(model.fusion()?, &train, model.class_prior())?;
 //! assert_eq!(fused.predicted(0), 0);
 //! # Ok::<(), consilience::Error>(())
@@ -29,32 +29,29 @@
 //! its file), [`evaluation`], [`decision`] and [`simulation`]. The crate computes; it never prints and never
 //! opens a file.
 
-mod class_prior;
+mod data;
 pub mod decision;
 pub mod distributions;
 mod error;
 pub mod evaluation;
 mod folds;
-mod intake;
 pub mod methods;
 
 mod math;
 pub mod model;
-mod outputs;
+mod progress;
 pub mod sampling;
-mod schema;
 pub mod simulation;
 mod warning;
-mod watch;
 
-pub use class_prior::{ClassPrior, PriorChoice};
+pub use data::class_prior::{ClassPrior, PriorChoice};
+pub use data::input_format::{Admitted, DEFAULT_FLOOR, InputFormat, SUM_TOLERANCE, ValueKind};
+pub use data::outputs::{Items, Outputs, OutputsBuilder};
+pub use data::schema::Schema;
 pub use error::{Error, OutputProblem, Result};
-pub use intake::{Admitted, DEFAULT_FLOOR, Intake, SUM_TOLERANCE, ValueKind};
 pub use model::{FitConfig, MethodChoice, Model};
-pub use outputs::{Items, Outputs, OutputsBuilder};
-pub use schema::Schema;
+pub use progress::{NoProgress, Progress};
 pub use warning::{Warning, WarningKind};
-pub use watch::{Unwatched, Watch};
 
 /// The README's Rust example is a test.
 #[cfg(doctest)]

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
+use crate::data::input_format::InputFormat;
+use crate::data::outputs::{Outputs, OutputsBuilder};
+use crate::data::schema::Schema;
 use crate::error::{Error, Result};
-use crate::intake::Intake;
 use crate::methods::Fusion;
 use crate::methods::correlated::tree::TreeFusion;
 use crate::methods::independent::Alpha;
-use crate::outputs::{Outputs, OutputsBuilder};
-use crate::schema::Schema;
 use correlated_dirichlet::CorrelatedDirichlet;
 use correlated_dirichlet::pair::delta_for_correlation;
 
@@ -168,8 +168,8 @@ impl Truth {
 
     /// For drawing piece by piece.
     pub fn simulator(&self, seed: u64) -> Result<Simulator<'_>> {
-        let intake = Intake { floor: 0.0, ..Intake::default() };
-        let builder = OutputsBuilder::new(Arc::clone(&self.schema), intake)?;
+        let input_format = InputFormat { floor: 0.0, ..InputFormat::default() };
+        let builder = OutputsBuilder::new(Arc::clone(&self.schema), input_format)?;
         let stream = |class: usize| {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             rng.set_stream(class as u64);

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use consilience::evaluation::{Predictions, Weighting, WorthSettings, score, worth};
+use consilience::evaluation::{GainSettings, Predictions, Weighting, score, worth};
 use consilience::methods::auto::{AutoConfig, AutoFusion, AutoParameters, FittedAuto};
 use consilience::methods::independent::IndependentFusion;
 use consilience::methods::pools::{Pool, PoolKind};
 use consilience::methods::stacking::{Ridge, StackingConfig, StackingFusion, StackingParameters};
 use consilience::methods::{Fusion, fuse};
 use consilience::simulation::Truth;
-use consilience::{ClassPrior, Error, Intake, Outputs, OutputsBuilder, Schema, Unwatched};
+use consilience::{ClassPrior, Error, InputFormat, NoProgress, Outputs, OutputsBuilder, Schema};
 use correlated_dirichlet::CorrelatedDirichlet;
 
 /// The Dirichlets of `n` classifiers, each favouring the true class.
@@ -35,7 +35,8 @@ fn simulate(n: usize, items_per_class: usize, seed: u64) -> Outputs {
 /// The same items with every third output absent, no item without any.
 fn with_gaps(outputs: &Outputs) -> Outputs {
     let (k, j) = (outputs.schema().n_classifiers(), outputs.schema().n_classes());
-    let mut builder = OutputsBuilder::new(outputs.schema().clone(), Intake::default()).unwrap();
+    let mut builder =
+        OutputsBuilder::new(outputs.schema().clone(), InputFormat::default()).unwrap();
     for item in 0..outputs.n_items() {
         let mut row = outputs.items(item..item + 1).values().to_vec();
         let absent = (item * 7 + item / 3) % (k + k / 2);
@@ -48,7 +49,7 @@ fn with_gaps(outputs: &Outputs) -> Outputs {
 }
 
 fn auto(outputs: &Outputs) -> FittedAuto {
-    AutoConfig::default().fit(outputs, &Unwatched).unwrap()
+    AutoConfig::default().fit(outputs, &NoProgress).unwrap()
 }
 
 fn loss(fusion: &dyn Fusion, outputs: &Outputs) -> f64 {
@@ -164,7 +165,7 @@ fn what_cannot_be_fitted_is_refused_by_name() {
     let kept: Vec<usize> = (0..train.n_items()).filter(|&i| train.label(i) != Some(1)).collect();
     let train = train.select_items(&kept);
     let empty = Err(Error::EmptyClass { class: "y".into() });
-    assert_eq!(AutoConfig::default().fit(&train, &Unwatched), empty);
+    assert_eq!(AutoConfig::default().fit(&train, &NoProgress), empty);
     assert!(StackingConfig::default().fit(&train).is_err());
     let config = StackingConfig { ridge: Ridge::Sd(0.0), ..StackingConfig::default() };
     assert!(config.fit(&simulate(2, 20, 1)).is_err());
@@ -173,7 +174,7 @@ fn what_cannot_be_fitted_is_refused_by_name() {
 #[test]
 fn identical_sources_and_few_items_are_told() {
     let one = simulate(1, 8, 1);
-    let mut builder = OutputsBuilder::new(schema(2), Intake::default()).unwrap();
+    let mut builder = OutputsBuilder::new(schema(2), InputFormat::default()).unwrap();
     for item in 0..one.n_items() {
         builder
             .push_indexed(&one.items(item..item + 1).values().repeat(2), one.label(item))
@@ -233,13 +234,13 @@ fn parameters_that_make_no_sense_are_refused() {
 #[test]
 fn worth_tells_gains_and_twins() {
     let prior = ClassPrior::uniform(3);
-    let tell = |outputs: &Outputs| worth(outputs, &prior, &WorthSettings::default(), &Unwatched);
+    let tell = |outputs: &Outputs| worth(outputs, &prior, &GainSettings::default(), &NoProgress);
     let independent = tell(&simulate(3, 200, 1)).unwrap();
     assert!(independent.verdict.starts_with("fusing these 3 gains"), "{}", independent.verdict);
     assert!(independent.alike.is_empty() && independent.effective_number > 2.5);
     assert!(independent.best_single.gain.mean > 5.0 * independent.best_single.gain.se);
     let one = simulate(1, 100, 1);
-    let mut builder = OutputsBuilder::new(schema(2), Intake::default()).unwrap();
+    let mut builder = OutputsBuilder::new(schema(2), InputFormat::default()).unwrap();
     for item in 0..one.n_items() {
         builder
             .push_indexed(&one.items(item..item + 1).values().repeat(2), one.label(item))

@@ -11,7 +11,7 @@ use consilience::evaluation::{Weighting, score, single_classifiers};
 use consilience::methods::pools::Weights;
 use consilience::simulation::Preset;
 use consilience::{
-    ClassPrior, Error, FitConfig, MethodChoice, Outputs, PriorChoice, Unwatched, Watch,
+    ClassPrior, Error, FitConfig, MethodChoice, NoProgress, Outputs, PriorChoice, Progress,
 };
 
 fn outputs() -> Outputs {
@@ -43,7 +43,7 @@ fn single_classifiers_score_as_they_do_without_folds() {
             weighting,
             seed: 5,
         };
-        let result = compare(&outputs, &candidates, &settings, &Unwatched).unwrap();
+        let result = compare(&outputs, &candidates, &settings, &NoProgress).unwrap();
         for single in single_classifiers(&outputs, &resolved) {
             let expected = score(&single, &labels, &resolved, weighting).unwrap()[0];
             let got = row(&result, &single.name).scores;
@@ -57,7 +57,7 @@ fn single_classifiers_score_as_they_do_without_folds() {
         protocol: Protocol::Splits { splits: 6, test: TestSize::Share(0.3) },
         ..CompareSettings::default()
     };
-    let result = compare(&outputs, &candidates, &settings, &Unwatched).unwrap();
+    let result = compare(&outputs, &candidates, &settings, &NoProgress).unwrap();
     for method in &result.methods {
         let mean = method.splits.iter().map(|split| split.log_loss).sum::<f64>() / 6.0;
         assert!((mean - method.scores.log_loss.mean).abs() < 1e-12, "{}", method.method);
@@ -80,7 +80,7 @@ fn one_seed_gives_one_result_at_any_number_of_threads() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let protocol = Protocol::Folds { folds: 3, repeats: 1 };
         let settings = CompareSettings { protocol, seed, ..CompareSettings::default() };
-        pool.install(|| timeless(compare(&outputs, &candidates, &settings, &Unwatched).unwrap()))
+        pool.install(|| timeless(compare(&outputs, &candidates, &settings, &NoProgress).unwrap()))
     };
     let once = run(1, 1);
     assert_eq!(once, run(3, 1));
@@ -88,7 +88,7 @@ fn one_seed_gives_one_result_at_any_number_of_threads() {
     assert!(!once.contains("failures: [S"), "{once}");
 }
 
-/// One fit serves every class prior, and where it must not (the pools' learnt weights), it does not.
+/// One fit serves every class prior, and where it must not (the pools' learned weights), it does not.
 #[test]
 fn several_class_priors_give_what_each_gives_alone() {
     let outputs = outputs();
@@ -96,11 +96,11 @@ fn several_class_priors_give_what_each_gives_alone() {
     let protocol = Protocol::Splits { splits: 2, test: TestSize::Share(0.3) };
     let settings = CompareSettings { protocol, ..CompareSettings::default() };
     let priors = [PriorChoice::Given(vec![1.0, 6.0, 2.0]), PriorChoice::Uniform];
-    let together = compare_priors(&outputs, &candidates, &settings, &priors, &Unwatched).unwrap();
+    let together = compare_priors(&outputs, &candidates, &settings, &priors, &NoProgress).unwrap();
     assert_eq!(together.len(), priors.len());
     for (comparison, class_prior) in together.into_iter().zip(priors) {
         let settings = CompareSettings { class_prior, ..settings.clone() };
-        let alone = compare(&outputs, &candidates, &settings, &Unwatched).unwrap();
+        let alone = compare(&outputs, &candidates, &settings, &NoProgress).unwrap();
         assert_eq!(timeless(comparison), timeless(alone));
     }
 }
@@ -110,7 +110,7 @@ fn rows_come_best_first_and_the_best_single_one_is_marked() {
     let outputs = outputs();
     let settings = CompareSettings::default();
     let candidates = quick(&outputs, &["independent", "opinion-pool"]);
-    let result = compare(&outputs, &candidates, &settings, &Unwatched).unwrap();
+    let result = compare(&outputs, &candidates, &settings, &NoProgress).unwrap();
     let losses: Vec<f64> = result.methods.iter().map(|row| row.scores.log_loss.mean).collect();
     assert!(losses.is_sorted(), "{losses:?}");
     assert_eq!(result.methods.len(), 6);
@@ -146,7 +146,7 @@ fn a_method_that_fails_is_reported_and_the_others_stand() {
         protocol: Protocol::Folds { folds: 3, repeats: 1 },
         ..CompareSettings::default()
     };
-    let result = compare(&outputs, &candidates, &settings, &Unwatched).unwrap();
+    let result = compare(&outputs, &candidates, &settings, &NoProgress).unwrap();
     let wrong = result.methods.last().unwrap();
     assert_eq!(wrong.method, "wrong");
     assert_eq!(wrong.failures.len(), 3);
@@ -157,7 +157,7 @@ fn a_method_that_fails_is_reported_and_the_others_stand() {
 /// Stops after so many steps.
 struct Impatient(AtomicU64);
 
-impl Watch for Impatient {
+impl Progress for Impatient {
     fn advance(&self, steps: u64) {
         self.0.fetch_add(steps, Ordering::SeqCst);
     }
@@ -171,7 +171,7 @@ impl Watch for Impatient {
 fn it_stops_when_asked_to() {
     let outputs = outputs();
     let candidates = quick(&outputs, &["independent"]);
-    let watch = Impatient(AtomicU64::new(0));
-    let stopped = compare(&outputs, &candidates, &CompareSettings::default(), &watch);
+    let progress = Impatient(AtomicU64::new(0));
+    let stopped = compare(&outputs, &candidates, &CompareSettings::default(), &progress);
     assert_eq!(stopped.unwrap_err(), Error::Interrupted);
 }

@@ -6,7 +6,7 @@ use consilience::methods::correlated::{CorrelatedFusion, PairInsight, effective_
 use consilience::methods::independent::IndependentFusion;
 use consilience::methods::{Fused, Fusion, fuse};
 use consilience::simulation::Preset;
-use consilience::{ClassPrior, Intake, Model, Outputs, OutputsBuilder, Schema};
+use consilience::{ClassPrior, InputFormat, Model, Outputs, OutputsBuilder, Schema};
 use correlated_dirichlet::CorrelatedDirichlet;
 
 fn schema() -> Arc<Schema> {
@@ -24,8 +24,8 @@ fn classes(diagonal: f64, rest: f64, delta: impl Fn(f64) -> f64) -> Vec<Correlat
 }
 
 fn table(items: &[[f64; 6]]) -> Outputs {
-    let intake = Intake { floor: 0.0, ..Intake::default() };
-    let mut builder = OutputsBuilder::new(schema(), intake).unwrap();
+    let input_format = InputFormat { floor: 0.0, ..InputFormat::default() };
+    let mut builder = OutputsBuilder::new(schema(), input_format).unwrap();
     for item in items {
         builder.push(item, None).unwrap();
     }
@@ -196,7 +196,7 @@ fn the_model_file_carries_the_resolution_and_fuses() {
     // A third classifier that is missing everywhere changes nothing.
     let three = Model::from_json(&three).unwrap();
     let mut builder =
-        OutputsBuilder::new(three.schema().as_ref().clone(), Intake::default()).unwrap();
+        OutputsBuilder::new(three.schema().as_ref().clone(), InputFormat::default()).unwrap();
     for item in 0..some_outputs().n_items() {
         let [a, b] = [0, 1].map(|k| some_outputs().output(item, k).unwrap().to_vec());
         builder.push(&[a, b, vec![f64::NAN; 3]].concat(), None).unwrap();

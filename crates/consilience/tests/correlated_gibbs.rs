@@ -13,7 +13,7 @@ use consilience::methods::correlated::learning::{
 use consilience::methods::fuse;
 use consilience::methods::independent::{IndependentConfig, SufficientStatistics};
 use consilience::simulation::{Preset, Truth};
-use consilience::{ClassPrior, Intake, Outputs, OutputsBuilder, Schema, Unwatched};
+use consilience::{ClassPrior, InputFormat, NoProgress, Outputs, OutputsBuilder, Schema};
 use correlated_dirichlet::pair::{PairDensity, Scratch};
 use correlated_dirichlet::{CorrelatedDirichlet, Dirichlet};
 
@@ -30,7 +30,7 @@ fn tiny() -> Outputs {
 }
 
 fn fit(outputs: &Outputs, config: &CorrelatedConfig) -> FittedPair {
-    config.fit_pair(outputs, &Unwatched).unwrap()
+    config.fit_pair(outputs, &NoProgress).unwrap()
 }
 
 /// Mean and standard deviation of both δ of a class under the uniform prior, by summing the density of all outputs
@@ -106,7 +106,7 @@ fn weighed(outputs: &Outputs) -> ([[f64; 2]; 4], f64) {
     const N: usize = 2500;
     let statistics = SufficientStatistics::of(outputs).unwrap();
     let config = IndependentConfig { keep_draws: N, seed: 9, ..IndependentConfig::default() };
-    let draws = config.fit(outputs.schema(), &statistics, &Unwatched).unwrap().draws;
+    let draws = config.fit(outputs.schema(), &statistics, &NoProgress).unwrap().draws;
     let mut scratch = Scratch::default();
     let mut points = Vec::new();
     for (i, draw) in draws.iter().enumerate() {
@@ -282,7 +282,8 @@ fn joint_and_two_step_losses() {
         labels.dedup();
         let schema = Arc::new(Schema::new(["c1", "c2"], labels).unwrap());
         let part = |first: usize, step: usize| {
-            let mut builder = OutputsBuilder::new(Arc::clone(&schema), Intake::default()).unwrap();
+            let mut builder =
+                OutputsBuilder::new(Arc::clone(&schema), InputFormat::default()).unwrap();
             for (label, values) in rows.iter().skip(first).step_by(step) {
                 builder.push(values, Some(label)).unwrap();
             }

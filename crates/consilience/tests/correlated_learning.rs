@@ -10,14 +10,14 @@ use consilience::methods::correlated::learning::{
     CorrelatedConfig, CorrelatedInference, DeltaPrior, DeltaSampler, FittedPair, PairDraw,
 };
 use consilience::simulation::Preset;
-use consilience::{Intake, Outputs, OutputsBuilder, Schema, Unwatched};
+use consilience::{InputFormat, NoProgress, Outputs, OutputsBuilder, Schema};
 
 fn config(inference: CorrelatedInference) -> CorrelatedConfig {
     CorrelatedConfig { inference, ..CorrelatedConfig::default() }
 }
 
 fn fit(config: &CorrelatedConfig, outputs: &Outputs) -> FittedPair {
-    config.fit_pair(outputs, &Unwatched).unwrap()
+    config.fit_pair(outputs, &NoProgress).unwrap()
 }
 
 /// δ over its bound, all elements.
@@ -41,8 +41,8 @@ fn simulate(preset: Preset, correlation: f64, items: usize, seed: u64) -> Output
 
 /// The same items with other outputs: `f` gets both and returns both, `None` for a missing one.
 fn rebuilt(outputs: &Outputs, f: impl Fn(usize, &[f64], &[f64]) -> Vec<f64>) -> Outputs {
-    let intake = Intake { floor: 0.0, ..Intake::default() };
-    let mut builder = OutputsBuilder::new(Arc::clone(outputs.schema()), intake).unwrap();
+    let input_format = InputFormat { floor: 0.0, ..InputFormat::default() };
+    let mut builder = OutputsBuilder::new(Arc::clone(outputs.schema()), input_format).unwrap();
     for i in 0..outputs.n_items() {
         let row = f(i, outputs.output(i, 0).unwrap(), outputs.output(i, 1).unwrap());
         builder.push_indexed(&row, outputs.label(i)).unwrap();
@@ -217,14 +217,14 @@ fn exactly_tied_outputs_are_called_unbounded() {
 fn known_margins_leave_less_uncertainty() {
     let outputs = simulate(Preset::Sim2, 0.5, 40, 12);
     let wanted = CorrelatedConfig { keep_draws: 10, ..config(CorrelatedInference::TwoStep) };
-    let learnt = fit(&wanted, &outputs);
-    let given = wanted.fit_pair_given_alpha(&outputs, learnt.alpha.clone(), &Unwatched).unwrap();
-    assert_eq!((&given.alpha, &given.delta), (&learnt.alpha, &learnt.delta));
+    let learned = fit(&wanted, &outputs);
+    let given = wanted.fit_pair_given_alpha(&outputs, learned.alpha.clone(), &NoProgress).unwrap();
+    assert_eq!((&given.alpha, &given.delta), (&learned.alpha, &learned.delta));
     assert!(given.alpha_posterior.is_none());
     assert!(given.draws.iter().all(|draw| draw.alpha == given.alpha));
     let sd =
         |fitted: &FittedPair| mean(&fitted.delta_posterior.as_ref().unwrap().delta_sd.concat());
-    assert!(sd(&given) < sd(&learnt), "{} {}", sd(&given), sd(&learnt));
+    assert!(sd(&given) < sd(&learned), "{} {}", sd(&given), sd(&learned));
 }
 
 #[test]
@@ -246,9 +246,9 @@ fn bad_settings_are_refused() {
     assert!(serde_json::from_str::<CorrelatedConfig>(r#"{"delta_prior": "paper"}"#).is_ok());
     assert!(serde_json::from_str::<CorrelatedConfig>(r#"{"delta": 1}"#).is_err());
     let schema = Arc::new(Schema::new(["a"], ["x", "y"]).unwrap());
-    let mut builder = OutputsBuilder::new(schema, Intake::default()).unwrap();
+    let mut builder = OutputsBuilder::new(schema, InputFormat::default()).unwrap();
     builder.push(&[0.5, 0.5], Some("x")).unwrap();
-    assert!(good.fit_pair(&builder.finish(), &Unwatched).is_err());
+    assert!(good.fit_pair(&builder.finish(), &NoProgress).is_err());
 }
 
 /// Over 20 sets of 9 elements the share of 90 % intervals that hold the truth.

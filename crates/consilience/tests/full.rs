@@ -7,8 +7,8 @@ use consilience::methods::correlated::{FULL_TOLERANCE, FullFusion, Structure};
 use consilience::methods::{Fusion, fuse};
 use consilience::model::{CorrelatedParameters, Method};
 use consilience::simulation::Truth;
-use consilience::{ClassPrior, FitConfig, MethodChoice, Model, Outputs, Schema, Unwatched};
-use correlated_dirichlet::multi::{ManyDensity, Scratch};
+use consilience::{ClassPrior, FitConfig, MethodChoice, Model, NoProgress, Outputs, Schema};
+use correlated_dirichlet::multi::{MultiDensity, Scratch};
 use correlated_dirichlet::{CorrelatedDirichlet, SharedPair};
 
 const SHARES: [((usize, usize), f64); 3] = [((0, 1), 0.25), ((0, 2), 0.1), ((1, 2), 0.0)];
@@ -56,10 +56,10 @@ fn log_loss(fusion: &dyn Fusion, outputs: &Outputs) -> f64 {
 /// 100 items a class: a pair's mean implied correlation has a standard error of about .03 (three classes and two free
 /// components, each .08); the bound is four of them. The classifiers share .55, .4 and .3 of α.
 #[test]
-fn what_all_and_what_pairs_share_is_learnt() {
+fn what_all_and_what_pairs_share_is_learned() {
     let truth = truth(COMMON, &SHARES);
     let train = truth.simulate(100, 3).unwrap();
-    let model = config(Structure::Full, map()).fit(&train, &Unwatched).unwrap();
+    let model = config(Structure::Full, map()).fit(&train, &NoProgress).unwrap();
     let expected = CorrelatedParameters::new(&truth, 0.0).unwrap();
     let prior = ClassPrior::uniform(3);
     let (found, wanted) = (parameters(&model).pairs(&prior), expected.pairs(&prior));
@@ -73,9 +73,9 @@ fn what_all_and_what_pairs_share_is_learnt() {
     let fused = fuse(model.fusion().unwrap(), &test, &prior).unwrap();
     assert!((0..test.n_items()).all(|i| fused.error(i) < 0.01));
     let independent = model.margins().unwrap().unwrap();
-    let [learnt, best, ifm] =
+    let [learned, best, ifm] =
         [model.fusion().unwrap(), expected.fusion(), &independent].map(|f| log_loss(f, &test));
-    assert!((learnt - best).abs() < 0.05 && learnt < ifm, "{learnt} {best} {ifm}");
+    assert!((learned - best).abs() < 0.05 && learned < ifm, "{learned} {best} {ifm}");
     // read as written, observed correlations and all
     assert!(Model::from_json(&model.to_json()).unwrap() == model);
     assert_eq!(model.training().unwrap().observed_correlations.len(), 3);
@@ -85,10 +85,10 @@ fn what_all_and_what_pairs_share_is_learnt() {
 }
 
 #[test]
-fn a_common_part_alone_is_learnt() {
+fn a_common_part_alone_is_learned() {
     let truth = truth(0.6, &[]);
     let train = truth.simulate(60, 5).unwrap();
-    let model = config(Structure::Common, map()).fit(&train, &Unwatched).unwrap();
+    let model = config(Structure::Common, map()).fit(&train, &NoProgress).unwrap();
     let classes = parameters(&model).classes();
     assert!(classes.iter().all(|class| class.pairs().is_empty()));
     let share = |class: &CorrelatedDirichlet| {
@@ -104,7 +104,7 @@ fn a_common_part_alone_is_learnt() {
 #[test]
 fn copies_keep_a_resolution() {
     let train = truth(0.995, &[]).simulate(25, 6).unwrap();
-    let model = config(Structure::Full, map()).fit(&train, &Unwatched).unwrap();
+    let model = config(Structure::Full, map()).fit(&train, &NoProgress).unwrap();
     assert_eq!(parameters(&model).resolution(), 0.03);
     assert!(Model::from_json(&model.to_json()).unwrap() == model);
 }
@@ -130,7 +130,7 @@ fn draws_and_threads() {
     let run = |n: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
         pool.install(|| {
-            let model = few.fit(&train, &Unwatched).unwrap();
+            let model = few.fit(&train, &NoProgress).unwrap();
             let fused = fuse(model.fusion().unwrap(), &items, model.class_prior()).unwrap();
             (model.to_json(), fused.all().to_vec())
         })
@@ -172,7 +172,7 @@ fn draws_of_all_that_is_shared_are_legal() {
     let train = two_classes().simulate(4, 9).unwrap();
     let run = |n: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
-        pool.install(|| posterior(20).fit(&train, &Unwatched).unwrap())
+        pool.install(|| posterior(20).fit(&train, &NoProgress).unwrap())
     };
     let model = run(1);
     assert!(run(3) == model, "threads decide");
@@ -183,7 +183,7 @@ fn draws_of_all_that_is_shared_are_legal() {
     assert!(intervals.all(|[low, high]| 0.0 <= *low && low < high), "{report:?}");
     let delta_prior = consilience::methods::correlated::learning::DeltaPrior::Paper;
     let paper = CorrelatedConfig { delta_prior, ..posterior(20).correlated };
-    let error = config(Structure::Full, paper).fit(&train, &Unwatched).unwrap_err();
+    let error = config(Structure::Full, paper).fit(&train, &NoProgress).unwrap_err();
     assert!(error.to_string().contains("pooled or uniform"), "{error}");
 }
 
@@ -193,7 +193,7 @@ fn draws_of_all_that_is_shared_are_legal() {
 #[ignore = "slow: a fit of a minute"]
 fn all_that_is_shared_is_drawn() {
     let train = two_classes().simulate(40, 9).unwrap();
-    let model = posterior(150).fit(&train, &Unwatched).unwrap();
+    let model = posterior(150).fit(&train, &NoProgress).unwrap();
     let report = model.shared_posterior().unwrap();
     assert_eq!((model.draws().len(), model.draws()[0].delta.len()), (4, 4));
     // every draw is legal, which reading the model again checks
@@ -238,10 +238,10 @@ fn the_reported_error_of_a_fused_probability_is_the_true_one() {
     let outputs = truth.simulate(6, 5).unwrap();
     let full = FullFusion::new(Arc::clone(truth.schema()), truth.classes(), 0.0).unwrap();
     let fused = fuse(&full, &outputs, &ClassPrior::uniform(3)).unwrap();
-    let exact: Vec<ManyDensity> = truth
+    let exact: Vec<MultiDensity> = truth
         .classes()
         .iter()
-        .map(|class| ManyDensity::new(class).unwrap().with_seed(77).with_most_points(1 << 19))
+        .map(|class| MultiDensity::new(class).unwrap().with_seed(77).with_most_points(1 << 19))
         .collect();
     let (mut scratch, mut beyond_twice) = (Scratch::default(), 0);
     for item in 0..outputs.n_items() {

@@ -18,7 +18,7 @@ use consilience::methods::correlated::learning::{
     CorrelatedConfig, CorrelatedInference, DeltaPrior, FittedPairs, FittedShared,
 };
 use consilience::simulation::Truth;
-use consilience::{Outputs, Result, Schema, Unwatched};
+use consilience::{NoProgress, Outputs, Result, Schema};
 use correlated_dirichlet::{CorrelatedDirichlet, SharedPair};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -143,10 +143,10 @@ fn posterior(prior: DeltaPrior, outputs: &Outputs, seed: u64) -> Result<FittedSh
     };
     let map =
         CorrelatedConfig { inference: CorrelatedInference::Map, keep_draws: 0, ..config.clone() };
-    let learnt = map.fit_pairs(outputs, &Unwatched)?;
+    let learned = map.fit_pairs(outputs, &NoProgress)?;
     let known = vec![(0..2).map(alpha).collect(); 3];
-    let start = FittedPairs { alpha: known, alpha_draws: Vec::new(), draws: Vec::new(), ..learnt };
-    config.fit_shared(outputs, &start, Structure::Full, &Unwatched)
+    let start = FittedPairs { alpha: known, alpha_draws: Vec::new(), draws: Vec::new(), ..learned };
+    config.fit_shared(outputs, &start, Structure::Full, &NoProgress)
 }
 
 fn names() -> Vec<String> {

@@ -9,8 +9,8 @@ use consilience::methods::independent::{
 };
 use consilience::simulation::{Preset, Truth};
 use consilience::{
-    ClassPrior, FitConfig, Intake, MethodChoice, Model, Outputs, OutputsBuilder, PriorChoice,
-    Schema, Unwatched,
+    ClassPrior, FitConfig, InputFormat, MethodChoice, Model, NoProgress, Outputs, OutputsBuilder,
+    PriorChoice, Schema,
 };
 use correlated_dirichlet::CorrelatedDirichlet;
 
@@ -29,7 +29,7 @@ fn fit(
     config: &IndependentConfig,
 ) -> consilience::methods::independent::FittedIndependent {
     let statistics = SufficientStatistics::of(outputs).unwrap();
-    config.fit(outputs.schema(), &statistics, &Unwatched).unwrap()
+    config.fit(outputs.schema(), &statistics, &NoProgress).unwrap()
 }
 
 /// At least 17 of 18 posterior means within two posterior standard deviations of the truth: for
@@ -127,16 +127,16 @@ fn updating_equals_fitting_on_all() {
     {
         let config =
             FitConfig { method, class_prior: PriorChoice::Empirical, ..FitConfig::default() };
-        let whole = config.fit(&all, &Unwatched).unwrap();
-        let part = config.fit(&all.select_items(&first), &Unwatched).unwrap();
+        let whole = config.fit(&all, &NoProgress).unwrap();
+        let part = config.fit(&all.select_items(&first), &NoProgress).unwrap();
         // Through the file, as the command line does it.
         let part = Model::from_json(&part.to_json()).unwrap();
-        let updated = part.update(&all.select_items(&second), &Unwatched).unwrap();
+        let updated = part.update(&all.select_items(&second), &NoProgress).unwrap();
         assert_eq!(updated.to_json(), whole.to_json());
     }
     let fitted = FitConfig { method: MethodChoice::LogPool, ..FitConfig::default() };
-    let model = fitted.fit(&all, &Unwatched).unwrap();
-    assert!(model.update(&all, &Unwatched).unwrap_err().to_string().contains("fit again"));
+    let model = fitted.fit(&all, &NoProgress).unwrap();
+    assert!(model.update(&all, &NoProgress).unwrap_err().to_string().contains("fit again"));
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn merged_statistics_do_not_depend_on_the_partition() {
 fn table(n_classes: usize, items: &[(Vec<f64>, usize)]) -> Outputs {
     let classes: Vec<String> = (0..n_classes).map(|j| format!("j{j}")).collect();
     let schema = Schema::new(["a"], classes).unwrap();
-    let mut builder = OutputsBuilder::new(schema, Intake::default()).unwrap();
+    let mut builder = OutputsBuilder::new(schema, InputFormat::default()).unwrap();
     for (x, class) in items {
         builder.push_indexed(x, Some(*class)).unwrap();
     }
@@ -250,14 +250,14 @@ fn independent() -> FitConfig {
 #[test]
 fn absent_classes_and_classifiers_are_named() {
     let outputs = table(3, &[(peaked(3, 0, 0.8), 0), (peaked(3, 1, 0.8), 1)]);
-    let error = independent().fit(&outputs, &Unwatched).unwrap_err();
+    let error = independent().fit(&outputs, &NoProgress).unwrap_err();
     assert_eq!(error.to_string(), "class `j2` has no training items");
 
     let schema = Schema::new(["a", "b"], ["x", "y"]).unwrap();
-    let mut builder = OutputsBuilder::new(schema, Intake::default()).unwrap();
+    let mut builder = OutputsBuilder::new(schema, InputFormat::default()).unwrap();
     builder.push(&[0.7, 0.3, 0.6, 0.4], Some("x")).unwrap();
     builder.push(&[0.7, 0.3, f64::NAN, f64::NAN], Some("y")).unwrap();
-    let error = independent().fit(&builder.finish(), &Unwatched).unwrap_err();
+    let error = independent().fit(&builder.finish(), &NoProgress).unwrap_err();
     let message = "classifier `b` is missing for every training item of class `y`";
     assert_eq!(error.to_string(), message);
 }
@@ -272,7 +272,7 @@ fn the_predictive_is_the_mean_over_draws() {
         independent: IndependentConfig { keep_draws: 200, ..Default::default() },
         ..independent()
     };
-    let model = config.fit(&train, &Unwatched).unwrap();
+    let model = config.fit(&train, &NoProgress).unwrap();
     let prior = ClassPrior::uniform(3);
     let predictive = fuse(&model.predictive().unwrap(), &test, &prior).unwrap();
     let mut mean = vec![0.0; predictive.all().len()];
@@ -284,7 +284,7 @@ fn the_predictive_is_the_mean_over_draws() {
     for (a, b) in predictive.all().iter().zip(&mean) {
         assert!((a - b).abs() < 1e-12);
     }
-    let plain = independent().fit(&train, &Unwatched).unwrap();
+    let plain = independent().fit(&train, &NoProgress).unwrap();
     assert!(plain.predictive().unwrap_err().to_string().contains("--keep-draws"));
 }
 
@@ -293,7 +293,7 @@ fn the_same_seed_gives_the_same_model_and_another_seed_another() {
     let outputs = truth().simulate(20, 3).unwrap();
     let model = |seed| {
         let settings = IndependentConfig { seed, ..IndependentConfig::default() };
-        FitConfig { independent: settings, ..independent() }.fit(&outputs, &Unwatched).unwrap()
+        FitConfig { independent: settings, ..independent() }.fit(&outputs, &NoProgress).unwrap()
     };
     assert_eq!(model(1), model(1));
     assert_ne!(model(1).method(), model(2).method());
@@ -303,8 +303,8 @@ fn the_same_seed_gives_the_same_model_and_another_seed_another() {
 #[test]
 fn exact_zeros_without_a_floor_stay_finite() {
     let schema = Schema::new(["a", "b"], ["x", "y"]).unwrap();
-    let intake = Intake { floor: 0.0, ..Intake::default() };
-    let mut builder = OutputsBuilder::new(schema, intake).unwrap();
+    let input_format = InputFormat { floor: 0.0, ..InputFormat::default() };
+    let mut builder = OutputsBuilder::new(schema, input_format).unwrap();
     for (x, label) in [
         ([1.0, 0.0, 0.9, 0.1], "x"),
         ([0.8, 0.2, 1.0, 0.0], "x"),
@@ -316,7 +316,7 @@ fn exact_zeros_without_a_floor_stay_finite() {
     let outputs = builder.finish();
     for method in ["independent", "opinion-pool", "log-pool", "linear-pool"] {
         let config = FitConfig { method: method.parse().unwrap(), ..FitConfig::default() };
-        let model = config.fit(&outputs, &Unwatched).unwrap();
+        let model = config.fit(&outputs, &NoProgress).unwrap();
         let fused = fuse(model.fusion().unwrap(), &outputs, model.class_prior()).unwrap();
         assert!(fused.all().iter().all(|p| (0.0..=1.0).contains(p)), "{method}: {fused:?}");
     }
@@ -342,7 +342,7 @@ fn the_papers_prior_survives_few_and_constant_outputs() {
             let alpha = fitted.fusion.alpha().concat().concat();
             assert!(alpha.iter().all(|a| a.is_finite() && *a > 0.0), "{alpha:?}");
             let statistics = SufficientStatistics::of(&outputs).unwrap();
-            let map = config(Inference::Map).fit(outputs.schema(), &statistics, &Unwatched);
+            let map = config(Inference::Map).fit(outputs.schema(), &statistics, &NoProgress);
             assert_eq!(map.is_err(), per_class == 1, "J = {n_classes}, {per_class} items a class");
         }
     }
@@ -357,7 +357,7 @@ fn the_error_is_honest_where_large_terms_cancel() {
     let model = IndependentFusion::new(schema, vec![(0..3).map(row).collect()]).unwrap();
     let mut builder = OutputsBuilder::new(
         Arc::clone(consilience::methods::Fusion::schema(&model)),
-        Intake::default(),
+        InputFormat::default(),
     )
     .unwrap();
     builder.push(&[0.5, 0.25, 0.25], None).unwrap();

@@ -16,7 +16,7 @@ use consilience::methods::stacking::{
     FillParameters, LogisticParameters, StackingFusion, StackingParameters,
 };
 use consilience::methods::{Fused, Fusion, fuse};
-use consilience::{ClassPrior, Intake, Outputs, OutputsBuilder, Schema};
+use consilience::{ClassPrior, InputFormat, Outputs, OutputsBuilder, Schema};
 use proptest::prelude::*;
 
 /// K classifiers, J classes, raw positive numbers to be normalised, margins and a prior.
@@ -41,8 +41,8 @@ impl Case {
     }
 
     fn outputs(&self) -> Outputs {
-        let intake = Intake { floor: 0.0, ..Intake::default() };
-        let mut builder = OutputsBuilder::new(self.schema(), intake).unwrap();
+        let input_format = InputFormat { floor: 0.0, ..InputFormat::default() };
+        let mut builder = OutputsBuilder::new(self.schema(), input_format).unwrap();
         for item in &self.items {
             builder.push(&item.concat(), None).unwrap();
         }

@@ -5,12 +5,13 @@ use consilience::methods::logit_normal::{LogitNormalConfig, LogitNormalFusion};
 use consilience::methods::{Fusion, fuse, ln_densities};
 use consilience::simulation::Preset;
 use consilience::{
-    ClassPrior, FitConfig, Intake, MethodChoice, Model, Outputs, OutputsBuilder, Schema, Unwatched,
+    ClassPrior, FitConfig, InputFormat, MethodChoice, Model, NoProgress, Outputs, OutputsBuilder,
+    Schema,
 };
 
 fn binary(rows: &[(f64, usize)]) -> Outputs {
     let schema = Schema::new(["a"], ["x", "y"]).unwrap();
-    let mut builder = OutputsBuilder::new(schema, Intake::default()).unwrap();
+    let mut builder = OutputsBuilder::new(schema, InputFormat::default()).unwrap();
     for (p, label) in rows {
         builder.push_indexed(&[*p, 1.0 - p], Some(*label)).unwrap();
     }
@@ -108,7 +109,7 @@ fn fits_commute_with_permutations() {
     let names = |order: [usize; 3]| order.map(|j| train.schema().classes()[j].clone());
     let order = [2, 0, 1];
     let schema = Schema::new(["c2", "c1"], names(order)).unwrap();
-    let mut builder = OutputsBuilder::new(schema, Intake::default()).unwrap();
+    let mut builder = OutputsBuilder::new(schema, InputFormat::default()).unwrap();
     for item in 0..train.n_items() {
         let output = |k: usize| order.map(|j| train.output(item, k).unwrap()[j]);
         let label = order.iter().position(|j| Some(*j) == train.label(item));
@@ -132,7 +133,7 @@ fn fits_commute_with_permutations() {
 fn absent_outputs_are_integrated_out() {
     let truth = Preset::Sim2.truth(0.5).unwrap();
     let (train, test) = (truth.simulate(300, 1).unwrap(), truth.simulate(1000, 2).unwrap());
-    let mut builder = OutputsBuilder::new(train.schema().clone(), Intake::default()).unwrap();
+    let mut builder = OutputsBuilder::new(train.schema().clone(), InputFormat::default()).unwrap();
     for item in 0..train.n_items() {
         let mut row = train.items(item..item + 1).values().to_vec();
         match item % 10 {
@@ -151,7 +152,8 @@ fn absent_outputs_are_integrated_out() {
     let n = 400;
     let schema = train.schema();
     let mut builder =
-        OutputsBuilder::new(schema.clone(), Intake { floor: 0.0, ..Intake::default() }).unwrap();
+        OutputsBuilder::new(schema.clone(), InputFormat { floor: 0.0, ..InputFormat::default() })
+            .unwrap();
     let first = [0.5, 0.2, 0.3];
     for a in 0..n {
         for b in 0..n - a {
@@ -167,7 +169,7 @@ fn absent_outputs_are_integrated_out() {
     }
     let grid = builder.finish();
     let (densities, _) = ln_densities(&whole, &grid).unwrap();
-    let mut alone = OutputsBuilder::new(schema.clone(), Intake::default()).unwrap();
+    let mut alone = OutputsBuilder::new(schema.clone(), InputFormat::default()).unwrap();
     alone.push(&[first.as_slice(), &[f64::NAN; 3]].concat(), None).unwrap();
     let (margin, _) = ln_densities(&whole, &alone.finish()).unwrap();
     for (class, margin) in margin.into_iter().enumerate() {
@@ -189,7 +191,7 @@ fn little_or_degenerate_data_have_a_proper_fit() {
     let fused = fuse(&fit(&constant), &constant, &ClassPrior::uniform(2)).unwrap();
     assert!(fused.all().iter().all(|p| (p - 0.5).abs() < 1e-9), "{:?}", fused.all());
     let schema = Schema::new(["a", "copy"], ["x", "y"]).unwrap();
-    let mut builder = OutputsBuilder::new(schema, Intake::default()).unwrap();
+    let mut builder = OutputsBuilder::new(schema, InputFormat::default()).unwrap();
     for i in 0..40 {
         let p = 0.1 + 0.02 * f64::from(i);
         builder.push_indexed(&[p, 1.0 - p, p, 1.0 - p], Some(usize::from(i % 3 == 0))).unwrap();
@@ -204,13 +206,13 @@ fn its_file_is_read_back_to_the_same_predictions() {
     let truth = Preset::Sim2.truth(0.5).unwrap();
     let (train, test) = (truth.simulate(30, 1).unwrap(), truth.simulate(10, 2).unwrap());
     let config = FitConfig { method: MethodChoice::LogitNormal, ..FitConfig::default() };
-    let model = config.fit(&train, &Unwatched).unwrap();
+    let model = config.fit(&train, &NoProgress).unwrap();
     assert_eq!(model.method_name(), "logit-normal");
     let back = Model::from_json(&model.to_json()).unwrap();
     assert_eq!(back, model);
     let fused = |model: &Model| fuse(model.fusion().unwrap(), &test, model.class_prior()).unwrap();
     assert_eq!(fused(&back), fused(&model));
-    assert!(model.update(&test, &Unwatched).is_err());
+    assert!(model.update(&test, &NoProgress).is_err());
     let broken = model.to_json().replacen("\"degrees\": ", "\"degrees\": -", 1);
     assert!(Model::from_json(&broken).unwrap_err().to_string().contains("degrees"));
 }

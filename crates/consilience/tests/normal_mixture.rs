@@ -9,12 +9,13 @@ use consilience::methods::normal_mixture::{
 use consilience::methods::{Fusion, fuse, ln_densities};
 use consilience::simulation::Preset;
 use consilience::{
-    ClassPrior, FitConfig, Intake, MethodChoice, Model, Outputs, OutputsBuilder, Schema, Unwatched,
+    ClassPrior, FitConfig, InputFormat, MethodChoice, Model, NoProgress, Outputs, OutputsBuilder,
+    Schema,
 };
 
 fn fit(variant: MixtureVariant, outputs: &Outputs, seed: u64) -> NormalMixtureFusion {
     let config = NormalMixtureConfig { variant, seed, ..NormalMixtureConfig::default() };
-    config.fit(outputs, &Unwatched).unwrap().fusion
+    config.fit(outputs, &NoProgress).unwrap().fusion
 }
 
 fn loss(fusion: &dyn Fusion, outputs: &Outputs) -> f64 {
@@ -87,7 +88,7 @@ fn the_repaired_variant_is_better() {
 /// Two clouds of log odds in each class, which no single normal can tell: class x at ±2, y at 0.
 fn clouds(n: usize, phase: f64) -> Outputs {
     let schema = Schema::new(["a"], ["x", "y"]).unwrap();
-    let mut builder = OutputsBuilder::new(schema, Intake::default()).unwrap();
+    let mut builder = OutputsBuilder::new(schema, InputFormat::default()).unwrap();
     for i in 0..n {
         // A lattice stands for noise: its inverse logistic quantiles are spread like a logistic's.
         let u = (0.618_033_988_75 * i as f64 + phase).fract().clamp(0.01, 0.99);
@@ -128,7 +129,7 @@ fn it_tells_shapes_that_one_normal_cannot() {
     assert!(mixture < optimum + 0.02 && mixture < single - 0.05, "{mixture} {single} {optimum}");
     let fusion = fit(MixtureVariant::Repaired, &train, 1);
     let at = |p: f64| {
-        let mut one = OutputsBuilder::new(test.schema().clone(), Intake::default()).unwrap();
+        let mut one = OutputsBuilder::new(test.schema().clone(), InputFormat::default()).unwrap();
         one.push(&[p, 1.0 - p], None).unwrap();
         ln_densities(&fusion, &one.finish()).unwrap().0[0]
     };
@@ -143,7 +144,7 @@ fn components_are_as_large_as_predicts_best() {
     let with = |covariance_share: Option<f64>, outputs: &Outputs| {
         let config =
             NormalMixtureConfig { covariance_share, seed: 1, ..NormalMixtureConfig::default() };
-        config.fit(outputs, &Unwatched)
+        config.fit(outputs, &NoProgress)
     };
     let truth = Preset::Sim2.truth(0.0).unwrap();
     let few = truth.simulate(15, 1).unwrap();
@@ -166,7 +167,7 @@ fn densities_integrate_to_one() {
     for variant in [MixtureVariant::Repaired, MixtureVariant::Published] {
         let fusion = fit(variant, &train, 1);
         let n = 4000;
-        let mut grid = OutputsBuilder::new(train.schema().clone(), Intake::default()).unwrap();
+        let mut grid = OutputsBuilder::new(train.schema().clone(), InputFormat::default()).unwrap();
         // Equal steps of log odds from −30 to 30, beyond which there is nothing to speak of with
         // the narrow distributions of the repaired variant; p itself is the measure.
         let odds = |i: i32| -30.0 + 60.0 * (f64::from(i) + 0.5) / f64::from(n);
@@ -195,7 +196,7 @@ fn densities_integrate_to_one() {
 fn absent_outputs_are_drawn_along() {
     let truth = Preset::Sim2.truth(0.5).unwrap();
     let (train, test) = (truth.simulate(150, 1).unwrap(), truth.simulate(500, 2).unwrap());
-    let mut builder = OutputsBuilder::new(train.schema().clone(), Intake::default()).unwrap();
+    let mut builder = OutputsBuilder::new(train.schema().clone(), InputFormat::default()).unwrap();
     for item in 0..train.n_items() {
         let mut row = train.items(item..item + 1).values().to_vec();
         match item % 10 {
@@ -215,7 +216,7 @@ fn absent_outputs_are_drawn_along() {
         variant: MixtureVariant::Published,
         ..NormalMixtureConfig::default()
     };
-    let fitted = config.fit(&gaps, &Unwatched).unwrap();
+    let fitted = config.fit(&gaps, &NoProgress).unwrap();
     assert!(fitted.warnings[0].message.contains("270 training items"), "{:?}", fitted.warnings);
     assert!(loss(&fitted.fusion, &gaps) < 1.0);
 }
@@ -226,7 +227,7 @@ fn little_or_degenerate_data_have_a_fit() {
     let schema = Schema::new(["a", "b"], ["x", "y"]).unwrap();
     let rows: [&[[f64; 2]]; 2] = [&[[0.8, 0.7], [0.3, 0.4]], &[[0.6, 0.6]; 6]];
     for rows in rows {
-        let mut builder = OutputsBuilder::new(schema.clone(), Intake::default()).unwrap();
+        let mut builder = OutputsBuilder::new(schema.clone(), InputFormat::default()).unwrap();
         for (i, [p, q]) in rows.iter().enumerate() {
             builder.push_indexed(&[*p, 1.0 - p, *q, 1.0 - q], Some(i % 2)).unwrap();
         }
@@ -247,7 +248,7 @@ fn its_file_is_read_back_to_the_same_predictions() {
         let normal_mixture = NormalMixtureConfig { variant, ..NormalMixtureConfig::default() };
         let method = MethodChoice::NormalMixture;
         let config = FitConfig { method, normal_mixture, ..FitConfig::default() };
-        let model = config.fit(&train, &Unwatched).unwrap();
+        let model = config.fit(&train, &NoProgress).unwrap();
         let back = Model::from_json(&model.to_json()).unwrap();
         assert_eq!(back, model);
         let fused =

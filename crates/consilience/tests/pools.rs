@@ -6,12 +6,13 @@ use consilience::evaluation::{Predictions, Weighting, score};
 use consilience::methods::fuse;
 use consilience::methods::pools::{Pool, PoolKind, Weights, fit_weights};
 use consilience::simulation::Preset;
-use consilience::{ClassPrior, Intake, Outputs, OutputsBuilder};
+use consilience::{ClassPrior, InputFormat, Outputs, OutputsBuilder};
 
 /// Simulated outputs of which every third item lacks one classifier.
 fn gappy() -> Outputs {
     let full = Preset::Sim2.truth(0.5).unwrap().simulate(60, 1).unwrap();
-    let mut builder = OutputsBuilder::new(Arc::clone(full.schema()), Intake::default()).unwrap();
+    let mut builder =
+        OutputsBuilder::new(Arc::clone(full.schema()), InputFormat::default()).unwrap();
     for item in 0..full.n_items() {
         let mut raw: Vec<f64> = full.items(item..item + 1).values().to_vec();
         match item % 6 {
@@ -93,7 +94,7 @@ fn weights_that_make_no_sense_are_refused() {
 #[test]
 fn a_classifier_that_is_sometimes_alone_keeps_a_weight() {
     let schema = std::sync::Arc::new(consilience::Schema::new(["a", "b"], ["x", "y"]).unwrap());
-    let mut builder = OutputsBuilder::new(schema, Intake::default()).unwrap();
+    let mut builder = OutputsBuilder::new(schema, InputFormat::default()).unwrap();
     for i in 0..120 {
         let class = usize::from(i % 2 == 1);
         let both = |p: f64| if class == 0 { [p, 1.0 - p] } else { [1.0 - p, p] };
@@ -116,7 +117,7 @@ fn a_classifier_that_is_sometimes_alone_keeps_a_weight() {
 fn exponents_of_any_sign_follow_the_formula() {
     let schema = std::sync::Arc::new(consilience::Schema::new(["a", "b"], ["x", "y"]).unwrap());
     let mut builder =
-        OutputsBuilder::new(std::sync::Arc::clone(&schema), Intake::default()).unwrap();
+        OutputsBuilder::new(std::sync::Arc::clone(&schema), InputFormat::default()).unwrap();
     builder.push(&[0.9, 0.1, 0.2, 0.8], None).unwrap();
     builder.push(&[f64::NAN, f64::NAN, 0.2, 0.8], None).unwrap();
     let pool = Pool::new(schema, PoolKind::Logarithmic, vec![1.0, -1.0]).unwrap();

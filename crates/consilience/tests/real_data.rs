@@ -13,7 +13,7 @@ use consilience::methods::correlated::learning::{
 };
 use consilience::methods::fuse;
 use consilience::methods::independent::AlphaPrior;
-use consilience::{ClassPrior, Intake, Outputs, OutputsBuilder, Schema, Unwatched};
+use consilience::{ClassPrior, InputFormat, NoProgress, Outputs, OutputsBuilder, Schema};
 use correlated_dirichlet::{CorrelatedDirichlet, Dirichlet};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -47,7 +47,7 @@ fn parse(text: &str) -> (Vec<String>, Vec<Row>) {
 
 fn outputs<'a>(classes: &[String], rows: impl Iterator<Item = &'a Row>) -> Outputs {
     let schema = Arc::new(Schema::new(["c1", "c2"], classes.iter().cloned()).unwrap());
-    let mut builder = OutputsBuilder::new(schema, Intake::default()).unwrap();
+    let mut builder = OutputsBuilder::new(schema, InputFormat::default()).unwrap();
     rows.for_each(|(label, values)| builder.push(values, Some(label)).unwrap());
     builder.finish()
 }
@@ -102,7 +102,7 @@ fn bookmakers_beside_the_printed_parameters() {
     paper.independent.alpha_prior = AlphaPrior::Paper;
     for (name, config) in [("the paper's priors", paper), ("ours", ours)] {
         println!("Bookies A, {name}");
-        let fitted = config.fit_pair(&outputs, &Unwatched).unwrap();
+        let fitted = config.fit_pair(&outputs, &NoProgress).unwrap();
         let largest = compare(&printed, "bookies_a", &fitted);
         fitted.warnings.iter().for_each(|warning| println!("{warning}"));
         assert!(largest < 15.0, "{largest}");
@@ -155,7 +155,7 @@ fn tied_outputs_of_neighbours_fuse_as_well_as_the_better_one_alone() {
             let picked = (0..rows.len()).filter(|i| chosen[*i] == test).map(|i| &rows[i]);
             outputs(&classes, picked)
         };
-        let fitted = CorrelatedConfig::default().fit_pair(&part(false), &Unwatched).unwrap();
+        let fitted = CorrelatedConfig::default().fit_pair(&part(false), &NoProgress).unwrap();
         assert!(fitted.delta.iter().flatten().all(|delta| delta.is_finite()));
         let [fused, first, second] = losses(&fitted, &part(true));
         println!("split {seed}: fused {fused:.4}, meta {first:.4} and {second:.4}");

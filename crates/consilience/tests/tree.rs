@@ -10,7 +10,8 @@ use consilience::methods::{Fusion, fuse, ln_densities};
 use consilience::model::Method;
 use consilience::simulation::Truth;
 use consilience::{
-    ClassPrior, FitConfig, Intake, MethodChoice, Model, Outputs, OutputsBuilder, Schema, Unwatched,
+    ClassPrior, FitConfig, InputFormat, MethodChoice, Model, NoProgress, Outputs, OutputsBuilder,
+    Schema,
 };
 use correlated_dirichlet::CorrelatedDirichlet;
 
@@ -223,7 +224,7 @@ fn copies_change_nothing() {
     let single = truth(1 + 1).simulate(20, 6).unwrap().select(&schema(1)).unwrap();
     let copies = vec![one[0].clone(); 10];
     let mut builder =
-        consilience::OutputsBuilder::new(schema(10), consilience::Intake::default()).unwrap();
+        consilience::OutputsBuilder::new(schema(10), consilience::InputFormat::default()).unwrap();
     for item in 0..single.n_items() {
         builder.push(&single.output(item, 0).unwrap().repeat(10), None).unwrap();
     }
@@ -306,10 +307,10 @@ fn at_the_mode() -> FitConfig {
 /// One correlated pair and an independent third: the fit finds out which, and the model built on
 /// it predicts better than taking all for independent.
 #[test]
-fn what_pairs_share_is_learnt() {
+fn what_pairs_share_is_learned() {
     let truth = truth(3);
     let train = truth.simulate(80, 11).unwrap();
-    let model = at_the_mode().fit(&train, &Unwatched).unwrap();
+    let model = at_the_mode().fit(&train, &NoProgress).unwrap();
     let Method::Tree(tree) = model.method() else { panic!("{:?}", model.method_name()) };
     let strongest = tree.fusion().tree().next().unwrap();
     // three means of 80 gains each, whose standard deviation is of the order of 1
@@ -327,7 +328,7 @@ fn what_pairs_share_is_learnt() {
 /// The outputs of the first classifier twice more, at the end.
 fn with_two_copies(outputs: &Outputs) -> Outputs {
     let n = outputs.schema().n_classifiers();
-    let mut builder = OutputsBuilder::new(schema(n + 2), Intake::default()).unwrap();
+    let mut builder = OutputsBuilder::new(schema(n + 2), InputFormat::default()).unwrap();
     for (item, label) in outputs.require_labels().unwrap().into_iter().enumerate() {
         let row = (0..n).chain([0, 0]).flat_map(|k| outputs.output(item, k).unwrap());
         builder.push_indexed(&row.copied().collect::<Vec<f64>>(), Some(label)).unwrap();
@@ -340,7 +341,7 @@ fn with_two_copies(outputs: &Outputs) -> Outputs {
 fn copies_change_nothing_at_default_settings() {
     let train = truth(3).simulate(40, 12).unwrap();
     let fused = |outputs: &Outputs| {
-        let model = at_the_mode().fit(outputs, &Unwatched).unwrap();
+        let model = at_the_mode().fit(outputs, &NoProgress).unwrap();
         let Method::Tree(tree) = model.method() else { panic!("{:?}", model.method_name()) };
         assert!((tree.resolution() - 0.03).abs() < 1e-12);
         fuse(model.fusion().unwrap(), outputs, &ClassPrior::uniform(J)).unwrap().all().to_vec()

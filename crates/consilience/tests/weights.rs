@@ -8,13 +8,14 @@ use consilience::methods::pools::Weights;
 use consilience::methods::stacking::{ClassBalance, StackingConfig};
 use consilience::simulation::Preset;
 use consilience::{
-    FitConfig, Intake, MethodChoice, Model, Outputs, OutputsBuilder, PriorChoice, Unwatched,
+    FitConfig, InputFormat, MethodChoice, Model, NoProgress, Outputs, OutputsBuilder, PriorChoice,
 };
 
 /// Simulated items, every fifth without one of its two outputs.
 fn items(seed: u64) -> Outputs {
     let whole = Preset::Sim2.truth(0.5).unwrap().simulate(15, seed).unwrap();
-    let mut builder = OutputsBuilder::new(Arc::clone(whole.schema()), Intake::default()).unwrap();
+    let mut builder =
+        OutputsBuilder::new(Arc::clone(whole.schema()), InputFormat::default()).unwrap();
     for item in 0..whole.n_items() {
         let mut raw = whole.items(item..item + 1).values().to_vec();
         if item % 5 == 0 {
@@ -64,7 +65,7 @@ fn meta() -> String {
 }
 
 fn fit(config: &FitConfig, outputs: &Outputs) -> Model {
-    config.fit(outputs, &Unwatched).unwrap()
+    config.fit(outputs, &NoProgress).unwrap()
 }
 
 /// Both fuse new items alike, with the class prior of their training items.
@@ -148,7 +149,7 @@ fn weighted_models_are_updated_to_the_last_bit_and_survive_their_file() {
     for method in ["independent", "opinion-pool", "bcc"] {
         let config = settings(method);
         let read = Model::from_json(&fit(&config, &a).to_json()).unwrap();
-        let updated = read.update(&b, &Unwatched).unwrap();
+        let updated = read.update(&b, &NoProgress).unwrap();
         assert_same(&updated, &fit(&config, &both), method);
         if method == "independent" {
             assert_eq!(updated.to_json(), fit(&config, &both).to_json());
@@ -163,7 +164,7 @@ fn fits_that_cannot_take_weights_say_so() {
     for method in [MethodChoice::Correlated, MethodChoice::LogitNormal, MethodChoice::NormalMixture]
     {
         let config = FitConfig { method, ..FitConfig::default() };
-        let error = config.fit(&weighted, &Unwatched).unwrap_err().to_string();
+        let error = config.fit(&weighted, &NoProgress).unwrap_err().to_string();
         assert!(error.contains("takes no weights"), "{error}");
     }
 }

@@ -107,7 +107,7 @@ class Fusion(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
             json.dumps(settings), self._block(X), labels, list(self.classifiers_),
             [str(c) for c in self.classes_], self.values, weights, listener(self.progress),
         )
-        self._learnt()
+        self._learned()
         return self
 
     def _weighted(self, X: Floats, labels: Any, sample_weight: Any) -> tuple[Floats, Any, Floats | None]:
@@ -124,7 +124,7 @@ class Fusion(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
             return np.repeat(X, counts, axis=0), np.repeat(labels, counts), None
         return X, labels, weights
 
-    def _learnt(self) -> None:
+    def _learned(self) -> None:
         self._file = json.loads(self.model_.to_json())
         warn_all(self._file.get("training", {}).get("warnings", []))
 
@@ -328,7 +328,7 @@ class Fusion(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
             bootstrap, seed_of(random_state),
         ))
 
-    # What was learnt
+    # What was learned
 
     def _insight(self, name: str, attribute: str) -> Any:
         check_is_fitted(self)

@@ -23,7 +23,7 @@ __all__ = ["FusionClassifier"]
 
 
 class FusionClassifier(ClassifierMixin, TransformerMixin, _BaseHeterogeneousEnsemble):  # type: ignore[misc]
-    """Fuses classifiers over features; fusing is learnt from outputs out of fold.
+    """Fuses classifiers over features; fusing is learned from outputs out of fold.
 
     Parameters
     ----------

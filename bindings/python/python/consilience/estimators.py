@@ -87,7 +87,7 @@ class AutoFusion(Fusion):
 
 @estimator
 class OpinionPool(Fusion):
-    """The product of all opinions (independent opinion pool); nothing is learnt."""
+    """The product of all opinions (independent opinion pool); nothing is learned."""
 
     _method: ClassVar[str] = "opinion-pool"
 
@@ -209,7 +209,7 @@ class IndependentFusion(_Sampled, Fusion):
         self.model_ = self.model_.update(
             self._block(X), labels, self.values, weights, listener(self.progress)
         )
-        self._learnt()
+        self._learned()
         return self
 
 
@@ -221,7 +221,7 @@ class DiscountedFusion(IndependentFusion):
 
     @property
     def partial_fit(self) -> Any:
-        """Shares are learnt from all items at once."""
+        """Shares are learned from all items at once."""
         raise AttributeError("DiscountedFusion cannot be updated: fit again on all items")
 
 

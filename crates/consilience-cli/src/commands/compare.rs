@@ -16,7 +16,7 @@ use super::pictures;
 use crate::args::{CommonOptions, CompareOptions, InferenceName, ProtocolName, ReportFormat};
 use crate::error::Failure;
 use crate::output::{self, Talk, csv_cell, csv_number, weighting_sentence};
-use crate::progress::{Progress, Unit, stoppable};
+use crate::progress::{TerminalProgress, Unit, stoppable};
 
 /// Random splits unless told otherwise: as many as the paper's.
 const SPLITS: usize = 5;
@@ -105,7 +105,7 @@ impl CompareOptions {
             weighting: if self.score_items { Weighting::Items } else { Weighting::ClassPrior },
             seed,
         };
-        let progress = Progress::new(talk.is_quiet(), Unit::Steps);
+        let progress = TerminalProgress::new(talk.is_quiet(), Unit::Steps);
         let comparisons =
             compare_priors(&outputs, &candidates, &settings, &self.class_prior, &progress)
                 .map_err(Failure::in_data(&self.data))?;

@@ -24,7 +24,7 @@ use crate::args::{CommonOptions, DemoOptions, ReportFormat, TableOutput};
 use crate::error::Failure;
 use crate::output::{self, SCORE_HEADER, Talk, score_rows};
 use crate::plots::Bar;
-use crate::progress::{Progress, Unit};
+use crate::progress::{TerminalProgress, Unit};
 
 const PHOTOS: &str = include_str!("../../demo/photos.csv");
 
@@ -43,7 +43,7 @@ pub(crate) fn run(
     let reading = ReadOptions::default();
     let (train, test) =
         (read_outputs(&at("train.csv"), &reading)?, read_outputs(&at("test.csv"), &reading)?);
-    let progress = Progress::new(talk.is_quiet(), Unit::Steps);
+    let progress = TerminalProgress::new(talk.is_quiet(), Unit::Steps);
     let model = config(MethodChoice::default(), common.seed).fit(&train, &progress)?;
     write_whole(&at("model.json"), model.to_json().as_bytes())?;
     let table = TableOutput { output: at("fused.csv"), output_format: None };
@@ -103,7 +103,7 @@ fn compare(
     train: &Outputs,
     test: &Outputs,
     seed: u64,
-    progress: &Progress,
+    progress: &TerminalProgress,
 ) -> Result<(Evaluation, Vec<Reliability>), Failure> {
     let prior = model.class_prior();
     let predict = |model: &Model| -> Result<Predictions, Failure> {

@@ -52,7 +52,7 @@ pub(crate) fn run(options: &DensityOptions, _: &CommonOptions, talk: &Talk) -> R
     talk.note(format_args!(
         "densities of {} items{} -> {}",
         streamed.n_items,
-        raised_sentence(streamed.n_raised, loaded.reading.intake.floor),
+        raised_sentence(streamed.n_raised, loaded.reading.input_format.floor),
         table.output.output_name()
     ));
     if unresolved > 0 {

@@ -9,7 +9,7 @@ use crate::args::{CommonOptions, EvaluateOptions, ReportFormat};
 use crate::data::read_all;
 use crate::error::Failure;
 use crate::output::{self, SCORE_HEADER, Talk, score_row, score_rows, weighting_sentence};
-use crate::progress::{Progress, Unit, stoppable};
+use crate::progress::{TerminalProgress, Unit, stoppable};
 
 pub(crate) fn run(
     options: &EvaluateOptions,
@@ -24,7 +24,7 @@ pub(crate) fn run(
         weighting: if options.score_items { Weighting::Items } else { Weighting::ClassPrior },
         bootstrap: BootstrapSettings { replicates: options.bootstrap, seed: common.seed },
     };
-    let progress = Progress::new(talk.is_quiet(), Unit::Steps);
+    let progress = TerminalProgress::new(talk.is_quiet(), Unit::Steps);
     let fusion = loaded.fusion()?;
     let evaluation = stoppable(|| {
         evaluate(&loaded.model, fusion, &outputs, &loaded.prior, &settings, &progress)

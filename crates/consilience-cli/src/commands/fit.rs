@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use consilience::evaluation::{Worth, WorthSettings, worth};
+use consilience::evaluation::{Gain, GainSettings, worth};
 use consilience::methods::auto::AutoConfig;
 use consilience::methods::bcc::BccConfig;
 use consilience::methods::correlated::Structure;
@@ -26,7 +26,7 @@ use crate::args::{
 use crate::data::{raised_sentence, read_all, read_model};
 use crate::error::Failure;
 use crate::output::{self, Talk};
-use crate::progress::{Progress, Unit, stoppable};
+use crate::progress::{TerminalProgress, Unit, stoppable};
 
 pub(crate) fn run(
     options: &FitOptions,
@@ -49,11 +49,11 @@ pub(crate) fn run(
 }
 
 impl FitOptions {
-    fn fit(&self, seed: u64, talk: &Talk) -> Result<(Model, Option<Worth>), Failure> {
+    fn fit(&self, seed: u64, talk: &Talk) -> Result<(Model, Option<Gain>), Failure> {
         let reading =
             ReadOptions { needs_labels: true, ..self.reading.read_options(DEFAULT_FLOOR) };
         let outputs = read_outputs(&self.data, &reading)?;
-        let progress = Progress::new(talk.is_quiet(), Unit::Steps);
+        let progress = TerminalProgress::new(talk.is_quiet(), Unit::Steps);
         let fitted = self.config(seed)?.fit(&outputs, &progress);
         let model = fitted.map_err(Failure::in_data(&self.data))?;
         let worth = self.worth(&model, &outputs, seed, &progress, talk)?;
@@ -66,13 +66,13 @@ impl FitOptions {
         model: &Model,
         outputs: &Outputs,
         seed: u64,
-        progress: &Progress,
+        progress: &TerminalProgress,
         talk: &Talk,
-    ) -> Result<Option<Worth>, Failure> {
+    ) -> Result<Option<Gain>, Failure> {
         if self.method != MethodChoice::Auto {
             return Ok(None);
         }
-        let settings = WorthSettings { seed, ..WorthSettings::default() };
+        let settings = GainSettings { seed, ..GainSettings::default() };
         match worth(outputs, model.class_prior(), &settings, progress) {
             Ok(worth) => Ok(Some(worth)),
             Err(error @ consilience::Error::Interrupted) => {
@@ -96,7 +96,7 @@ impl FitOptions {
         }
         let reading = ReadOptions { needs_labels: true, ..self.reading.read_options_for(&old)? };
         let outputs = read_all(&self.data, old.schema(), &reading, talk.is_quiet())?;
-        let progress = Progress::new(talk.is_quiet(), Unit::Steps);
+        let progress = TerminalProgress::new(talk.is_quiet(), Unit::Steps);
         old.update(&outputs, &progress).map_err(|error| match error {
             consilience::Error::InvalidModel(_) | consilience::Error::Unsupported { .. } => {
                 Failure::in_file(path.display())(error)
@@ -199,7 +199,7 @@ impl FitOptions {
 /// Warnings on standard error; the summary on standard output, unless the model goes there.
 fn report(
     model: &Model,
-    worth: Option<&Worth>,
+    worth: Option<&Gain>,
     target: &Location,
     format: ReportFormat,
     talk: &Talk,

@@ -68,7 +68,7 @@ impl Rule<'_> {
             "fused {} {items} with `{}`{} -> {}",
             streamed.n_items,
             self.model.method_name(),
-            raised_sentence(streamed.n_raised, reading.intake.floor),
+            raised_sentence(streamed.n_raised, reading.input_format.floor),
             table.output.output_name()
         ));
         if columns.unresolved > 0 {

@@ -2,14 +2,14 @@
 
 use consilience::model::{CorrelatedParameters, Method};
 use consilience::simulation::Truth;
-use consilience::{ClassPrior, Model, Watch};
+use consilience::{ClassPrior, Model, Progress};
 use consilience_io::{TableWriter, batch_of, write_whole};
 
 use crate::args::{CommonOptions, SimulateOptions};
 use crate::data::read_model;
 use crate::error::Failure;
 use crate::output::Talk;
-use crate::progress::{Progress, Unit};
+use crate::progress::{TerminalProgress, Unit};
 
 /// Items drawn and written at a time.
 const CHUNK: usize = 8192;
@@ -29,7 +29,7 @@ pub(crate) fn run(
         write_whole(location, model.to_json().as_bytes())?;
     }
     let mut simulator = truth.simulator(common.seed)?;
-    let progress = Progress::new(talk.is_quiet(), Unit::Steps);
+    let progress = TerminalProgress::new(talk.is_quiet(), Unit::Steps);
     progress.begin("simulating", total as u64);
     let mut nothing_written = true;
     for class in 0..n_classes {

@@ -4,12 +4,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use consilience::{Outputs, Watch};
+use consilience::{Outputs, Progress};
 use consilience_io::{Added, AddedValues, Chunk, Location, ReadOptions, TableReader, TableWriter};
 
 use crate::args::TableOutput;
 use crate::error::Failure;
-use crate::progress::{Progress, Unit, stoppable};
+use crate::progress::{TerminalProgress, Unit, stoppable};
 
 /// What went through.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ pub(super) fn add_columns(
 ) -> Result<Streamed, Failure> {
     let reader = stoppable(|| TableReader::open(data, schema, options))?;
     let mut writer = TableWriter::create(&table.output, table.output_format)?;
-    let progress = Progress::new(quiet, Unit::Bytes);
+    let progress = TerminalProgress::new(quiet, Unit::Bytes);
     progress.begin("fusing", reader.total_bytes().unwrap_or(0));
     let empty = reader.empty_batch()?;
     let mut streamed = Streamed::default();
@@ -53,7 +53,7 @@ pub(super) fn add_columns(
     reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     if streamed.n_items == 0 {
         let nothing =
-            consilience::OutputsBuilder::new(std::sync::Arc::clone(schema), options.intake)?;
+            consilience::OutputsBuilder::new(std::sync::Arc::clone(schema), options.input_format)?;
         compute(&nothing.finish(), &mut |added| Ok(writer.write(&empty, added)?))?;
     }
     progress.check()?;
@@ -82,7 +82,7 @@ fn read_ahead(
 }
 
 /// The next chunk, `None` when the reader has ended; an error if the user wants to stop.
-fn next(chunks: &Receiver<Read>, progress: &Progress) -> Result<Option<Read>, Failure> {
+fn next(chunks: &Receiver<Read>, progress: &TerminalProgress) -> Result<Option<Read>, Failure> {
     loop {
         progress.check()?;
         match chunks.recv_timeout(PATIENCE) {

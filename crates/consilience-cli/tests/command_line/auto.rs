@@ -101,7 +101,7 @@ fn models_can_be_read_by_hand_and_refuse_what_they_cannot() {
             assert!(text.contains(word), "{method}, {word}: {text}");
         }
         let update = format!(
-            "model.json: method `{method}` cannot be updated: its weights are learnt from all \
+            "model.json: method `{method}` cannot be updated: its weights are learned from all \
              items, so fit again on old and new together"
         );
         bench.refused("fit test.csv --update model.json", &update, "");

@@ -65,7 +65,7 @@ fn joint_and_augmented_fits() {
     assert!(run.code == Some(1) && run.err.contains("`likelihood` with `map`"), "{}", run.err);
 }
 
-/// What is learnt is better than taking the classifiers for independent, and worse than the truth.
+/// What is learned is better than taking the classifiers for independent, and worse than the truth.
 #[test]
 fn losses_are_in_order() {
     let bench = simulated();
@@ -75,9 +75,9 @@ fn losses_are_in_order() {
         let report = json(&bench.good(&format!("evaluate {model} test.csv --format json")));
         report["methods"][0]["overall"]["log_loss"]["value"].as_f64().unwrap()
     };
-    let [truth, learnt, independent] =
+    let [truth, learned, independent] =
         ["truth", "model", "independent"].map(|m| loss(&format!("{m}.json")));
-    assert!(truth < learnt && learnt < independent, "{truth} {learnt} {independent}");
+    assert!(truth < learned && learned < independent, "{truth} {learned} {independent}");
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_model_with_what_is_shared_is_not_updated() {
         bench.refused(
             "fit test.csv --update model.json -o new.json",
             &format!(
-                "model.json: method `{method}` cannot be updated: what classifiers share is learnt \
+                "model.json: method `{method}` cannot be updated: what classifiers share is learned \
                  from all items, so fit again on old and new together"
             ),
             "",
@@ -144,7 +144,7 @@ fn figure_2_is_drawn() {
     assert!(bench.text("paper/figure-2.csv").contains("\n101,0.50,0.674075\n"));
 }
 
-/// Three classifiers, two of them copies: a tree of pairs, learnt, told and drawn from.
+/// Three classifiers, two of them copies: a tree of pairs, learned, told and drawn from.
 #[test]
 fn three_classifiers_make_a_tree() {
     let bench = simulated();
@@ -189,7 +189,7 @@ fn the_full_model_of_three_classifiers() {
     }
 }
 
-/// The paper's model of three classifiers: learnt, read again, fused with and inspected.
+/// The paper's model of three classifiers: learned, read again, fused with and inspected.
 #[test]
 fn three_classifiers_by_the_papers_model() {
     let bench = Bench::new();

@@ -1,6 +1,6 @@
 //! The wide layout: columns found, cells read, bad ones refused with their place.
 
-use consilience::{Intake, ValueKind};
+use consilience::{InputFormat, ValueKind};
 use consilience_io::{Layout, ReadOptions, read_outputs};
 
 use crate::{Files, copy, known_refusal, long_options, options, refusal};
@@ -110,9 +110,9 @@ fn given_classes_set_the_order() {
 #[test]
 fn other_kinds_of_values_are_converted() {
     let files = Files::new();
-    let intake = Intake { kind: ValueKind::Odds, floor: 0.0 };
+    let input_format = InputFormat { kind: ValueKind::Odds, floor: 0.0 };
     let odds = files.with("t.csv", "label,a_x,a_y\nx,1.25,5\ny,2,2\n");
-    let outputs = read_outputs(&odds, &ReadOptions { intake, ..options() }).unwrap();
+    let outputs = read_outputs(&odds, &ReadOptions { input_format, ..options() }).unwrap();
     assert!((outputs.output(0, 0).unwrap()[0] - 0.8).abs() < 1e-15);
 }
 

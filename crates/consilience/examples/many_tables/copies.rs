@@ -5,7 +5,8 @@ use std::sync::Arc;
 use consilience::methods::correlated::Structure;
 use consilience::methods::fuse;
 use consilience::{
-    ClassPrior, FitConfig, Intake, MethodChoice, Outputs, OutputsBuilder, Result, Schema, Unwatched,
+    ClassPrior, FitConfig, InputFormat, MethodChoice, NoProgress, Outputs, OutputsBuilder, Result,
+    Schema,
 };
 
 use super::{cpu_seconds, quick, truth};
@@ -30,7 +31,7 @@ fn ten_copies() -> Result<()> {
     let copied = with_copies(&three, 10)?;
     for (name, config) in fits() {
         let [few, many] = [&three, &copied].map(|outputs| {
-            let model = config.fit(outputs, &Unwatched)?;
+            let model = config.fit(outputs, &NoProgress)?;
             Ok::<_, consilience::Error>(
                 fuse(model.fusion()?, outputs, &ClassPrior::uniform(2))?.all().to_vec(),
             )
@@ -46,7 +47,7 @@ fn twenty_five() -> Result<()> {
     let many = truth((25, 2), 0.5, &[])?.simulate(100, 1)?;
     for (name, config) in fits() {
         let start = cpu_seconds();
-        let model = config.fit(&many, &Unwatched)?;
+        let model = config.fit(&many, &NoProgress)?;
         let seconds = cpu_seconds() - start;
         let start = cpu_seconds();
         fuse(model.fusion()?, &many, &ClassPrior::uniform(2))?;
@@ -62,7 +63,7 @@ fn with_copies(outputs: &Outputs, n: usize) -> Result<Outputs> {
     let copies = (1..=n).map(|i| format!("copy{i}"));
     let names: Vec<String> = schema.classifiers().iter().cloned().chain(copies).collect();
     let all = Arc::new(Schema::new(names, schema.classes().to_vec())?);
-    let mut builder = OutputsBuilder::new(all, Intake::default())?;
+    let mut builder = OutputsBuilder::new(all, InputFormat::default())?;
     for (item, label) in outputs.require_labels()?.into_iter().enumerate() {
         let output = |k: usize| outputs.output(item, k).expect("all outputs are there");
         let own = (0..schema.n_classifiers()).map(output);

@@ -2,7 +2,7 @@
 
 use consilience::methods::correlated::Structure;
 use consilience::methods::fuse;
-use consilience::{ClassPrior, MethodChoice, Result, Unwatched};
+use consilience::{ClassPrior, MethodChoice, NoProgress, Result};
 
 use super::{cpu_seconds, quick, truth};
 
@@ -33,7 +33,7 @@ fn one(
     let mut config = quick(MethodChoice::Correlated, structure);
     config.resolution = resolution;
     let start = cpu_seconds();
-    let model = config.fit(&train, &Unwatched)?;
+    let model = config.fit(&train, &NoProgress)?;
     let seconds = cpu_seconds() - start;
     let test = truth.simulate(if structure == Structure::Tree { 100 } else { 5 }, 2)?;
     let start = cpu_seconds();

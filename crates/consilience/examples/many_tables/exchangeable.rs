@@ -9,8 +9,8 @@ use consilience::methods::discounted::DiscountedFusion;
 use consilience::methods::independent::{Alpha, IndependentFusion};
 use consilience::methods::shares::EvidenceCovariance;
 use consilience::simulation::Truth;
-use consilience::{MethodChoice, Outputs, Result, Unwatched};
-use correlated_dirichlet::multi::{ManyDensity, Scratch};
+use consilience::{MethodChoice, NoProgress, Outputs, Result};
+use correlated_dirichlet::multi::{MultiDensity, Scratch};
 
 use super::{alpha_of, losses, mean, paired, quick, truth_with};
 
@@ -54,7 +54,7 @@ pub(super) fn run(items_per_class: usize, only: usize, margins: [f64; 2]) -> Res
         for (method, fusion, guide) in known(&truth, guide)? {
             case.print(&format!("true,{method}"), fusion.as_ref(), guide)?;
         }
-        learnt(&truth, &case)?;
+        learned(&truth, &case)?;
     }
     Ok(())
 }
@@ -126,11 +126,11 @@ fn shares_of(truth: &Truth) -> Result<(IndependentFusion, DiscountedFusion)> {
     Ok((margins.clone(), DiscountedFusion::new(margins, covariance)?))
 }
 
-/// Test items a class of a learnt `full`, which is slow at a resolution.
+/// Test items a class of a learned `full`, which is slow at a resolution.
 const FEW: usize = 200;
 
-/// Learnt from 200 items a class.
-fn learnt(truth: &Truth, case: &Case<'_>) -> Result<()> {
+/// Learned from 200 items a class.
+fn learned(truth: &Truth, case: &Case<'_>) -> Result<()> {
     let train = truth.simulate(200, 3)?;
     let methods = [
         (MethodChoice::Correlated, Structure::Tree, "tree"),
@@ -139,12 +139,12 @@ fn learnt(truth: &Truth, case: &Case<'_>) -> Result<()> {
         (MethodChoice::Independent, Structure::Tree, "independent"),
     ];
     for (method, structure, name) in methods {
-        let model = quick(method, structure).fit(&train, &Unwatched)?;
-        case.print(&format!("learnt,{name}"), model.fusion()?, None)?;
+        let model = quick(method, structure).fit(&train, &NoProgress)?;
+        case.print(&format!("learned,{name}"), model.fusion()?, None)?;
     }
     if truth.schema().n_classifiers() == 3 {
-        let model = quick(MethodChoice::Correlated, Structure::Full).fit(&train, &Unwatched)?;
-        Case::new(case.name, truth, FEW, 4)?.print("learnt,full", model.fusion()?, None)?;
+        let model = quick(MethodChoice::Correlated, Structure::Full).fit(&train, &NoProgress)?;
+        Case::new(case.name, truth, FEW, 4)?.print("learned,full", model.fusion()?, None)?;
     }
     Ok(())
 }
@@ -158,14 +158,14 @@ fn exact_losses(truth: &Truth, test: &Outputs) -> Result<Vec<f64>> {
     let densities = truth
         .classes()
         .iter()
-        .map(|class| ManyDensity::new(class)?.with_tolerance(TOLERANCE))
+        .map(|class| MultiDensity::new(class)?.with_tolerance(TOLERANCE))
         .collect::<Result<Vec<_>, correlated_dirichlet::Error>>()?;
     let (mut scratch, mut losses, mut unresolved) = (Scratch::default(), Vec::new(), 0);
     for (item, label) in test.require_labels()?.into_iter().enumerate() {
         let x: Vec<&[f64]> = (0..test.schema().n_classifiers())
             .map(|k| test.output(item, k).expect("simulated outputs are all there"))
             .collect();
-        let mut ln_density = |density: &ManyDensity| {
+        let mut ln_density = |density: &MultiDensity| {
             let found = density.ln_density_of_item(&x, item as u64 + 1, TOLERANCE, &mut scratch);
             unresolved += usize::from(!found.resolved);
             found.ln_density

@@ -7,7 +7,7 @@ use consilience::methods::correlated::Structure;
 use consilience::methods::fuse;
 use consilience::model::Model;
 use consilience::{
-    ClassPrior, Intake, MethodChoice, Outputs, OutputsBuilder, Result, Schema, Unwatched,
+    ClassPrior, InputFormat, MethodChoice, NoProgress, Outputs, OutputsBuilder, Result, Schema,
 };
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -22,16 +22,16 @@ pub(super) fn run(items_per_class: usize) -> Result<()> {
     let test = holed(&truth.simulate(items_per_class, 2)?, 6)?;
     println!("structure,from,to,probabilities,mean_probability,frequency,standard_error");
     for (name, structure) in [("tree", Structure::Tree), ("full", Structure::Full)] {
-        let model = quick(MethodChoice::Correlated, structure).fit(&train, &Unwatched)?;
+        let model = quick(MethodChoice::Correlated, structure).fit(&train, &NoProgress)?;
         reliability(name, &model, &test)?;
     }
     println!("structure,always missing,largest difference from the model without it");
     let (whole, without) = (truth.simulate(100, 3)?, truth.simulate(20, 4)?.without(2));
     let two = Arc::new(Schema::new(["c1", "c2"], whole.schema().classes().to_vec())?);
     for (name, structure) in [("tree", Structure::Tree), ("full", Structure::Full)] {
-        let three = quick(MethodChoice::Correlated, structure).fit(&whole, &Unwatched)?;
+        let three = quick(MethodChoice::Correlated, structure).fit(&whole, &NoProgress)?;
         let pair =
-            quick(MethodChoice::Correlated, structure).fit(&whole.select(&two)?, &Unwatched)?;
+            quick(MethodChoice::Correlated, structure).fit(&whole.select(&two)?, &NoProgress)?;
         let prior = ClassPrior::uniform(3);
         let (a, b) = (
             fuse(three.fusion()?, &without, &prior)?,
@@ -47,7 +47,7 @@ pub(super) fn run(items_per_class: usize) -> Result<()> {
 fn holed(outputs: &Outputs, seed: u64) -> Result<Outputs> {
     let schema = outputs.schema();
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut builder = OutputsBuilder::new(Arc::clone(schema), Intake::default())?;
+    let mut builder = OutputsBuilder::new(Arc::clone(schema), InputFormat::default())?;
     for (item, label) in outputs.require_labels()?.into_iter().enumerate() {
         let gone = if rng.random_bool(SHARE) { rng.random_range(0..3) } else { usize::MAX };
         let row: Vec<f64> = (0..schema.n_classifiers())

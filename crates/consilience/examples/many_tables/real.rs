@@ -7,7 +7,7 @@ use std::sync::Arc;
 use consilience::methods::correlated::Structure;
 use consilience::methods::fuse;
 use consilience::{
-    ClassPrior, Intake, MethodChoice, Outputs, OutputsBuilder, Result, Schema, Unwatched,
+    ClassPrior, InputFormat, MethodChoice, NoProgress, Outputs, OutputsBuilder, Result, Schema,
 };
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -54,7 +54,7 @@ fn one_split(train: &Outputs, test: &Outputs) -> Result<Vec<(String, f64, usize)
     ];
     let mut found = Vec::new();
     for (name, method, structure) in methods {
-        let model = quick(method, structure).fit(train, &Unwatched)?;
+        let model = quick(method, structure).fit(train, &NoProgress)?;
         let fused = fuse(model.fusion()?, test, &ClassPrior::uniform(3))?;
         let unresolved = (0..test.n_items()).filter(|i| fused.error(*i) >= 1.0).count();
         found.push((name.to_string(), mean(&losses(model.fusion()?, test)?), unresolved));
@@ -80,7 +80,7 @@ fn split(rows: &[Row], seed: u64) -> Result<(Outputs, Outputs)> {
     }
     let schema = Arc::new(Schema::new(["BW", "IW", "VC"], classes)?);
     let part = |test: bool| -> Result<Outputs> {
-        let mut builder = OutputsBuilder::new(Arc::clone(&schema), Intake::default())?;
+        let mut builder = OutputsBuilder::new(Arc::clone(&schema), InputFormat::default())?;
         for (i, (label, values)) in rows.iter().enumerate() {
             if chosen[i] == test {
                 builder.push(values, Some(label))?;

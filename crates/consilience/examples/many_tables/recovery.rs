@@ -1,7 +1,7 @@
 //! How often the 90 % intervals of what pairs share cover the truth: three classifiers and classes, 500 items a class.
 
 use consilience::methods::correlated::learning::CorrelatedConfig;
-use consilience::{Result, Unwatched};
+use consilience::{NoProgress, Result};
 
 use super::truth;
 
@@ -12,7 +12,7 @@ pub(super) fn run(replications: usize, first: usize) -> Result<()> {
         let train = truth.simulate(500, 100 + seed as u64)?;
         let config =
             CorrelatedConfig { draws: 250, seed: seed as u64, ..CorrelatedConfig::default() };
-        let fitted = config.fit_pairs(&train, &Unwatched)?;
+        let fitted = config.fit_pairs(&train, &NoProgress)?;
         for (pair, report) in fitted.pairs.iter().zip(&fitted.delta_posteriors) {
             let (a, b) = pair.between;
             let report = report.as_ref().expect("the posterior was drawn");

@@ -5,10 +5,10 @@ use rand::{RngExt, SeedableRng};
 use serde::Serialize;
 
 use super::scores::{ItemScores, Predictions, ScoreSet, Weighting, item_weights};
-use crate::class_prior::ClassPrior;
+use crate::data::class_prior::ClassPrior;
 use crate::error::{Error, Result};
+use crate::progress::Progress;
 use crate::sampling::diagnostics::quantile;
-use crate::watch::Watch;
 use consilience_numerics::parallel;
 
 /// A score with its interval.
@@ -51,7 +51,7 @@ pub(super) fn with_intervals(
     prior: &ClassPrior,
     weighting: Weighting,
     settings: &BootstrapSettings,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Vec<Vec<ScoreSet<Scored>>>> {
     if settings.replicates > MOST_REPLICATES {
         let found = settings.replicates;
@@ -69,11 +69,11 @@ pub(super) fn with_intervals(
         tables.iter().map(|table| table.aggregate(items, labels, &weights)).collect()
     };
     let values = aggregate(&every);
-    watch.begin("bootstrap", settings.replicates as u64);
+    progress.begin("bootstrap", settings.replicates as u64);
     let replicates = parallel::map(settings.replicates, |replicate| {
-        watch.check()?;
+        progress.check()?;
         let scores = aggregate(&resample(&strata, settings.seed, replicate as u64));
-        watch.advance(1);
+        progress.advance(1);
         Ok(scores)
     });
     let replicates = replicates.into_iter().collect::<Result<Vec<_>>>()?;
@@ -131,7 +131,7 @@ fn attach(value: &ScoreSet, drawn: &[[f64; 5]]) -> ScoreSet<Scored> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::watch::Unwatched;
+    use crate::progress::NoProgress;
 
     /// The accuracy of n items with success rate q has standard error √(q(1−q)/n); the interval
     /// should be ±1.96 of it. 20 000 replicates leave 3 % of Monte Carlo error at most.
@@ -145,7 +145,7 @@ mod tests {
         let settings = BootstrapSettings { replicates: 20_000, seed: 3 };
         let prior = ClassPrior::uniform(2);
         let got =
-            with_intervals(&methods, &labels, &prior, Weighting::Items, &settings, &Unwatched)
+            with_intervals(&methods, &labels, &prior, Weighting::Items, &settings, &NoProgress)
                 .unwrap();
         let accuracy = got[0][0].accuracy;
         let half = 1.96 * (0.75f64 * 0.25 / n as f64).sqrt();
@@ -166,7 +166,7 @@ mod tests {
         let prior = ClassPrior::uniform(2);
         let run = |seed| {
             let settings = BootstrapSettings { replicates: 50, seed };
-            with_intervals(&methods, &labels, &prior, Weighting::ClassPrior, &settings, &Unwatched)
+            with_intervals(&methods, &labels, &prior, Weighting::ClassPrior, &settings, &NoProgress)
                 .unwrap()[0][0]
         };
         assert_eq!(run(1), run(1));

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::scores::{Weighting, item_weights};
-use crate::class_prior::ClassPrior;
+use crate::data::class_prior::ClassPrior;
 
 /// A mean over items with its standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::scores::{CALIBRATION_BINS, Predictions, Weighting, bin, item_weights};
-use crate::class_prior::ClassPrior;
+use crate::data::class_prior::ClassPrior;
 use crate::error::{Error, Result};
 use consilience_numerics::simplex;
 

@@ -4,13 +4,13 @@ use serde::Serialize;
 
 use super::bootstrap::{BootstrapSettings, Scored, with_intervals};
 use super::scores::{Predictions, ScoreSet, Weighting};
-use crate::class_prior::ClassPrior;
+use crate::data::class_prior::ClassPrior;
+use crate::data::outputs::Outputs;
 use crate::error::Result;
 use crate::methods::independent::IndependentFusion;
 use crate::methods::{Fusion, fuse};
 use crate::model::Model;
-use crate::outputs::Outputs;
-use crate::watch::Watch;
+use crate::progress::Progress;
 
 /// How to evaluate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,7 +56,7 @@ pub fn evaluate(
     outputs: &Outputs,
     prior: &ClassPrior,
     settings: &EvaluationSettings,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Evaluation> {
     let mut methods = vec![Predictions {
         name: model.method_name(),
@@ -69,7 +69,7 @@ pub fn evaluate(
             methods.push(meta);
         }
     }
-    evaluate_all(methods, outputs, prior, settings, watch)
+    evaluate_all(methods, outputs, prior, settings, progress)
 }
 
 /// Scores any predictions for the same labelled items.
@@ -78,11 +78,11 @@ pub fn evaluate_all(
     outputs: &Outputs,
     prior: &ClassPrior,
     settings: &EvaluationSettings,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Evaluation> {
     let labels = outputs.require_labels()?;
     let EvaluationSettings { weighting, bootstrap } = settings;
-    let scores = with_intervals(&methods, &labels, prior, *weighting, bootstrap, watch)?;
+    let scores = with_intervals(&methods, &labels, prior, *weighting, bootstrap, progress)?;
     let rows = methods.into_iter().zip(scores).map(|(method, mut scores)| EvaluatedMethod {
         method: method.name,
         per_class: scores.split_off(1),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::class_prior::ClassPrior;
+use crate::data::class_prior::ClassPrior;
 use crate::error::{Error, Result};
 use consilience_numerics::simplex;
 

@@ -22,10 +22,10 @@ use serde::{Deserialize, Serialize};
 
 use super::independent::{Alpha, check_dirichlets};
 use super::{Block, Fusion};
-use crate::class_prior::ClassPrior;
+use crate::data::class_prior::ClassPrior;
+use crate::data::outputs::{Items, Outputs};
+use crate::data::schema::Schema;
 use crate::error::{Error, Result};
-use crate::outputs::{Items, Outputs};
-use crate::schema::Schema;
 
 /// Settings of [`BccConfig::fit`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -164,11 +164,11 @@ impl Fusion for BccFusion {
 mod tests {
     use super::*;
     use crate::methods::fuse;
-    use crate::{Intake, OutputsBuilder};
+    use crate::{InputFormat, OutputsBuilder};
 
     fn outputs(rows: &[([f64; 4], Option<usize>)]) -> Outputs {
         let schema = Schema::new(["a", "b"], ["x", "y"]).unwrap();
-        let mut builder = OutputsBuilder::new(schema, Intake::default()).unwrap();
+        let mut builder = OutputsBuilder::new(schema, InputFormat::default()).unwrap();
         for (row, label) in rows {
             builder.push_indexed(row, *label).unwrap();
         }

@@ -2,10 +2,10 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
+use crate::data::outputs::Items;
+use crate::data::schema::Schema;
 use crate::math::aligned::AlignedBuffer;
 use crate::math::transpose::{LANES, ToRows, to_columns};
-use crate::outputs::Items;
-use crate::schema::Schema;
 use consilience_numerics::log_space::log_sum_exp;
 use consilience_numerics::vector;
 
@@ -317,7 +317,7 @@ impl WithSimd for Mix<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Intake, OutputsBuilder, Schema};
+    use crate::{InputFormat, OutputsBuilder, Schema};
 
     #[test]
     fn infinite_weights_share_the_mass() {
@@ -340,7 +340,7 @@ mod tests {
     #[test]
     fn missing_outputs_have_neutral_logs() {
         let schema = Schema::new(["a", "b"], ["x", "y"]).unwrap();
-        let mut builder = OutputsBuilder::new(schema, Intake::default()).unwrap();
+        let mut builder = OutputsBuilder::new(schema, InputFormat::default()).unwrap();
         builder.push(&[0.25, 0.75, f64::NAN, f64::NAN], None).unwrap();
         builder.push(&[0.5, 0.5, 0.5, 0.5], None).unwrap();
         let outputs = builder.finish();

@@ -17,10 +17,10 @@ use super::log_linear::{self, LogLinear};
 use super::presence::{ByPresence, presence};
 use super::shares::EvidenceCovariance;
 use super::{Block, Fusion};
-use crate::class_prior::ClassPrior;
+use crate::data::class_prior::ClassPrior;
+use crate::data::outputs::Items;
+use crate::data::schema::Schema;
 use crate::error::{Error, Result};
-use crate::outputs::Items;
-use crate::schema::Schema;
 
 /// Dirichlets and the covariance of the evidence that they give.
 #[derive(Debug, Clone, PartialEq)]

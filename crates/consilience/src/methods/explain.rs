@@ -2,10 +2,10 @@
 
 use super::rows::in_blocks;
 use super::{Fusion, Rows, Source, check_schema};
-use crate::class_prior::ClassPrior;
+use crate::data::class_prior::ClassPrior;
+use crate::data::outputs::Outputs;
 use crate::error::Result;
-use crate::outputs::Outputs;
-use crate::watch::Unwatched;
+use crate::progress::NoProgress;
 
 /// The evidence that each classifier adds given all others, in nats: n × K × J.
 ///
@@ -44,7 +44,7 @@ pub fn explain(fusion: &dyn Fusion, outputs: &Outputs, prior: &ClassPrior) -> Re
 fn ln_joints(fusion: &dyn Fusion, outputs: &Outputs, prior: &ClassPrior) -> Result<Vec<f64>> {
     let mut values = vec![0.0; outputs.n_items() * outputs.schema().n_classes()];
     let rows = Rows { values: &mut values, errors: None };
-    in_blocks(fusion, Source::Checked(outputs), rows, &Unwatched, |items, block| {
+    in_blocks(fusion, Source::Checked(outputs), rows, &NoProgress, |items, block| {
         fusion.ln_joint(items, prior, block);
         Ok(())
     })?;

@@ -3,7 +3,7 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::block::{Block, Logs};
-use crate::outputs::Items;
+use crate::data::outputs::Items;
 use consilience_numerics::vector;
 
 /// cₖⱼ + Σₗ Cₖⱼₗ ln xᵏₗ for every class j, summed over the classifiers k that are present.

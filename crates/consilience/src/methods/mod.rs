@@ -29,11 +29,11 @@ pub use explain::explain;
 pub use predictive::PosteriorPredictive;
 pub use rows::{Rows, Source, fuse_rows, ln_density_rows};
 
-use crate::class_prior::ClassPrior;
+use crate::data::class_prior::ClassPrior;
+use crate::data::outputs::{Items, Outputs};
+use crate::data::schema::Schema;
 use crate::error::{Error, Result, quoted};
-use crate::outputs::{Items, Outputs};
-use crate::schema::Schema;
-use crate::watch::Unwatched;
+use crate::progress::NoProgress;
 use consilience_numerics::simplex;
 
 /// A fitted fusion method.
@@ -77,7 +77,7 @@ pub fn fuse_into(
     fused.probabilities.resize(n * n_classes, 0.0);
     fused.errors.resize(n, 0.0);
     let rows = Rows { values: &mut fused.probabilities, errors: Some(&mut fused.errors) };
-    fuse_rows(fusion, Source::Checked(outputs), prior, rows, &Unwatched)
+    fuse_rows(fusion, Source::Checked(outputs), prior, rows, &NoProgress)
 }
 
 /// Log densities of every item under every class, n × J, with the error of each item.
@@ -85,7 +85,7 @@ pub fn ln_densities(fusion: &dyn Fusion, outputs: &Outputs) -> Result<(Vec<f64>,
     let n = outputs.n_items();
     let (mut densities, mut errors) = (vec![0.0; n * outputs.schema().n_classes()], vec![0.0; n]);
     let rows = Rows { values: &mut densities, errors: Some(&mut errors) };
-    ln_density_rows(fusion, Source::Checked(outputs), rows, &Unwatched)?;
+    ln_density_rows(fusion, Source::Checked(outputs), rows, &NoProgress)?;
     Ok((densities, errors))
 }
 

@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::{Block, Fusion};
-use crate::class_prior::ClassPrior;
+use crate::data::class_prior::ClassPrior;
+use crate::data::outputs::Items;
+use crate::data::schema::Schema;
 use crate::error::{Error, Result};
-use crate::outputs::Items;
-use crate::schema::Schema;
 use consilience_numerics::log_space::log_add_exp;
 
 /// The posterior predictive: the mean of the fused distributions over posterior draws.

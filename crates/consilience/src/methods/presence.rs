@@ -1,6 +1,6 @@
 //! Rules that depend on which classifiers are present.
 
-use crate::outputs::Items;
+use crate::data::outputs::Items;
 
 /// Which classifiers have an output for an item.
 pub(super) fn presence(items: &Items<'_>, item: usize) -> Vec<bool> {

@@ -4,13 +4,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Block, Fusion, check_schema};
-use crate::class_prior::ClassPrior;
+use crate::data::class_prior::ClassPrior;
+use crate::data::input_format::InputFormat;
+use crate::data::outputs::{Items, Outputs, admit};
+use crate::data::schema::Schema;
 use crate::error::{Error, Result};
-use crate::intake::Intake;
 use crate::math::aligned::AlignedBuffer;
-use crate::outputs::{Items, Outputs, admit};
-use crate::schema::Schema;
-use crate::watch::Watch;
+use crate::progress::Progress;
 use consilience_numerics::parallel;
 
 /// Items to be fused.
@@ -24,7 +24,7 @@ pub enum Source<'a> {
         /// Names and shape.
         schema: &'a Arc<Schema>,
         /// What the numbers are.
-        intake: Intake,
+        input_format: InputFormat,
         /// The numbers, NaN where empty.
         values: &'a [f64],
     },
@@ -45,10 +45,10 @@ pub fn fuse_rows(
     source: Source<'_>,
     prior: &ClassPrior,
     rows: Rows<'_>,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<()> {
     let errors_wanted = rows.errors.is_some();
-    in_blocks(fusion, source, rows, watch, |items, block| {
+    in_blocks(fusion, source, rows, progress, |items, block| {
         fusion.ln_joint(items, prior, block);
         block.normalise();
         if errors_wanted {
@@ -63,9 +63,9 @@ pub fn ln_density_rows(
     fusion: &dyn Fusion,
     source: Source<'_>,
     rows: Rows<'_>,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<()> {
-    in_blocks(fusion, source, rows, watch, |items, block| fusion.ln_density(items, block))
+    in_blocks(fusion, source, rows, progress, |items, block| fusion.ln_density(items, block))
 }
 
 /// The largest error of a probability when every log weight may be off by `ln_error`:
@@ -81,7 +81,7 @@ pub(super) fn in_blocks(
     fusion: &dyn Fusion,
     source: Source<'_>,
     rows: Rows<'_>,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
     work: impl Fn(&Items<'_>, &mut Block) -> Result<()> + Sync + Send,
 ) -> Result<()> {
     source.check(fusion)?;
@@ -90,7 +90,7 @@ pub(super) fn in_blocks(
     let size = Block::preferred_size(source.schema());
     let tasks = rows.cut(items_per_task, n_classes).collect();
     parallel::for_each(tasks, |task, rows: Rows<'_>| {
-        watch.check()?;
+        progress.check()?;
         let mut reader = Reader { source, checked: AlignedBuffer::default() };
         let mut block = Block::default();
         let mut first = task * items_per_task;
@@ -118,8 +118,8 @@ impl<'a> Source<'a> {
     }
 
     fn check(&self, fusion: &dyn Fusion) -> Result<()> {
-        if let Self::Raw { schema, intake, .. } = self {
-            intake.check(schema.n_classes())?;
+        if let Self::Raw { schema, input_format, .. } = self {
+            input_format.check(schema.n_classes())?;
         }
         check_schema(fusion, self.schema())
     }
@@ -163,13 +163,13 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn items(&mut self, range: Range<usize>) -> Result<Items<'_>> {
-        let (schema, intake, values) = match self.source {
+        let (schema, input_format, values) = match self.source {
             Source::Checked(outputs) => return Ok(outputs.items(range)),
-            Source::Raw { schema, intake, values } => (schema, intake, values),
+            Source::Raw { schema, input_format, values } => (schema, input_format, values),
         };
         let raw = &values[range.start * schema.width()..range.end * schema.width()];
         self.checked.resize(raw.len());
-        let found = admit(&intake, schema, range.start, raw, &mut self.checked)?;
+        let found = admit(&input_format, schema, range.start, raw, &mut self.checked)?;
         Ok(Items::new(schema, &self.checked, found.any_missing))
     }
 }
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
     use crate::methods::fuse;
     use crate::methods::independent::IndependentFusion;
-    use crate::{OutputsBuilder, Unwatched};
+    use crate::{NoProgress, OutputsBuilder};
 
     /// 10 003 items of odd shape: several tasks, blocks that end within a group of eight, and
     /// outputs that are missing, raised or off by rounding.
@@ -206,16 +206,16 @@ mod tests {
     #[test]
     fn raw_numbers_give_the_bits_of_checked_ones_with_and_without_errors() {
         let schema = Arc::new(Schema::new(["a", "b", "c"], ["x", "y", "z"]).unwrap());
-        let (values, intake) = (raw(&schema), Intake::default());
-        let mut builder = OutputsBuilder::new(Arc::clone(&schema), intake).unwrap();
+        let (values, input_format) = (raw(&schema), InputFormat::default());
+        let mut builder = OutputsBuilder::new(Arc::clone(&schema), input_format).unwrap();
         builder.push_all(&values, |_| None).unwrap();
         let (model, prior) = (model(&schema), ClassPrior::uniform(3));
         let expected = fuse(&model, builder.outputs(), &prior).unwrap();
-        let source = Source::Raw { schema: &schema, intake, values: &values };
+        let source = Source::Raw { schema: &schema, input_format, values: &values };
         for with_errors in [false, true] {
             let (mut found, mut errors) = (vec![0.0; 30_009], vec![0.0; 10_003]);
             let rows = Rows { values: &mut found, errors: with_errors.then_some(&mut errors) };
-            fuse_rows(&model, source, &prior, rows, &Unwatched).unwrap();
+            fuse_rows(&model, source, &prior, rows, &NoProgress).unwrap();
             assert!(found == expected.all());
             let alike = |item: usize| errors[item].to_bits() == expected.error(item).to_bits();
             assert_eq!((0..10_003).all(alike), with_errors);
@@ -227,9 +227,10 @@ mod tests {
         let schema = Arc::new(Schema::new(["a", "b"], ["x", "y", "z"]).unwrap());
         let mut values = raw(&schema);
         values[6 * 7001 + 3] = -0.5;
-        let source = Source::Raw { schema: &schema, intake: Intake::default(), values: &values };
+        let source =
+            Source::Raw { schema: &schema, input_format: InputFormat::default(), values: &values };
         let rows = Rows { values: &mut vec![0.0; 30_009], errors: None };
-        let found = fuse_rows(&model(&schema), source, &ClassPrior::uniform(3), rows, &Unwatched);
+        let found = fuse_rows(&model(&schema), source, &ClassPrior::uniform(3), rows, &NoProgress);
         let Err(Error::InvalidOutput { item, classifier, .. }) = found else {
             panic!("a negative probability is refused, not {found:?}")
         };
@@ -239,10 +240,14 @@ mod tests {
     #[test]
     fn too_little_room_is_an_error() {
         let schema = Arc::new(Schema::new(["a"], ["x", "y"]).unwrap());
-        let source = Source::Raw { schema: &schema, intake: Intake::default(), values: &[0.5; 4] };
+        let source = Source::Raw {
+            schema: &schema,
+            input_format: InputFormat::default(),
+            values: &[0.5; 4],
+        };
         let (mut values, mut errors) = ([0.0; 4], [0.0; 1]);
         let rows = Rows { values: &mut values, errors: Some(&mut errors) };
-        let found = fuse_rows(&model(&schema), source, &ClassPrior::uniform(2), rows, &Unwatched);
+        let found = fuse_rows(&model(&schema), source, &ClassPrior::uniform(2), rows, &NoProgress);
         assert!(matches!(found, Err(Error::Mismatch { .. })));
     }
 }

@@ -15,10 +15,10 @@
 use nalgebra::{DMatrix, DVector};
 use serde::{Deserialize, Serialize};
 
+use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
 use crate::methods::correlated::PairInsight;
 use crate::methods::independent::Alpha;
-use crate::outputs::Outputs;
 use correlated_dirichlet::Dirichlet;
 
 /// Added to the diagonal of the covariance, relative to it: copies of a classifier share equally.

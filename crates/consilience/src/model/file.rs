@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::{
     CorrelatedParameters, Draw, Method, Model, PairPosterior, Settings, Training, TreeParameters,
 };
-use crate::class_prior::ClassPrior;
+use crate::data::class_prior::ClassPrior;
+use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 use crate::methods::auto::AutoFusion;
 use crate::methods::bcc::BccFusion;
@@ -22,7 +23,6 @@ use crate::methods::normal_mixture::NormalMixtureFusion;
 use crate::methods::pools::{Pool, PoolKind};
 use crate::methods::shares::EvidenceCovariance;
 use crate::methods::stacking::StackingFusion;
-use crate::schema::Schema;
 use correlated_dirichlet::CorrelatedDirichlet;
 
 /// What `format` says.
@@ -431,7 +431,7 @@ mod tests {
         let outputs = crate::simulation::Preset::Sim1.truth(0.0).unwrap().simulate(5, 1).unwrap();
         let method = crate::MethodChoice::Independent;
         let config = crate::FitConfig { method, ..crate::FitConfig::default() };
-        let model = config.fit(&outputs, &crate::Unwatched).unwrap();
+        let model = config.fit(&outputs, &crate::NoProgress).unwrap();
         let mut file: Value = serde_json::from_str(&model.to_json()).unwrap();
         file["diagnostics"]["alpha_sd"][0] = json!([]);
         let error = Model::from_json(&file.to_string()).unwrap_err().to_string();

@@ -6,14 +6,16 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::learnt::Learnt;
 use super::{Draw, Method, Model, Settings, Training};
-use crate::class_prior::{ClassPrior, PriorChoice};
+use crate::data::class_prior::{ClassPrior, PriorChoice};
+use crate::data::input_format::DEFAULT_FLOOR;
+use crate::data::outputs::Outputs;
+use crate::data::schema::Schema;
 use crate::error::{Error, Result};
-use crate::intake::DEFAULT_FLOOR;
 use crate::methods::auto::AutoConfig;
 use crate::methods::bcc::BccConfig;
 use crate::methods::correlated::Structure;
+use crate::methods::correlated::learned::Learned;
 use crate::methods::correlated::learning::{CorrelatedConfig, ObservedPair, default_resolution};
 use crate::methods::discounted::DiscountedFusion;
 use crate::methods::independent::{Alpha, IndependentConfig, SufficientStatistics};
@@ -22,10 +24,8 @@ use crate::methods::normal_mixture::NormalMixtureConfig;
 use crate::methods::pools::{Pool, PoolKind, Weights, fit_weights};
 use crate::methods::shares::EvidenceCovariance;
 use crate::methods::stacking::StackingConfig;
-use crate::outputs::Outputs;
-use crate::schema::Schema;
+use crate::progress::Progress;
 use crate::warning::Warning;
-use crate::watch::Watch;
 
 /// Which method to fit.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
@@ -189,7 +189,7 @@ impl FitConfig {
         self
     }
 
-    /// Whether another class prior would give another fit. It does with a pool's learnt weights
+    /// Whether another class prior would give another fit. It does with a pool's learned weights
     /// alone; all else learns what outputs tell of the classes, apart from how frequent they are.
     pub fn depends_on_class_prior(&self) -> bool {
         let weighted = matches!(self.method, MethodChoice::LinearPool | MethodChoice::LogPool);
@@ -200,15 +200,15 @@ impl FitConfig {
     ///
     /// # Example
     /// ```
-    /// use consilience::{FitConfig, Unwatched, fusion::fuse, simulation::Preset};
+    /// use consilience::{FitConfig, NoProgress, fusion::fuse, simulation::Preset};
     ///
     /// let truth = Preset::Sim2.truth(0.5)?;
-    /// let model = FitConfig::default().fit(&truth.simulate(200, 1)?, &Unwatched)?;
+    /// let model = FitConfig::default().fit(&truth.simulate(200, 1)?, &NoProgress)?;
     /// let fused = fuse(model.fusion()?, &truth.simulate(1, 2)?, model.class_prior())?;
     /// assert_eq!(fused.n_items(), 3);
     /// # Ok::<(), consilience::Error>(())
     /// ```
-    pub fn fit(&self, outputs: &Outputs, watch: &dyn Watch) -> Result<Model> {
+    pub fn fit(&self, outputs: &Outputs, progress: &dyn Progress) -> Result<Model> {
         self.check_weights(outputs)?;
         let outputs = self.restrict(outputs)?;
         let statistics = SufficientStatistics::of(&outputs)?;
@@ -222,14 +222,14 @@ impl FitConfig {
         };
         match self.method {
             MethodChoice::Independent | MethodChoice::Meta(_) => {
-                self.fit_dirichlets(outputs.schema(), training, watch)
+                self.fit_dirichlets(outputs.schema(), training, progress)
             }
-            MethodChoice::Discounted => self.fit_discounted(&outputs, training, watch),
-            MethodChoice::Correlated => self.fit_correlated(&outputs, training, watch),
+            MethodChoice::Discounted => self.fit_discounted(&outputs, training, progress),
+            MethodChoice::Correlated => self.fit_correlated(&outputs, training, progress),
             MethodChoice::Stacking => self.fit_stacking(&outputs, training),
-            MethodChoice::Auto => self.fit_auto(&outputs, training, watch),
+            MethodChoice::Auto => self.fit_auto(&outputs, training, progress),
             MethodChoice::LogitNormal => self.fit_logit_normal(&outputs, training),
-            MethodChoice::NormalMixture => self.fit_normal_mixture(&outputs, training, watch),
+            MethodChoice::NormalMixture => self.fit_normal_mixture(&outputs, training, progress),
             MethodChoice::Bcc => self.fit_bcc(&outputs, training),
             _ => self.fit_pool(&outputs, training),
         }
@@ -319,9 +319,9 @@ impl FitConfig {
         &self,
         schema: &Arc<Schema>,
         mut training: Training,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<Model> {
-        let fitted = self.independent.fit(schema, &training.statistics, watch)?;
+        let fitted = self.independent.fit(schema, &training.statistics, progress)?;
         training.warnings = fitted.warnings;
         let class_prior = self.resolve_prior(&training, schema.classes())?;
         let method = match self.method {
@@ -342,12 +342,12 @@ impl FitConfig {
         &self,
         outputs: &Outputs,
         mut training: Training,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<Model> {
         let schema = outputs.schema();
         // nothing averages over these draws: shares belong to the point estimate
         let config = IndependentConfig { keep_draws: 0, ..self.independent.clone() };
-        let fitted = config.fit(schema, &training.statistics, watch)?;
+        let fitted = config.fit(schema, &training.statistics, progress)?;
         training.warnings = fitted.warnings;
         let class_prior = self.resolve_prior(&training, schema.classes())?;
         let covariance = EvidenceCovariance::of(outputs, fitted.fusion.alpha())?;
@@ -364,7 +364,7 @@ impl FitConfig {
         &self,
         outputs: &Outputs,
         mut training: Training,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<Model> {
         let schema = outputs.schema();
         let resolution = self.resolution.unwrap_or_else(|| default_resolution(outputs));
@@ -372,11 +372,11 @@ impl FitConfig {
         let class_prior = self.resolve_prior(&training, schema.classes())?;
         let two = schema.n_classifiers() == 2;
         let fitted = match self.structure.tree() {
-            _ if two => Learnt::pair(&config, outputs, watch)?,
-            Some(kind) => Learnt::tree(&config, kind, outputs, watch)?,
+            _ if two => Learned::pair(&config, outputs, progress)?,
+            Some(kind) => Learned::tree(&config, kind, outputs, progress)?,
             None => {
                 let exact = self.resolution.is_none();
-                Learnt::full(&config, (self.structure, exact), outputs, watch)?
+                Learned::full(&config, (self.structure, exact), outputs, progress)?
             }
         };
         training.warnings = fitted.warnings;
@@ -420,9 +420,9 @@ impl FitConfig {
         &self,
         outputs: &Outputs,
         mut training: Training,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<Model> {
-        let fitted = self.auto.fit(outputs, watch)?;
+        let fitted = self.auto.fit(outputs, progress)?;
         training.warnings = fitted.warnings;
         let alpha = fitted.fusion.dirichlets().alpha();
         training.evidence_covariance = Some(EvidenceCovariance::of(outputs, alpha)?);
@@ -460,7 +460,7 @@ impl FitConfig {
 impl Model {
     /// The model that fitting on the old and the new items together would have given, to the
     /// last bit. Only for methods whose fit needs nothing but sufficient statistics.
-    pub fn update(&self, outputs: &Outputs, watch: &dyn Watch) -> Result<Self> {
+    pub fn update(&self, outputs: &Outputs, progress: &dyn Progress) -> Result<Self> {
         let config = FitConfig::of(self)?;
         let mut training = self.training.clone().ok_or_else(|| {
             Error::InvalidModel("it has no training statistics, so it cannot be updated".into())
@@ -480,13 +480,13 @@ impl Model {
                 Err(needs_all("fitted weights need"))
             }
             (Method::Correlated(_) | Method::Tree(_) | Method::Discounted(_), _) => {
-                Err(needs_all("what classifiers share is learnt from"))
+                Err(needs_all("what classifiers share is learned from"))
             }
             (Method::Stacking(_) | Method::Auto(_), _) => {
-                Err(needs_all("its weights are learnt from"))
+                Err(needs_all("its weights are learned from"))
             }
             (Method::LogitNormal(_) | Method::NormalMixture(_), _) => {
-                Err(needs_all("its distributions are learnt from"))
+                Err(needs_all("its distributions are learned from"))
             }
             (Method::Bcc(fusion), _) => {
                 training.warnings.clear();
@@ -496,7 +496,7 @@ impl Model {
                 training.warnings.clear();
                 config.fit_pool(&outputs, training)
             }
-            _ => config.fit_dirichlets(&self.schema, training, watch),
+            _ => config.fit_dirichlets(&self.schema, training, progress),
         }
     }
 }

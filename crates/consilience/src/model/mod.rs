@@ -3,16 +3,14 @@
 mod extras;
 mod file;
 mod fit;
-mod learnt;
-mod parameters;
 mod rivals;
-mod tree;
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::class_prior::{ClassPrior, PriorChoice};
+use crate::data::class_prior::{ClassPrior, PriorChoice};
+use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 use crate::methods::auto::{AutoConfig, AutoFusion};
 use crate::methods::bcc::{BccConfig, BccFusion};
@@ -30,15 +28,13 @@ use crate::methods::pools::{Pool, Weights};
 use crate::methods::shares::EvidenceCovariance;
 use crate::methods::stacking::{StackingConfig, StackingFusion};
 use crate::methods::{Fusion, PosteriorPredictive};
-use crate::schema::Schema;
 use crate::simulation::Truth;
 use crate::warning::Warning;
 use consilience_numerics::parallel;
 use correlated_dirichlet::CorrelatedDirichlet;
 
+pub use crate::methods::correlated::{CorrelatedParameters, TreeParameters};
 pub use fit::{FitConfig, MethodChoice};
-pub use parameters::CorrelatedParameters;
-pub use tree::TreeParameters;
 
 /// A model that can be saved, loaded, inspected and fused with.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,9 +1,9 @@
 //! Fits of the methods that the correlated model is compared with.
 
 use super::{FitConfig, Method, Model, Training};
+use crate::data::outputs::Outputs;
 use crate::error::Result;
-use crate::outputs::Outputs;
-use crate::watch::Watch;
+use crate::progress::Progress;
 
 impl FitConfig {
     pub(super) fn fit_logit_normal(
@@ -20,9 +20,9 @@ impl FitConfig {
         &self,
         outputs: &Outputs,
         mut training: Training,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<Model> {
-        let fitted = self.normal_mixture.fit(outputs, watch)?;
+        let fitted = self.normal_mixture.fit(outputs, progress)?;
         training.warnings = fitted.warnings;
         self.model(Method::NormalMixture(fitted.fusion), training)
     }

@@ -6,7 +6,7 @@ use rand::rngs::ChaCha8Rng;
 use super::hmc::Hmc;
 use super::{Mode, Target};
 use crate::error::Result;
-use crate::watch::Watch;
+use crate::progress::Progress;
 
 /// How many chains of what length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,7 +103,7 @@ pub fn sample(
     settings: &ChainSettings,
     seed: u64,
     first_stream: u64,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Draws> {
     let dimension = target.dimension();
     let mut values = Vec::with_capacity(settings.n_chains * settings.n_draws * dimension);
@@ -113,12 +113,12 @@ pub fn sample(
         rng.set_stream(first_stream + chain as u64);
         let mut walker = Hmc::start(target, mode, &mut rng);
         for _ in 0..ADAPTATIONS {
-            watch.check()?;
+            progress.check()?;
             (0..settings.n_warmup.div_ceil(ADAPTATIONS)).for_each(|_| walker.advance(&mut rng));
             walker.adapt();
         }
         for _ in 0..settings.n_draws {
-            watch.check()?;
+            progress.check()?;
             walker.advance(&mut rng);
             values.extend_from_slice(walker.point());
         }

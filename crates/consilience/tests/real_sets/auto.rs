@@ -1,6 +1,6 @@
 //! `auto` against the trials in which it was chosen.
 
-use consilience::Unwatched;
+use consilience::NoProgress;
 use consilience::methods::auto::AutoConfig;
 
 use crate::compare;
@@ -16,5 +16,5 @@ fn auto_predicts_as_well_as_in_trials() {
         ("dna_c", 0.2713),
     ];
     let config = AutoConfig::default();
-    compare(&trials, 0.002, |outputs| config.fit(outputs, &Unwatched).expect("a fit").fusion);
+    compare(&trials, 0.002, |outputs| config.fit(outputs, &NoProgress).expect("a fit").fusion);
 }

@@ -6,7 +6,7 @@ use consilience::methods::correlated::CorrelatedFusion;
 use consilience::methods::correlated::learning::{CorrelatedConfig, CorrelatedInference};
 use consilience::methods::independent::{IndependentConfig, Inference};
 use consilience::model::CorrelatedParameters;
-use consilience::{Outputs, Unwatched};
+use consilience::{NoProgress, Outputs};
 
 use crate::compare;
 
@@ -20,7 +20,7 @@ const TRIALS: [(&str, f64); 5] = [
 
 fn fit(config: &CorrelatedConfig, outputs: &Outputs) -> CorrelatedFusion {
     let schema = Arc::clone(outputs.schema());
-    let fitted = config.fit_pair(outputs, &Unwatched).expect("a fit");
+    let fitted = config.fit_pair(outputs, &NoProgress).expect("a fit");
     let (alpha, delta, resolution) = (&fitted.alpha, &fitted.delta, config.resolution);
     let parameters = CorrelatedParameters::of_pair(Arc::clone(&schema), alpha, delta, resolution)
         .expect("a model");

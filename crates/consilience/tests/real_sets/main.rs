@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use consilience::evaluation::{Predictions, Weighting, score};
 use consilience::methods::{Fusion, fuse};
-use consilience::{ClassPrior, Intake, Outputs, OutputsBuilder, Schema};
+use consilience::{ClassPrior, InputFormat, Outputs, OutputsBuilder, Schema};
 
 /// A set of the folder, or `None` with a message if it is not there.
 fn real_set(name: &str) -> Option<Outputs> {
@@ -41,7 +41,7 @@ fn parse(text: &str) -> Outputs {
     let n_classes = columns.len() / classifiers.len();
     let classes = columns[..n_classes].iter().map(|column| column.1);
     let schema = Schema::new(classifiers.clone(), classes).expect("names");
-    let mut builder = OutputsBuilder::new(schema, Intake::default()).expect("a floor");
+    let mut builder = OutputsBuilder::new(schema, InputFormat::default()).expect("a floor");
     for cells in lines {
         let values: Vec<f64> =
             cells[1..].iter().map(|cell| cell.parse().expect("a number")).collect();

@@ -1,6 +1,6 @@
 //! Rivals of the correlated model against independent computations of the same definitions.
 
-use consilience::Unwatched;
+use consilience::NoProgress;
 use consilience::methods::bcc::BccConfig;
 use consilience::methods::logit_normal::LogitNormalConfig;
 use consilience::methods::normal_mixture::{MixtureVariant, NormalMixtureConfig};
@@ -45,7 +45,7 @@ fn the_repaired_mixture_is_better_than_the_published_one() {
         let Some(outputs) = real_set(name) else { return };
         let of = |variant: MixtureVariant| {
             let config = NormalMixtureConfig { variant, ..NormalMixtureConfig::default() };
-            let fit = |train: &_| config.fit(train, &Unwatched).expect("a fit").fusion;
+            let fit = |train: &_| config.fit(train, &NoProgress).expect("a fit").fusion;
             loss(&outputs, &out_of_fold(&outputs, fit))
         };
         let (repaired, published) = (of(MixtureVariant::Repaired), of(MixtureVariant::Published));

@@ -2,12 +2,12 @@
 
 use consilience::evaluation::Predictions;
 use consilience::methods::auto::{AutoConfig, AutoFusion};
-use consilience::{ClassPrior, Intake, Outputs, OutputsBuilder, Unwatched};
+use consilience::{ClassPrior, InputFormat, NoProgress, Outputs, OutputsBuilder};
 
 use crate::{SETS, loss, loss_under, out_of_fold, out_of_fold_under, real_set};
 
 fn auto(outputs: &Outputs) -> AutoFusion {
-    AutoConfig::default().fit(outputs, &Unwatched).expect("a fit").fusion
+    AutoConfig::default().fit(outputs, &NoProgress).expect("a fit").fusion
 }
 
 /// The exponent β that makes Pᵝ, normalised, predict best: 1 where P is neither too sure of itself
@@ -58,7 +58,8 @@ fn another_class_prior_leaves_it_calibrated() {
 /// Three in ten outputs absent, by a fixed pattern without any meaning.
 fn with_gaps(outputs: &Outputs) -> Outputs {
     let (k, j) = (outputs.schema().n_classifiers(), outputs.schema().n_classes());
-    let mut builder = OutputsBuilder::new(outputs.schema().clone(), Intake::default()).unwrap();
+    let mut builder =
+        OutputsBuilder::new(outputs.schema().clone(), InputFormat::default()).unwrap();
     let mut state = 1u64;
     for item in 0..outputs.n_items() {
         let mut row = outputs.items(item..item + 1).values().to_vec();

@@ -7,7 +7,7 @@
 use super::points::REPLICATES;
 use super::replicates::reported_error;
 use super::transport::{Run, Transport};
-use super::{Estimate, Goal, ManyDensity, Part, Scratch};
+use super::{Estimate, Goal, MultiDensity, Part, Scratch};
 use consilience_numerics::log_space::log_sum_exp;
 
 /// The error of a log density that is always reached, even of classes that hardly matter: 2 % of a small probability.
@@ -35,7 +35,7 @@ struct Class<'a> {
 
 /// Estimates the densities of an item until the probabilities that go with this prior reach the wanted error.
 pub fn fused(
-    densities: &[&ManyDensity],
+    densities: &[&MultiDensity],
     x: &[&[f64]],
     item: u64,
     (ln_prior, tolerance): (&[f64], f64),
@@ -79,7 +79,7 @@ pub fn fused(
 
 impl<'a> Class<'a> {
     fn begin(
-        density: &'a ManyDensity,
+        density: &'a MultiDensity,
         x: &[&[f64]],
         goal: &Goal,
         scratch: &mut Scratch,

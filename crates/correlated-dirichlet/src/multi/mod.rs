@@ -95,7 +95,7 @@ struct Goal {
 /// ```
 /// use correlated_dirichlet::CorrelatedDirichlet;
 /// use correlated_dirichlet::SharedPair;
-/// use correlated_dirichlet::multi::{ManyDensity, Scratch};
+/// use correlated_dirichlet::multi::{MultiDensity, Scratch};
 ///
 /// let alpha = vec![vec![6.0, 4.0, 4.0], vec![5.0, 4.0, 5.0], vec![6.0, 5.0, 4.0]];
 /// let pair = |first, second, delta: [f64; 3]| SharedPair { first, second, delta: delta.to_vec() };
@@ -105,7 +105,7 @@ struct Goal {
 ///     pair(1, 2, [0.5, 0.9, 0.4]),
 /// ];
 /// let distribution = CorrelatedDirichlet::new(alpha, Some(vec![1.5, 1.0, 1.2]), pairs)?;
-/// let density = ManyDensity::new(&distribution)?.with_tolerance(5e-3)?;
+/// let density = MultiDensity::new(&distribution)?.with_tolerance(5e-3)?;
 /// let x: [&[f64]; 3] = [&[0.5, 0.2, 0.3], &[0.4, 0.3, 0.3], &[0.45, 0.25, 0.3]];
 /// let estimate = density.ln_density(&x, &mut Scratch::default());
 /// assert!(estimate.resolved && (estimate.ln_density - 7.3651).abs() < 0.02);
@@ -122,7 +122,7 @@ struct Goal {
 /// Trick & Rothkopf (2022), "Bayesian Classifier Fusion with an Explicit Model of Correlation", AISTATS, supplement C.3.
 /// Owen (1997), "Scrambled net variance for integrals of smooth functions", Annals of Statistics 25.
 #[derive(Debug, Clone)]
-pub struct ManyDensity {
+pub struct MultiDensity {
     distribution: CorrelatedDirichlet,
     parts: Vec<Part>,
     goal: Goal,
@@ -136,7 +136,7 @@ pub struct Scratch {
     sequential: SequentialScratch,
 }
 
-impl ManyDensity {
+impl MultiDensity {
     /// Prepares the exact density, ε = 0.
     pub fn new(distribution: &CorrelatedDirichlet) -> Result<Self> {
         Ok(Self {
@@ -224,7 +224,7 @@ impl ManyDensity {
     }
 }
 
-impl ManyDensity {
+impl MultiDensity {
     /// Weighted points of an item, `n_batches` of 64, that serve for neighbouring shared shapes as well. `None` where the
     /// weights do not allow it, where classifiers fall into independent groups, and at a finite resolution.
     #[doc(hidden)]

@@ -29,7 +29,7 @@ const WIDEST: f64 = 1.2;
 /// pilot. Learning costs a pilot, so a second time must be worth more, and the last map is kept as it is.
 const GOOD: [f64; 4] = [0.95, 0.6, 0.6, 0.0];
 
-/// The share of effective points with which points for neighbouring shapes are taken from a map that has learnt nothing.
+/// The share of effective points with which points for neighbouring shapes are taken from a map that has learned nothing.
 const FAIR: f64 = 0.25;
 
 /// From normal variables to points of the integral.
@@ -154,7 +154,7 @@ impl Transport {
         Some(run)
     }
 
-    /// The map before anything is learnt.
+    /// The map before anything is learned.
     fn map(&self, x: &[Vec<f64>], scratch: &mut TransportScratch) -> Option<Map> {
         let centre = Centre::find(&self.block, x)?;
         let chart = Chart::new(&self.block, x, &centre)?;

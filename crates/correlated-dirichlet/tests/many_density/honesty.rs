@@ -1,7 +1,7 @@
 //! The reported error against the true one on random cases.
 
 use correlated_dirichlet::CorrelatedDirichlet;
-use correlated_dirichlet::multi::{Estimate, ManyDensity, Scratch};
+use correlated_dirichlet::multi::{Estimate, MultiDensity, Scratch};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
@@ -68,7 +68,7 @@ fn tally(seed: u64, cases: usize) -> Tally {
     for i in 0..cases {
         let (distribution, x) = case(&mut rng);
         let row = format!("row,{seed},{i},{}", kind(&distribution, &x));
-        let density = ManyDensity::new(&distribution).unwrap();
+        let density = MultiDensity::new(&distribution).unwrap();
         let got = density.ln_density(&slices(&x), &mut scratch);
         if !got.resolved {
             assert!(got.error == f64::INFINITY, "case {i}: {got:?}");

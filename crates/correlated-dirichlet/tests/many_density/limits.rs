@@ -2,7 +2,7 @@
 
 use consilience_numerics::special::ln_multivariate_beta;
 use correlated_dirichlet::CorrelatedDirichlet;
-use correlated_dirichlet::multi::{ManyDensity, Scratch};
+use correlated_dirichlet::multi::{MultiDensity, Scratch};
 use correlated_dirichlet::pair::{self as two, PairDensity};
 
 use super::{ln_density, pair, slices, three};
@@ -67,7 +67,7 @@ fn a_missing_classifier_is_integrated_out() {
     )
     .unwrap();
     let left = two_classes.without(2).unwrap();
-    let density = ManyDensity::new(&two_classes).unwrap().with_tolerance(4e-3).unwrap();
+    let density = MultiDensity::new(&two_classes).unwrap().with_tolerance(4e-3).unwrap();
     let mut scratch = Scratch::default();
     let (first, second) = ([0.6, 0.4], [0.55, 0.45]);
     let n = 40u32;
@@ -96,7 +96,7 @@ fn copies_add_nothing() {
     let excess = alphas.map(|alpha| {
         let all = CorrelatedDirichlet::new(vec![alpha.to_vec(); 3], Some(alpha.to_vec()), vec![])
             .unwrap();
-        let density = ManyDensity::new(&all).unwrap().with_resolution(0.03).unwrap();
+        let density = MultiDensity::new(&all).unwrap().with_resolution(0.03).unwrap();
         let got = density.with_most_points(1 << 19).ln_density(&[x; 3], &mut Scratch::default());
         (got.ln_density - ln_dirichlet(x, &alpha), got)
     });
@@ -142,7 +142,7 @@ fn what_cannot_be_resolved_says_so() {
 
 #[test]
 fn seeds_decide_and_bad_settings_are_refused() {
-    let (x, density) = (outputs(), ManyDensity::new(&three()).unwrap());
+    let (x, density) = (outputs(), MultiDensity::new(&three()).unwrap());
     let density = density.with_tolerance(0.01).unwrap();
     let mut scratch = Scratch::default();
     let mut at = |seed| density.clone().with_seed(seed).ln_density(&slices(&x), &mut scratch);

@@ -11,7 +11,7 @@ mod resolution;
 
 use correlated_dirichlet::CorrelatedDirichlet;
 use correlated_dirichlet::SharedPair;
-use correlated_dirichlet::multi::{Estimate, ManyDensity, Scratch};
+use correlated_dirichlet::multi::{Estimate, MultiDensity, Scratch};
 
 fn pair(first: usize, second: usize, delta: &[f64]) -> SharedPair {
     SharedPair { first, second, delta: delta.to_vec() }
@@ -22,7 +22,7 @@ fn slices(x: &[Vec<f64>]) -> Vec<&[f64]> {
 }
 
 fn ln_density(distribution: &CorrelatedDirichlet, x: &[Vec<f64>]) -> Estimate {
-    ManyDensity::new(distribution).unwrap().ln_density(&slices(x), &mut Scratch::default())
+    MultiDensity::new(distribution).unwrap().ln_density(&slices(x), &mut Scratch::default())
 }
 
 /// The three classifiers of the guide's reference values.

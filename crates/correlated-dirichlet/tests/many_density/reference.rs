@@ -2,7 +2,7 @@
 
 use correlated_dirichlet::CorrelatedDirichlet;
 use correlated_dirichlet::SharedPair;
-use correlated_dirichlet::multi::{ManyDensity, Scratch};
+use correlated_dirichlet::multi::{MultiDensity, Scratch};
 
 use super::{ln_density, pair, slices, three};
 
@@ -56,7 +56,7 @@ fn the_table_of_many_classifiers_is_met() {
     let mut scratch = Scratch::default();
     let (mut far, mut dishonest, mut unresolved) = (Vec::new(), Vec::new(), Vec::new());
     for Row { name, x, distribution, ln_density, abs_err } in &rows {
-        let density = ManyDensity::new(distribution).unwrap();
+        let density = MultiDensity::new(distribution).unwrap();
         let got = density.ln_density(&slices(x), &mut scratch);
         let off = (got.ln_density - ln_density).abs();
         let line = format!("{name}: off {off:.1e}, reported {:.1e}", got.error);

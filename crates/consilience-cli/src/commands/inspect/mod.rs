@@ -11,7 +11,7 @@ use consilience::methods::independent::Alpha;
 use consilience::methods::pools::Pool;
 use consilience::methods::stacking::LogisticParameters;
 use consilience::model::Method;
-use consilience::{DEFAULT_FLOOR, Intake, Model, Result};
+use consilience::{DEFAULT_FLOOR, InputFormat, Model, Result};
 use consilience_io::ReadOptions;
 use correlated_dirichlet::Dirichlet;
 use serde_json::{Value, json};
@@ -61,8 +61,8 @@ fn draw(
     }
     if let Some(data) = &options.data {
         let floor = model.settings().map_or(DEFAULT_FLOOR, |settings| settings.floor);
-        let intake = Intake { floor, ..Intake::default() };
-        let reading = ReadOptions { needs_labels: true, intake, ..ReadOptions::default() };
+        let input_format = InputFormat { floor, ..InputFormat::default() };
+        let reading = ReadOptions { needs_labels: true, input_format, ..ReadOptions::default() };
         let outputs = read_all(data, model.schema(), &reading, talk.is_quiet())?;
         pictures::draw_classifiers(&outputs, pairs.as_deref().unwrap_or(&[]), folder)?;
     }

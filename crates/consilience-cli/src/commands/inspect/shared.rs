@@ -27,14 +27,14 @@ pub(super) fn correlations(model: &Model) -> Result<Option<Value>> {
 pub(super) fn shared_text(model: &Model, parameters: &CorrelatedParameters) -> String {
     let names = parameters.schema().classifiers();
     let who = |a: usize, b: usize| format!("{} and {}", names[a], names[b]);
-    // What two classifiers share is all there is, and what was learnt; more of them have parts.
-    let learnt = |a: usize, b: usize| posterior_of(model, a, b);
+    // What two classifiers share is all there is, and what was learned; more of them have parts.
+    let learned = |a: usize, b: usize| posterior_of(model, a, b);
     let two = names.len() == 2;
     let mut rows = Vec::new();
     for (j, class) in parameters.classes().iter().enumerate() {
         let intervals = |part: usize| match model.shared_posterior() {
             Some(report) => Some(&report.interval[part]),
-            None if two => learnt(0, 1).map(|report| &report.delta_interval),
+            None if two => learned(0, 1).map(|report| &report.delta_interval),
             None => None,
         };
         rows.push(shared_row(model, "all".into(), j, class.common(), intervals(0)));
@@ -50,7 +50,7 @@ pub(super) fn shared_text(model: &Model, parameters: &CorrelatedParameters) -> S
     let mut rows = Vec::new();
     for (a, b) in (0..names.len()).flat_map(|b| (0..b).map(move |a| (a, b))) {
         for (j, class) in parameters.classes().iter().enumerate() {
-            let intervals = learnt(a, b).map(|report| &report.delta_interval);
+            let intervals = learned(a, b).map(|report| &report.delta_interval);
             rows.push(shared_row(model, who(a, b), j, &class.shared_by(a, b), intervals));
         }
     }
@@ -84,8 +84,8 @@ fn shared_row(
 fn shared_table(model: &Model, what: &str, rows: &[Vec<String>]) -> String {
     let mut header = vec![what.to_owned(), "true class".to_owned()];
     header.extend(model.schema().classes().iter().map(|class| format!("δ {class}")));
-    let learnt = rows.iter().flatten().any(|cell| cell.contains('–'));
-    let note = if learnt { "in brackets: 90 % intervals\n" } else { "" };
+    let learned = rows.iter().flatten().any(|cell| cell.contains('–'));
+    let note = if learned { "in brackets: 90 % intervals\n" } else { "" };
     format!("\n{}{note}", output::table(&header, rows))
 }
 

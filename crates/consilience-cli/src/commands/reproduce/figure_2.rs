@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use consilience::methods::correlated::CorrelatedFusion;
 use consilience::methods::fuse;
-use consilience::{ClassPrior, Intake, OutputsBuilder, Schema};
+use consilience::{ClassPrior, InputFormat, OutputsBuilder, Schema};
 use consilience_io::write_whole;
 use correlated_dirichlet::CorrelatedDirichlet;
 
@@ -90,7 +90,7 @@ fn fused(concentration: f64, r: f64) -> consilience::Result<Vec<f64>> {
     };
     let classes = [class(0)?, class(1)?, class(2)?];
     let rule = CorrelatedFusion::new(Arc::clone(&schema), &classes, 0.0)?;
-    let mut builder = OutputsBuilder::new(schema, Intake::default())?;
+    let mut builder = OutputsBuilder::new(schema, InputFormat::default())?;
     builder.push(&[OPINION, OPINION].concat(), None)?;
     let fused = fuse(&rule, &builder.finish(), &ClassPrior::uniform(3))?;
     Ok(fused.probabilities(0).to_vec())

@@ -18,7 +18,7 @@ use self::simulated::Entry;
 use crate::args::{CommonOptions, PaperPart, ReproduceOptions};
 use crate::error::Failure;
 use crate::output::{self, Talk};
-use crate::progress::{Progress, Unit, stoppable};
+use crate::progress::{TerminalProgress, Unit, stoppable};
 
 pub(crate) fn run(
     options: &ReproduceOptions,
@@ -87,7 +87,7 @@ impl Work<'_> {
             return Ok(());
         }
         let store = self.store(part);
-        let progress = Progress::new(self.talk.is_quiet(), Unit::Steps);
+        let progress = TerminalProgress::new(self.talk.is_quiet(), Unit::Steps);
         let computed = match (part.preset(), part.real_set(), self.data) {
             (Some(preset), ..) => self.simulate((&name, preset), &store, &progress)?,
             (None, Some(set), Some(data)) => self.split(&set, data, &store, &progress)?,
@@ -106,7 +106,7 @@ impl Work<'_> {
         &self,
         (name, preset): (&str, Preset),
         store: &Store,
-        progress: &Progress,
+        progress: &TerminalProgress,
     ) -> Result<usize, Failure> {
         let done = store.load().unwrap_or_default();
         let mut entries = Entry::all()?;
@@ -124,7 +124,7 @@ impl Work<'_> {
         name: &str,
         data: &Path,
         store: &Store,
-        progress: &Progress,
+        progress: &TerminalProgress,
     ) -> Result<usize, Failure> {
         let outputs = real::read(name, data)?;
         let done = store.load().unwrap_or_default();

@@ -8,7 +8,7 @@ use consilience::evaluation::compare::{
 };
 use consilience::methods::correlated::learning::DeltaPrior;
 use consilience::methods::independent::AlphaPrior;
-use consilience::{FitConfig, MethodChoice, Outputs, PriorChoice, Watch};
+use consilience::{FitConfig, MethodChoice, Outputs, PriorChoice, Progress};
 use consilience_io::{ReadOptions, read_outputs};
 
 use super::records::{Record, records};
@@ -45,7 +45,7 @@ pub(super) fn run(
     candidate: &Candidate,
     splits: usize,
     seed: u64,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Vec<Record>, Failure> {
     // The test sets have all classes alike, so that items count alike under any class prior.
     let settings = CompareSettings {
@@ -58,7 +58,7 @@ pub(super) fn run(
         weighting: Weighting::Items,
         seed,
     };
-    let comparison = compare(outputs, std::slice::from_ref(candidate), &settings, watch)
+    let comparison = compare(outputs, std::slice::from_ref(candidate), &settings, progress)
         .map_err(Failure::in_data(name))?;
     let mut all = Vec::new();
     for method in &comparison.methods {

@@ -9,7 +9,7 @@ use consilience::methods::independent::IndependentFusion;
 use consilience::methods::pools::Pool;
 use consilience::methods::{Fusion, fuse};
 use consilience::simulation::{Preset, Truth};
-use consilience::{ClassPrior, FitConfig, Outputs, Result, Unwatched, Watch};
+use consilience::{ClassPrior, FitConfig, NoProgress, Outputs, Progress, Result};
 use rayon::prelude::*;
 
 use super::records::{Record, records};
@@ -91,22 +91,22 @@ pub(super) fn run(
     entry: &Entry,
     size: &Size,
     seed: u64,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Vec<Record>> {
     let jobs: Vec<(usize, usize)> =
         (0..LEVELS.len()).flat_map(|level| (0..size.trainings).map(move |t| (level, t))).collect();
-    watch.begin(&format!("{name}, {}", entry.name()), jobs.len() as u64);
+    progress.begin(&format!("{name}, {}", entry.name()), jobs.len() as u64);
     let done: Vec<Result<Vec<ScoreSet>>> = jobs
         .par_iter()
         .map(|&(level, training)| {
-            watch.check()?;
+            progress.check()?;
             // Every set has a seed of its own.
             let first = seed
                 .wrapping_mul(1_000_000_007)
                 .wrapping_add(((preset as u64) * 10 + level as u64) * 1_000_000)
                 .wrapping_add((training * (size.tests + 1)) as u64);
             let scores = job(&preset.truth(LEVELS[level])?, entry, size, first)?;
-            watch.advance(1);
+            progress.advance(1);
             Ok(scores)
         })
         .collect();
@@ -129,7 +129,7 @@ fn job(truth: &Truth, entry: &Entry, size: &Size, seed: u64) -> Result<Vec<Score
             rule.as_deref()
         }
         Entry::Fitted(candidate) => {
-            model = candidate.config.fit(&truth.simulate(size.items, seed)?, &Unwatched)?;
+            model = candidate.config.fit(&truth.simulate(size.items, seed)?, &NoProgress)?;
             Some(model.fusion()?)
         }
     };

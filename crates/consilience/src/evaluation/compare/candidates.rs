@@ -1,10 +1,10 @@
 //! What is compared.
 
+use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 use crate::methods::correlated::learning::CorrelatedInference;
 use crate::methods::independent::Inference;
 use crate::model::{FitConfig, MethodChoice};
-use crate::schema::Schema;
 
 /// A method with its settings, under a name of its own.
 #[derive(Debug, Clone, PartialEq)]

@@ -28,10 +28,10 @@ pub use protocol::{Protocol, TestSize};
 use super::estimate::Estimate;
 use super::reliability::ReliabilityBin;
 use super::scores::{ScoreSet, Weighting};
-use crate::class_prior::{ClassPrior, PriorChoice};
+use crate::data::class_prior::{ClassPrior, PriorChoice};
+use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
-use crate::outputs::Outputs;
-use crate::watch::Watch;
+use crate::progress::Progress;
 
 /// How to compare.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -121,12 +121,12 @@ pub struct SplitFailure {
 /// # Example
 /// ```
 /// use consilience::evaluation::compare::{CompareSettings, by_mode, compare, named_methods};
-/// use consilience::{FitConfig, Unwatched, simulation::Preset};
+/// use consilience::{FitConfig, NoProgress, simulation::Preset};
 ///
 /// let outputs = Preset::Sim2.truth(0.5)?.simulate(60, 1)?;
 /// let names = ["independent".to_owned(), "stacking".to_owned()];
 /// let candidates = named_methods(outputs.schema(), &names, &by_mode(&FitConfig::default()))?;
-/// let result = compare(&outputs, &candidates, &CompareSettings::default(), &Unwatched)?;
+/// let result = compare(&outputs, &candidates, &CompareSettings::default(), &NoProgress)?;
 /// assert_eq!(result.methods.len(), 6); // with classifier:c1, classifier:c2, meta:c1, meta:c2
 /// assert_eq!(result.methods[0].difference.mean, 0.0);
 /// # Ok::<(), consilience::Error>(())
@@ -135,10 +135,10 @@ pub fn compare(
     outputs: &Outputs,
     candidates: &[Candidate],
     settings: &CompareSettings,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Comparison> {
     let priors = std::slice::from_ref(&settings.class_prior);
-    let mut comparisons = compare_priors(outputs, candidates, settings, priors, watch)?;
+    let mut comparisons = compare_priors(outputs, candidates, settings, priors, progress)?;
     Ok(comparisons.remove(0))
 }
 
@@ -149,7 +149,7 @@ pub fn compare_priors(
     candidates: &[Candidate],
     settings: &CompareSettings,
     priors: &[PriorChoice],
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Vec<Comparison>> {
     let labels = outputs.require_labels()?;
     if labels.is_empty() {
@@ -161,7 +161,7 @@ pub fn compare_priors(
     let resolve = |prior: &PriorChoice| prior.resolve(outputs.schema().classes(), Some(&items));
     let priors = priors.iter().map(resolve).collect::<Result<Vec<ClassPrior>>>()?;
     let splits = protocol.splits(outputs, &labels, settings.seed)?;
-    let attempts = run::attempts(outputs, candidates, &splits, &priors, watch)?;
+    let attempts = run::attempts(outputs, candidates, &splits, &priors, progress)?;
     let singles = outputs.schema().classifiers().iter().map(|name| format!("classifier:{name}"));
     let names = candidates.iter().map(|candidate| candidate.name.clone()).chain(singles);
     let names: Vec<String> = names.collect();
@@ -182,7 +182,7 @@ pub fn compare_priors(
             weighting: settings.weighting,
             protocol,
             seed: settings.seed,
-            methods: scoring.summarise(&names, &attempts, watch)?,
+            methods: scoring.summarise(&names, &attempts, progress)?,
         })
     };
     priors.iter().zip(attempts).map(comparison).collect()

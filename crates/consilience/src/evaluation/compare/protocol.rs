@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
 use crate::folds;
-use crate::outputs::Outputs;
 
 /// How the items are divided.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

@@ -3,13 +3,13 @@
 use super::Candidate;
 use super::clock::Stopwatch;
 use super::protocol::Split;
-use crate::class_prior::{ClassPrior, PriorChoice};
+use crate::data::class_prior::{ClassPrior, PriorChoice};
+use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
 use crate::evaluation::single_classifiers;
 use crate::methods::fuse;
 use crate::model::{FitConfig, Model};
-use crate::outputs::Outputs;
-use crate::watch::{Silenced, Watch};
+use crate::progress::{CancelOnly, Progress};
 use consilience_numerics::parallel;
 
 /// What one method said of the test items of one split.
@@ -31,17 +31,17 @@ pub(super) fn attempts(
     candidates: &[Candidate],
     splits: &[Split],
     priors: &[ClassPrior],
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Vec<Vec<Vec<Attempt>>>> {
-    watch.begin("comparing", (splits.len() * candidates.len()) as u64);
+    progress.begin("comparing", (splits.len() * candidates.len()) as u64);
     let attempt = |split: &Split| -> Result<Vec<Vec<Attempt>>> {
         let (train, test) = (outputs.select_items(&split.train), outputs.select_items(&split.test));
         let mut by_prior: Vec<Vec<Attempt>> = priors.iter().map(|_| Vec::new()).collect();
         for candidate in candidates {
-            watch.check()?;
-            let attempts = fit_and_fuse(&candidate.config, &train, &test, priors, watch)?;
+            progress.check()?;
+            let attempts = fit_and_fuse(&candidate.config, &train, &test, priors, progress)?;
             by_prior.iter_mut().zip(attempts).for_each(|(own, attempt)| own.push(attempt));
-            watch.advance(1);
+            progress.advance(1);
         }
         for (own, prior) in by_prior.iter_mut().zip(priors) {
             own.extend(single_classifiers(&test, prior).into_iter().map(|single| Attempt {
@@ -78,14 +78,14 @@ fn fit_and_fuse(
     train: &Outputs,
     test: &Outputs,
     priors: &[ClassPrior],
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Vec<Attempt>> {
     let mut attempts = Vec::with_capacity(priors.len());
     let mut fitted: Option<Timed> = None;
     for prior in priors {
         let fitted = match &mut fitted {
             Some(fitted) if !config.depends_on_class_prior() => fitted,
-            other => other.insert(fit(config, train, prior, watch)?),
+            other => other.insert(fit(config, train, prior, progress)?),
         };
         attempts.push(fuse_test_items(fitted, test, prior));
     }
@@ -100,12 +100,12 @@ fn fit(
     config: &FitConfig,
     train: &Outputs,
     prior: &ClassPrior,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Timed> {
     let class_prior = PriorChoice::Given(prior.probabilities().to_vec());
     let config = FitConfig { class_prior, ..config.clone() };
     let started = Stopwatch::start();
-    match config.fit(train, &Silenced(watch)) {
+    match config.fit(train, &CancelOnly(progress)) {
         Ok(model) => Ok((Ok(model), started.seconds())),
         Err(error @ Error::Interrupted) => Err(error),
         Err(error) => Ok((Err(error.to_string()), f64::NAN)),

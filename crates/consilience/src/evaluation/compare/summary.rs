@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::protocol::Split;
 use super::run::Attempt;
 use super::{ComparedMethod, Difference, SplitFailure};
-use crate::class_prior::ClassPrior;
+use crate::data::class_prior::ClassPrior;
 use crate::error::Result;
 use crate::evaluation::bootstrap::{resample, strata};
 use crate::evaluation::estimate::{Estimate, estimate};
@@ -13,7 +13,7 @@ use crate::evaluation::reliability::reliability;
 use crate::evaluation::scores::{
     ItemScores, Predictions, ScoreSet, Weighting, item_weights, score,
 };
-use crate::watch::Watch;
+use crate::progress::Progress;
 use consilience_numerics::parallel;
 
 /// What scoring needs to know besides the predictions.
@@ -40,13 +40,13 @@ impl Scoring<'_> {
         &self,
         names: &[String],
         attempts: &[Vec<Attempt>],
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<Vec<ComparedMethod>> {
-        watch.begin("scoring", names.len() as u64);
+        progress.begin("scoring", names.len() as u64);
         let methods = parallel::map(names.len(), |m| {
-            watch.check()?;
+            progress.check()?;
             let scored = self.method(names[m].clone(), &attempts[m])?;
-            watch.advance(1);
+            progress.advance(1);
             Ok(scored)
         });
         let mut methods = methods.into_iter().collect::<Result<Vec<_>>>()?;

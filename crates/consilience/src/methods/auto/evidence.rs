@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use nalgebra::DMatrix;
 
+use crate::data::outputs::Items;
 use crate::error::Result;
 use crate::folds;
 use crate::methods::independent::{IndependentFusion, SufficientStatistics, posterior_modes};
 use crate::methods::stacking::Training;
-use crate::outputs::Items;
 use consilience_numerics::log_space::ln_at_least_tiny;
 
 /// Parts of the training items; each gets its evidence from Dirichlets fitted to the others.

@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use super::evidence::Evidence;
 use super::{AutoFusion, AutoParameters, LayerParameters};
+use crate::data::outputs::Outputs;
+use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 use crate::methods::stacking::logit::{ClassFeatures, LogitPosterior};
 use crate::methods::stacking::{
     ClassBalance, LogTable, LogisticParameters, Training, fit_logistic,
 };
-use crate::outputs::Outputs;
-use crate::schema::Schema;
+use crate::progress::Progress;
 use crate::warning::Warning;
-use crate::watch::Watch;
 
 /// Settings of [`AutoConfig::fit`]; there is nothing to tune.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -43,22 +43,26 @@ const FEWEST_ITEMS: f64 = 2.0;
 
 impl AutoConfig {
     /// Fits to labelled outputs.
-    pub fn fit(&self, outputs: &Outputs, watch: &dyn Watch) -> Result<FittedAuto> {
+    pub fn fit(&self, outputs: &Outputs, progress: &dyn Progress) -> Result<FittedAuto> {
         let training = Training::new(outputs)?;
         let folds = Evidence::deal(&training, self.seed);
-        fit_in_folds(&training, &folds, watch)
+        fit_in_folds(&training, &folds, progress)
     }
 }
 
-fn fit_in_folds(training: &Training, folds: &[usize], watch: &dyn Watch) -> Result<FittedAuto> {
-    watch.begin("fitting auto", 3);
+fn fit_in_folds(
+    training: &Training,
+    folds: &[usize],
+    progress: &dyn Progress,
+) -> Result<FittedAuto> {
+    progress.begin("fitting auto", 3);
     let schema = training.schema();
     require_outputs(training)?;
     let mut warnings: Vec<Warning> = training.few_items_warning().into_iter().collect();
     warnings.extend(identical_sources(&training.outputs));
     let evidence = Evidence::new(training, folds)?;
-    watch.advance(1);
-    watch.check()?;
+    progress.advance(1);
+    progress.check()?;
     let m = harmonic_mean(&training.class_weights);
     if m < FEWEST_ITEMS {
         warnings.push(Warning::data(
@@ -73,10 +77,10 @@ fn fit_in_folds(training: &Training, folds: &[usize], watch: &dyn Watch) -> Resu
     }
     let table = LogTable::new(&training.outputs)?;
     let (layer, layer_converged) = fit_layer(&table.logs, &evidence, training, m);
-    watch.advance(1);
-    watch.check()?;
+    progress.advance(1);
+    progress.check()?;
     let (logistic, converged) = fit_logistic(&table.logs, training, ClassBalance::Offset, 1.0);
-    watch.advance(1);
+    progress.advance(1);
     if !(evidence.converged && layer_converged && converged) {
         warnings.push(Warning::convergence("the fit of `auto` stopped before its optimum".into()));
     }
@@ -203,8 +207,8 @@ fn identical_sources(outputs: &Outputs) -> Vec<Warning> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::progress::NoProgress;
     use crate::simulation::Preset;
-    use crate::watch::Unwatched;
 
     /// All numbers of a model, one after the other.
     fn numbers(fitted: &FittedAuto) -> Vec<f64> {
@@ -230,7 +234,7 @@ mod tests {
     fn weights_are_copies_in_the_same_fold() {
         let outputs = Preset::Sim2.truth(0.5).unwrap().simulate(12, 1).unwrap();
         let mut builder =
-            crate::OutputsBuilder::new(Arc::clone(outputs.schema()), crate::Intake::default())
+            crate::OutputsBuilder::new(Arc::clone(outputs.schema()), crate::InputFormat::default())
                 .unwrap();
         for item in 0..outputs.n_items() {
             let mut raw = outputs.items(item..item + 1).values().to_vec();
@@ -244,7 +248,7 @@ mod tests {
         let folds: Vec<usize> = (0..n).map(|item| item * 7 % 5).collect();
         let fit = |outputs: &Outputs, folds: &[usize]| {
             let training = Training::new(outputs).unwrap();
-            numbers(&fit_in_folds(&training, folds, &Unwatched).unwrap())
+            numbers(&fit_in_folds(&training, folds, &NoProgress).unwrap())
         };
         let agree = |a: &[f64], b: &[f64]| {
             for (a, b) in a.iter().zip(b) {

@@ -40,10 +40,10 @@ use super::stacking::{
     LogisticParameters, StackingFusion, StackingParameters, for_incomplete, linear_floor,
 };
 use super::{Block, Fusion};
-use crate::class_prior::ClassPrior;
+use crate::data::class_prior::ClassPrior;
+use crate::data::outputs::Items;
+use crate::data::schema::Schema;
 use crate::error::{Error, Result};
-use crate::outputs::Items;
-use crate::schema::Schema;
 use consilience_numerics::simplex;
 
 /// The layer: Uₜ = bₜ + Σₖ (uₖ gᵏₜ + vₖ Dᵏₜ).
@@ -80,10 +80,10 @@ pub struct AutoParameters {
 /// # Example
 /// ```
 /// use consilience::methods::{auto::AutoConfig, fuse};
-/// use consilience::{ClassPrior, Unwatched, simulation::Preset};
+/// use consilience::{ClassPrior, NoProgress, simulation::Preset};
 ///
 /// let truth = Preset::Sim2.truth(0.5)?;
-/// let fitted = AutoConfig::default().fit(&truth.simulate(200, 1)?, &Unwatched)?;
+/// let fitted = AutoConfig::default().fit(&truth.simulate(200, 1)?, &NoProgress)?;
 /// let fused = fuse(&fitted.fusion, &truth.simulate(10, 2)?, &ClassPrior::uniform(3))?;
 /// assert_eq!(fused.n_items(), 30);
 /// # Ok::<(), consilience::Error>(())

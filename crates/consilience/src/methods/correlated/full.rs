@@ -1,6 +1,6 @@
 //! The paper's model of three and more classifiers, with an honest error.
 //!
-//! Densities are estimated ([`ManyDensity`]), each with an error, to a wanted one. Who fuses wants
+//! Densities are estimated ([`MultiDensity`]), each with an error, to a wanted one. Who fuses wants
 //! probabilities: all classes take the same points, until the spread of the probabilities is small
 //! enough. Where the estimate of any class cannot be trusted, the item is fused by the tree of pairs with the same
 //! pair margins instead, and its error is set to infinity: the fused probabilities of such an item
@@ -15,13 +15,13 @@ use std::sync::{Arc, Mutex, RwLock};
 
 use super::ln_margins;
 use super::tree::{TreeFusion, TreeKind, TreePair};
-use crate::class_prior::ClassPrior;
+use crate::data::class_prior::ClassPrior;
+use crate::data::outputs::Items;
+use crate::data::schema::Schema;
 use crate::error::Result;
 use crate::methods::{Block, Fusion};
-use crate::outputs::Items;
-use crate::schema::Schema;
 use correlated_dirichlet::multi::fused::{Fused, fused, probabilities};
-use correlated_dirichlet::multi::{Estimate, ManyDensity, Scratch};
+use correlated_dirichlet::multi::{Estimate, MultiDensity, Scratch};
 use correlated_dirichlet::{CorrelatedDirichlet, Dirichlet};
 
 /// The error wanted of a log density, and of a fused probability.
@@ -46,7 +46,7 @@ const POISONED: &str = "no thread panics while it holds the lock";
 #[derive(Debug)]
 enum Rule {
     Alone(Dirichlet),
-    Many(Box<ManyDensity>),
+    Many(Box<MultiDensity>),
 }
 
 impl Clone for FullFusion {
@@ -96,7 +96,7 @@ impl FullFusion {
             if left.n_classifiers() == 1 {
                 return Ok(Rule::Alone(Dirichlet::new(&left.alpha()[0])?));
             }
-            let density = ManyDensity::new(&left)?.with_resolution(self.resolution)?;
+            let density = MultiDensity::new(&left)?.with_resolution(self.resolution)?;
             Ok(Rule::Many(Box::new(density)))
         };
         let rules = Arc::new(self.classes.iter().map(rule).collect::<Result<Vec<_>>>()?);
@@ -119,7 +119,7 @@ impl FullFusion {
         scratch: &mut Scratch,
     ) -> (Vec<Estimate>, f64) {
         let rules = self.rules(&item.present).expect("subsets of legal parameters are legal");
-        let many: Option<Vec<&ManyDensity>> = rules.iter().map(Rule::many).collect();
+        let many: Option<Vec<&MultiDensity>> = rules.iter().map(Rule::many).collect();
         match many {
             // At a resolution all points are spent on the first estimate.
             Some(many) if self.resolution == 0.0 && item.is_inside() => {
@@ -139,7 +139,7 @@ impl FullFusion {
 }
 
 impl Rule {
-    fn many(&self) -> Option<&ManyDensity> {
+    fn many(&self) -> Option<&MultiDensity> {
         match self {
             Self::Alone(_) => None,
             Self::Many(density) => Some(density),

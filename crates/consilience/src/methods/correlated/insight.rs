@@ -1,6 +1,6 @@
 //! What a correlated model says about its classifiers.
 
-use crate::class_prior::ClassPrior;
+use crate::data::class_prior::ClassPrior;
 use crate::error::Result;
 use correlated_dirichlet::CorrelatedDirichlet;
 use correlated_dirichlet::pair::moments;

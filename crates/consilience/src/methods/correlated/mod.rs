@@ -14,10 +14,13 @@
 
 mod full;
 mod insight;
+pub(crate) mod learned;
 pub mod learning;
 mod pair_rule;
+mod parameters;
 mod structure;
 pub mod tree;
+mod tree_parameters;
 
 use std::sync::Arc;
 
@@ -25,13 +28,15 @@ pub use full::{FULL_TOLERANCE, FullFusion};
 pub use insight::{PairInsight, effective_number};
 pub use pair_rule::FUSION_TOLERANCE;
 use pair_rule::{PairRule, Poles, ln_margin};
+pub use parameters::CorrelatedParameters;
 pub use structure::Structure;
+pub use tree_parameters::TreeParameters;
 
 use super::{Block, Fusion};
-use crate::class_prior::ClassPrior;
+use crate::data::class_prior::ClassPrior;
+use crate::data::outputs::Items;
+use crate::data::schema::Schema;
 use crate::error::{Error, Result};
-use crate::outputs::Items;
-use crate::schema::Schema;
 use correlated_dirichlet::pair::Scratch;
 use correlated_dirichlet::{CorrelatedDirichlet, Dirichlet};
 
@@ -41,7 +46,7 @@ use correlated_dirichlet::{CorrelatedDirichlet, Dirichlet};
 /// ```
 /// use correlated_dirichlet::CorrelatedDirichlet;
 /// use consilience::methods::{correlated::CorrelatedFusion, fuse};
-/// use consilience::{ClassPrior, Intake, OutputsBuilder, Schema};
+/// use consilience::{ClassPrior, InputFormat, OutputsBuilder, Schema};
 /// use std::sync::Arc;
 ///
 /// let schema = Arc::new(Schema::new(["a", "b"], ["x", "y", "z"])?);
@@ -54,7 +59,7 @@ use correlated_dirichlet::{CorrelatedDirichlet, Dirichlet};
 /// let classes = vec![class(0)?, class(1)?, class(2)?];
 /// let model = CorrelatedFusion::new(Arc::clone(&schema), &classes, 0.0)?;
 ///
-/// let mut builder = OutputsBuilder::new(schema, Intake::default())?;
+/// let mut builder = OutputsBuilder::new(schema, InputFormat::default())?;
 /// builder.push(&[0.6, 0.2, 0.2, 0.6, 0.2, 0.2], None)?;
 /// let fused = fuse(&model, &builder.finish(), &ClassPrior::uniform(3))?;
 /// // Independent classifiers would give .82; one alone, .6.

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use super::config::{AlphaPrior, IndependentConfig, Inference};
 use super::posterior::{CONSTANT, DirichletPosterior, Measure};
 use super::{Alpha, IndependentFusion, SufficientStatistics};
+use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::progress::Progress;
 use crate::sampling::diagnostics::Diagnostics;
 use crate::sampling::{Draws, find_mode, sample};
-use crate::schema::Schema;
 use crate::warning::Warning;
-use crate::watch::Watch;
 use consilience_numerics::log_space::log_sum_exp;
 use consilience_numerics::parallel;
 
@@ -54,11 +54,11 @@ impl IndependentConfig {
     /// # Example
     /// ```
     /// use consilience::methods::independent::{IndependentConfig, SufficientStatistics};
-    /// use consilience::{Unwatched, simulation::Preset};
+    /// use consilience::{NoProgress, simulation::Preset};
     ///
     /// let outputs = Preset::Sim1.truth(0.0)?.simulate(100, 1)?;
     /// let statistics = SufficientStatistics::of(&outputs)?;
-    /// let fitted = IndependentConfig::default().fit(outputs.schema(), &statistics, &Unwatched)?;
+    /// let fitted = IndependentConfig::default().fit(outputs.schema(), &statistics, &NoProgress)?;
     /// assert!(fitted.posterior.unwrap().worst.r_hat < 1.01);
     /// # Ok::<(), consilience::Error>(())
     /// ```
@@ -66,17 +66,17 @@ impl IndependentConfig {
         &self,
         schema: &Arc<Schema>,
         statistics: &SufficientStatistics,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<FittedIndependent> {
         self.check()?;
         statistics.require_all(schema)?;
         let n_blocks = schema.width();
-        watch.begin("fitting Dirichlets", n_blocks as u64);
+        progress.begin("fitting Dirichlets", n_blocks as u64);
         let blocks = parallel::map(n_blocks, |block| {
-            watch.check()?;
+            progress.check()?;
             let place = (block / schema.n_classes(), block % schema.n_classes());
-            let fitted = self.fit_block(statistics, place, block as u64, watch);
-            watch.advance(1);
+            let fitted = self.fit_block(statistics, place, block as u64, progress);
+            progress.advance(1);
             fitted
         });
         let blocks = blocks.into_iter().collect::<Result<Vec<_>>>()?;
@@ -88,7 +88,7 @@ impl IndependentConfig {
         statistics: &SufficientStatistics,
         place: (usize, usize),
         block: u64,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<FittedBlock> {
         let posterior =
             |measure| DirichletPosterior::new(statistics, place, self.alpha_prior, measure);
@@ -117,7 +117,8 @@ impl IndependentConfig {
                 let mode = find_mode(&target, &target.start());
                 let settings = self.chain_settings();
                 let first_stream = block * self.chains as u64;
-                let mut draws = sample(&target, &mode, &settings, self.seed, first_stream, watch)?;
+                let mut draws =
+                    sample(&target, &mode, &settings, self.seed, first_stream, progress)?;
                 draws.transform(f64::exp);
                 Ok(FittedBlock::summarise(draws, mode.converged))
             }

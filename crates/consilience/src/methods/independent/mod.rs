@@ -27,10 +27,10 @@ pub use statistics::SufficientStatistics;
 
 use super::log_linear::{self, LogLinear};
 use super::{Block, Fusion};
-use crate::class_prior::ClassPrior;
+use crate::data::class_prior::ClassPrior;
+use crate::data::outputs::Items;
+use crate::data::schema::Schema;
 use crate::error::{Error, Result};
-use crate::outputs::Items;
-use crate::schema::Schema;
 use consilience_numerics::special::ln_gamma;
 use correlated_dirichlet::Dirichlet;
 
@@ -43,14 +43,14 @@ pub type Alpha = Vec<Vec<Vec<f64>>>;
 /// # Example
 /// ```
 /// use consilience::methods::{fuse, independent::IndependentFusion};
-/// use consilience::{ClassPrior, Intake, OutputsBuilder, Schema};
+/// use consilience::{ClassPrior, InputFormat, OutputsBuilder, Schema};
 /// use std::sync::Arc;
 ///
 /// let schema = Arc::new(Schema::new(["a", "b"], ["x", "y"])?);
 /// let alpha = vec![vec![vec![2.0, 1.0], vec![1.0, 2.0]]; 2];
 /// let model = IndependentFusion::new(Arc::clone(&schema), alpha)?;
 ///
-/// let mut builder = OutputsBuilder::new(schema, Intake::default())?;
+/// let mut builder = OutputsBuilder::new(schema, InputFormat::default())?;
 /// builder.push(&[0.6, 0.4, 0.6, 0.4], None)?;
 /// let fused = fuse(&model, &builder.finish(), &ClassPrior::uniform(2))?;
 /// // With these parameters it is the independent opinion pool: .36 / (.36 + .16).

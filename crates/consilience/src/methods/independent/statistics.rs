@@ -1,9 +1,9 @@
 //! All that the Dirichlet fits need of the data: counts, weights and sums of logarithms.
 
+use crate::data::outputs::Outputs;
+use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 use crate::math::fixed_sum::FixedSum;
-use crate::outputs::Outputs;
-use crate::schema::Schema;
 use consilience_numerics::log_space::ln_at_least_tiny;
 
 /// Items, what they count (w, 1 unless [weighted](Outputs::with_weights)) and Σ w ln x for every

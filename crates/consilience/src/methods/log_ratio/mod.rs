@@ -16,11 +16,11 @@ use serde::{Deserialize, Serialize};
 pub(super) use table::{ClassRows, LogRatioTable};
 
 use super::presence::{ByPresence, presence};
+use crate::data::outputs::Items;
+use crate::data::schema::Schema;
 use crate::distributions::MultivariateT;
 use crate::error::{Error, Result};
 use crate::math::log_ratio;
-use crate::outputs::Items;
-use crate::schema::Schema;
 
 /// The distribution of all logarithms g given one true class.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

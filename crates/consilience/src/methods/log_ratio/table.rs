@@ -2,13 +2,13 @@
 
 use nalgebra::{DMatrix, DVector};
 
+use crate::data::outputs::Outputs;
 use crate::error::Result;
 use crate::math::gaussian::{Gaussian, Patterns};
 use crate::math::log_ratio;
 use crate::methods::independent::SufficientStatistics;
 use crate::methods::presence::presence;
 use crate::methods::stacking::Training;
-use crate::outputs::Outputs;
 use crate::warning::Warning;
 
 /// The training items of one class.

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{LogDistribution, LogitNormalConfig, LogitNormalFusion, LogitNormalParameters};
+use crate::data::outputs::Outputs;
 use crate::distributions::NormalInverseWishart;
 use crate::error::Result;
 use crate::methods::log_ratio::{ClassRows, LogRatioTable};
-use crate::outputs::Outputs;
 use crate::warning::Warning;
 
 /// What a fit gives.

@@ -28,10 +28,10 @@ pub use fit::FittedLogitNormal;
 
 use super::log_ratio::{Mixtures, Weighted, for_each_item, ln_jacobian};
 use super::{Block, Fusion};
-use crate::class_prior::ClassPrior;
+use crate::data::class_prior::ClassPrior;
+use crate::data::outputs::Items;
+use crate::data::schema::Schema;
 use crate::error::{Error, Result};
-use crate::outputs::Items;
-use crate::schema::Schema;
 
 /// All that the model needs to fuse.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -11,14 +11,14 @@ use super::{
     LogDistribution, MixtureComponent, MixtureVariant, NormalMixtureConfig, NormalMixtureFusion,
     NormalMixtureParameters,
 };
+use crate::data::input_format::InputFormat;
+use crate::data::outputs::{Outputs, OutputsBuilder};
+use crate::data::schema::Schema;
 use crate::distributions::{MultivariateT, NormalInverseWishart};
 use crate::error::Result;
-use crate::intake::Intake;
 use crate::methods::log_ratio::LogRatioTable;
-use crate::outputs::{Outputs, OutputsBuilder};
-use crate::schema::Schema;
+use crate::progress::Progress;
 use crate::warning::Warning;
-use crate::watch::Watch;
 use consilience_numerics::parallel;
 
 /// What a fit gives.
@@ -32,11 +32,11 @@ pub struct FittedNormalMixture {
 
 impl NormalMixtureConfig {
     /// Fits to labelled outputs.
-    pub fn fit(&self, outputs: &Outputs, watch: &dyn Watch) -> Result<FittedNormalMixture> {
+    pub fn fit(&self, outputs: &Outputs, progress: &dyn Progress) -> Result<FittedNormalMixture> {
         self.check()?;
         let (parameters, warnings) = match self.variant {
-            MixtureVariant::Repaired => self.repaired(outputs, watch)?,
-            MixtureVariant::Published => self.published(outputs, watch)?,
+            MixtureVariant::Repaired => self.repaired(outputs, progress)?,
+            MixtureVariant::Published => self.published(outputs, progress)?,
         };
         let fusion = NormalMixtureFusion::new(Arc::clone(outputs.schema()), parameters)?;
         Ok(FittedNormalMixture { fusion, warnings })
@@ -45,12 +45,12 @@ impl NormalMixtureConfig {
     fn repaired(
         &self,
         outputs: &Outputs,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<(NormalMixtureParameters, Vec<Warning>)> {
-        let share = self.share_in_force(outputs, watch)?;
+        let share = self.share_in_force(outputs, progress)?;
         let n_classes = outputs.schema().n_classes();
-        watch.begin("sampling mixtures", self.steps(n_classes));
-        self.with_share(share, outputs, watch)
+        progress.begin("sampling mixtures", self.steps(n_classes));
+        self.with_share(share, outputs, progress)
     }
 
     /// Draws of all chains together.
@@ -63,7 +63,7 @@ impl NormalMixtureConfig {
         &self,
         share: f64,
         outputs: &Outputs,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<(NormalMixtureParameters, Vec<Warning>)> {
         let table = LogRatioTable::new(outputs)?;
         let (schema, n_classes) = (outputs.schema(), table.classes.len());
@@ -72,7 +72,7 @@ impl NormalMixtureConfig {
         let prior = NormalInverseWishart::around(&expected, self.covariance_items, self.mean_items);
         let chains = parallel::map(self.chains * n_classes, |i| {
             let class = &table.classes[i / self.chains];
-            Chain::new(self, &prior, class, self.stream(i))?.run(watch)
+            Chain::new(self, &prior, class, self.stream(i))?.run(progress)
         });
         let mut classes = vec![Vec::new(); n_classes];
         for (i, chain) in chains.into_iter().enumerate() {
@@ -86,17 +86,17 @@ impl NormalMixtureConfig {
     fn published(
         &self,
         outputs: &Outputs,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<(NormalMixtureParameters, Vec<Warning>)> {
         let (noisy, left_out) = self.complete_with_noise(outputs)?;
         let table = LogRatioTable::new(&noisy)?;
         let (schema, n_classes) = (outputs.schema(), table.classes.len());
-        watch.begin("sampling mixtures", n_classes as u64);
+        progress.begin("sampling mixtures", n_classes as u64);
         let classes = parallel::map(n_classes, |j| {
-            watch.check()?;
+            progress.check()?;
             let rows = &table.classes[j].rows;
             let draws = published::sample_class(rows, n_classes, &mut self.stream(j));
-            watch.advance(1);
+            progress.advance(1);
             draws
         });
         let classes: Vec<Vec<Vec<Counted>>> = classes.into_iter().collect::<Result<_>>()?;
@@ -119,8 +119,8 @@ impl NormalMixtureConfig {
     /// The complete items with noise added, and the number of the others.
     fn complete_with_noise(&self, outputs: &Outputs) -> Result<(Outputs, usize)> {
         let schema = outputs.schema();
-        let intake = Intake { floor: 0.0, ..Intake::default() };
-        let mut builder = OutputsBuilder::new(Arc::clone(schema), intake)?;
+        let input_format = InputFormat { floor: 0.0, ..InputFormat::default() };
+        let mut builder = OutputsBuilder::new(Arc::clone(schema), input_format)?;
         let mut rng = self.stream(schema.n_classes());
         for item in 0..outputs.n_items() {
             let mut row = outputs.items(item..item + 1).values().to_vec();

@@ -31,10 +31,10 @@ pub use fit::FittedNormalMixture;
 
 use super::log_ratio::{Mixtures, Weighted, for_each_item, ln_jacobian};
 use super::{Block, Fusion};
-use crate::class_prior::ClassPrior;
+use crate::data::class_prior::ClassPrior;
+use crate::data::outputs::Items;
+use crate::data::schema::Schema;
 use crate::error::{Error, Result};
-use crate::outputs::Items;
-use crate::schema::Schema;
 use consilience_numerics::log_space::{log_add_exp, log_sum_exp};
 
 /// One component of a mixture.
@@ -69,11 +69,11 @@ fn is_zero(value: &f64) -> bool {
 /// # Example
 /// ```
 /// use consilience::methods::{fuse, normal_mixture::NormalMixtureConfig};
-/// use consilience::{ClassPrior, Unwatched, simulation::Preset};
+/// use consilience::{ClassPrior, NoProgress, simulation::Preset};
 ///
 /// let truth = Preset::Sim2.truth(0.5)?;
 /// let config = NormalMixtureConfig::default();
-/// let fitted = config.fit(&truth.simulate(50, 1)?, &Unwatched)?;
+/// let fitted = config.fit(&truth.simulate(50, 1)?, &NoProgress)?;
 /// let fused = fuse(&fitted.fusion, &truth.simulate(10, 2)?, &ClassPrior::uniform(3))?;
 /// assert_eq!(fused.n_items(), 30);
 /// # Ok::<(), consilience::Error>(())

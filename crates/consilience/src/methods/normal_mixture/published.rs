@@ -20,10 +20,10 @@ use nalgebra::{DMatrix, DVector};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
+use crate::data::outputs::Items;
 use crate::distributions::{MultivariateT, NormalDraw, sample_precision, standard_normals};
 use crate::error::{Error, Result};
 use crate::math::log_ratio;
-use crate::outputs::Items;
 use consilience_numerics::simplex;
 
 use super::repaired::draw_label;

@@ -16,7 +16,7 @@ use crate::distributions::{MultivariateT, NormalDraw, NormalInverseWishart, stan
 use crate::error::{Error, Result};
 use crate::math::gaussian::Gaussian;
 use crate::methods::log_ratio::ClassRows;
-use crate::watch::Watch;
+use crate::progress::Progress;
 use consilience_numerics::simplex;
 use correlated_dirichlet::Dirichlet;
 
@@ -63,16 +63,16 @@ impl<'a> Chain<'a> {
     }
 
     /// Runs the chain; what is kept are weighted components, all draws together.
-    pub(super) fn run(mut self, watch: &dyn Watch) -> Result<Vec<(f64, MultivariateT)>> {
+    pub(super) fn run(mut self, progress: &dyn Progress) -> Result<Vec<(f64, MultivariateT)>> {
         let NormalMixtureConfig { warmup, draws, every, .. } = *self.config;
         let mut kept = Vec::new();
         for i in 1..=warmup + draws * every {
-            watch.check()?;
+            progress.check()?;
             self.step()?;
             if i > warmup && (i - warmup) % every == 0 {
                 kept.extend(self.components()?);
             }
-            watch.advance(1);
+            progress.advance(1);
         }
         Ok(kept)
     }

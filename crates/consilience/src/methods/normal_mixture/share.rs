@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::{NormalMixtureConfig, NormalMixtureFusion};
-use crate::class_prior::ClassPrior;
+use crate::data::class_prior::ClassPrior;
+use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
 use crate::folds;
 use crate::methods::fuse;
-use crate::outputs::Outputs;
-use crate::watch::Watch;
+use crate::progress::Progress;
 
 /// What is tried; the first where there is no telling.
 const SHARES: [f64; 3] = [1.0, 0.3, 0.1];
@@ -22,7 +22,7 @@ const DRAWS: usize = 4;
 impl NormalMixtureConfig {
     /// The share given, or else the one with the smallest log-loss on the half of the items that
     /// was not fitted, every class counting the same.
-    pub(super) fn share_in_force(&self, outputs: &Outputs, watch: &dyn Watch) -> Result<f64> {
+    pub(super) fn share_in_force(&self, outputs: &Outputs, progress: &dyn Progress) -> Result<f64> {
         if let Some(share) = self.covariance_share {
             return Ok(share);
         }
@@ -32,8 +32,8 @@ impl NormalMixtureConfig {
         }
         let trial = Self { chains: 1, draws: DRAWS.min(self.draws), ..self.clone() };
         let trials = 2 * SHARES.len() as u64;
-        watch.begin("choosing the size of components", trials * trial.steps(counts.len()));
-        match trial.losses(outputs, watch) {
+        progress.begin("choosing the size of components", trials * trial.steps(counts.len()));
+        match trial.losses(outputs, progress) {
             Ok(losses) => {
                 let best = (0..SHARES.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b]));
                 Ok(SHARES[best.unwrap_or(0)])
@@ -45,7 +45,7 @@ impl NormalMixtureConfig {
     }
 
     /// The log-loss of every share in two-fold cross-validation.
-    fn losses(&self, outputs: &Outputs, watch: &dyn Watch) -> Result<[f64; SHARES.len()]> {
+    fn losses(&self, outputs: &Outputs, progress: &dyn Progress) -> Result<[f64; SHARES.len()]> {
         let (labels, counts) = (outputs.require_labels()?, outputs.class_counts());
         let of_item = folds::stratified(&labels, counts.len(), 2, self.seed);
         let prior = ClassPrior::uniform(counts.len());
@@ -54,7 +54,7 @@ impl NormalMixtureConfig {
             let (inside, outside) = folds::split(&of_item, fold);
             let (train, test) = (outputs.select_items(&outside), outputs.select_items(&inside));
             for (loss, share) in losses.iter_mut().zip(SHARES) {
-                let (parameters, _) = self.with_share(share, &train, watch)?;
+                let (parameters, _) = self.with_share(share, &train, progress)?;
                 let fusion = NormalMixtureFusion::new(Arc::clone(outputs.schema()), parameters)?;
                 let fused = fuse(&fusion, &test, &prior)?;
                 for (i, &item) in inside.iter().enumerate() {

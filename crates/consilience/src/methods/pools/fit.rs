@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::{Pool, PoolKind, Weights};
-use crate::class_prior::ClassPrior;
+use crate::data::class_prior::ClassPrior;
+use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
-use crate::outputs::Outputs;
 use consilience_numerics::log_space::ln_at_least_tiny;
 use consilience_numerics::optimise::{Minimum, projected_gradient};
 use consilience_numerics::simplex;

@@ -22,10 +22,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Block, Fusion};
-use crate::class_prior::ClassPrior;
+use crate::data::class_prior::ClassPrior;
+use crate::data::outputs::Items;
+use crate::data::schema::Schema;
 use crate::error::{Error, Result};
-use crate::outputs::Items;
-use crate::schema::Schema;
 use consilience_numerics::log_space::ln_at_least_tiny;
 
 pub use fit::{FittedWeights, fit_weights};

@@ -7,12 +7,12 @@ use nalgebra::DMatrix;
 use super::config::{ClassBalance, Ridge, StackingConfig};
 use super::logit::{LogitPosterior, SharedFeatures};
 use super::{LogTable, LogisticParameters, StackingFusion, StackingParameters};
-use crate::class_prior::ClassPrior;
+use crate::data::class_prior::ClassPrior;
+use crate::data::outputs::Outputs;
+use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 use crate::folds;
 use crate::methods::fuse;
-use crate::outputs::Outputs;
-use crate::schema::Schema;
 use crate::warning::Warning;
 
 /// What a fit of stacking gives.

@@ -5,10 +5,10 @@ use std::sync::OnceLock;
 use nalgebra::{DMatrix, DVector};
 use serde::{Deserialize, Serialize};
 
+use crate::data::outputs::Outputs;
+use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 use crate::math::gaussian::{Gaussian, Regression};
-use crate::outputs::Outputs;
-use crate::schema::Schema;
 use consilience_numerics::simplex;
 
 /// Probabilities below it are raised to it before their logarithm enters a linear predictor: what

@@ -27,10 +27,10 @@ pub(super) use logs::{Filler, LogTable, floored_logs, linear_floor};
 
 use super::log_linear::LogLinear;
 use super::{Block, Fusion};
-use crate::class_prior::ClassPrior;
+use crate::data::class_prior::ClassPrior;
+use crate::data::outputs::Items;
+use crate::data::schema::Schema;
 use crate::error::{Error, Result};
-use crate::outputs::Items;
-use crate::schema::Schema;
 
 /// A linear predictor of every class: Vₜ = cₜ + Σₖⱼ Wₜₖⱼ gᵏⱼ.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

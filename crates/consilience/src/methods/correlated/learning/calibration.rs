@@ -20,12 +20,12 @@ use super::chains::sample_posterior;
 use super::climb::find_top;
 use super::config::{CorrelatedConfig, DeltaPrior};
 use super::likelihood::expit;
-use crate::intake::Intake;
-use crate::outputs::{Outputs, OutputsBuilder};
+use crate::data::input_format::InputFormat;
+use crate::data::outputs::{Outputs, OutputsBuilder};
+use crate::data::schema::Schema;
+use crate::progress::NoProgress;
 use crate::sampling::diagnostics::Diagnostics;
-use crate::schema::Schema;
 use crate::simulation::Preset;
-use crate::watch::Unwatched;
 use consilience_numerics::log_space::log_add_exp;
 use consilience_numerics::simplex;
 use correlated_dirichlet::pair::{PairDensity, Scratch};
@@ -100,8 +100,8 @@ fn draw_prior<R: Rng>(prior: DeltaPrior, n: usize, rng: &mut R) -> Vec<f64> {
 fn simulate<R: Rng>(alpha: &[Vec<f64>], point: &[f64], rng: &mut R) -> Outputs {
     let j = alpha.len();
     let schema = Arc::new(Schema::new(["c1", "c2"], ["1", "2", "3"]).unwrap());
-    let intake = Intake { floor: 0.0, ..Intake::default() };
-    let mut builder = OutputsBuilder::new(schema, intake).unwrap();
+    let input_format = InputFormat { floor: 0.0, ..InputFormat::default() };
+    let mut builder = OutputsBuilder::new(schema, input_format).unwrap();
     for (class, alpha) in alpha.iter().enumerate() {
         let eta = &point[class * j..(class + 1) * j];
         let delta: Vec<f64> = alpha.iter().zip(eta).map(|(a, eta)| a * expit(*eta)).collect();
@@ -123,9 +123,9 @@ fn replicate(prior: DeltaPrior, replication: u64) -> Vec<usize> {
     let config =
         CorrelatedConfig { delta_prior: prior, resolution: EPSILON, ..CorrelatedConfig::default() };
     let mut posterior = config.posterior(&outputs, &vec![alpha; 2]).unwrap();
-    let (top, _) = find_top(&mut posterior, false, &Unwatched).unwrap();
+    let (top, _) = find_top(&mut posterior, false, &NoProgress).unwrap();
     let chains = (&config.chain_settings(), replication);
-    let sampled = sample_posterior(&posterior, &top, chains, &Unwatched).unwrap();
+    let sampled = sample_posterior(&posterior, &top, chains, &NoProgress).unwrap();
     let coordinates: Vec<Vec<f64>> =
         (0..truth.len()).map(|l| sampled.draws.coordinate(l)).collect();
     let worst = Diagnostics::worst_of(&coordinates, config.chains).unwrap();

@@ -22,8 +22,8 @@ use super::likelihood::ClassLikelihood;
 use super::posterior::Posterior;
 use crate::error::Result;
 use crate::methods::independent::{Alpha, SufficientStatistics};
+use crate::progress::Progress;
 use crate::sampling::Draws;
-use crate::watch::Watch;
 
 /// Step in ln α of the differences.
 const STEP: f64 = 0.01;
@@ -50,7 +50,7 @@ impl MarginDraws {
         (alpha, mut draws): (&Alpha, Vec<Alpha>),
         statistics: &SufficientStatistics,
         sampled: &Draws,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<Self> {
         if draws.is_empty() {
             return Ok(Self::none());
@@ -62,7 +62,7 @@ impl MarginDraws {
         let shifts = if posterior.width() > MOST_CLASSES {
             Vec::new()
         } else {
-            shifts(posterior, alpha, &draws, sampled, watch)?
+            shifts(posterior, alpha, &draws, sampled, progress)?
         };
         Ok(Self { draws, shifts })
     }
@@ -180,23 +180,23 @@ fn shifts(
     alpha: &Alpha,
     draws: &[Alpha],
     sampled: &Draws,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Vec<DVector<f64>>> {
     let (n, width) = (posterior.n_eta(), posterior.width());
     let (mean, covariance) = super::chains::moments(sampled);
     let mut effect = DMatrix::zeros(n, 2 * n);
-    watch.begin("carrying the margins' uncertainty", width as u64);
+    progress.begin("carrying the margins' uncertainty", width as u64);
     for (j, class) in posterior.classes.iter().enumerate() {
         let eta = posterior.eta(j, &mean);
         for i in 0..2 * width {
-            watch.check()?;
+            progress.check()?;
             let slopes = cross(class, eta, i / width, i % width)?;
             for m in 0..n {
                 let along = (0..width).map(|l| covariance[(m, j * width + l)] * slopes[l]);
                 effect[(m, i / width * n + j * width + i % width)] = along.sum::<f64>();
             }
         }
-        watch.advance(1);
+        progress.advance(1);
     }
     let change = |draw: &Alpha| {
         DVector::from_fn(2 * n, |i, _| {

@@ -9,9 +9,9 @@ use super::posterior::Posterior;
 use super::prior;
 use super::surrogate::{Known, Region, Surrogate, lifted, n_points};
 use crate::error::Result;
+use crate::progress::Progress;
 use crate::sampling::diagnostics::{Diagnostics, ESS_PER_CHAIN_LIMIT};
 use crate::sampling::{ChainSettings, Draws, Mode, Target, sample};
-use crate::watch::Watch;
 use consilience_numerics::parallel;
 
 /// Spread of exact − surrogate log likelihood, per class, at which refitting ends.
@@ -61,9 +61,9 @@ pub(super) fn sample_posterior(
     posterior: &Posterior,
     top: &Top,
     (settings, seed): (&ChainSettings, u64),
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Sampled> {
-    watch.begin("learning the polynomials", posterior.classes.len() as u64);
+    progress.begin("learning the polynomials", posterior.classes.len() as u64);
     let mut mode = Mode {
         point: top.point.clone(),
         curvature: narrowed(&top.curvature.l()),
@@ -71,14 +71,14 @@ pub(super) fn sample_posterior(
     };
     let covariance = mode.curvature.inverse();
     let mut states = (0..posterior.classes.len())
-        .map(|j| first_state(posterior, j, top, &covariance, watch))
+        .map(|j| first_state(posterior, j, top, &covariance, progress))
         .collect::<Result<Vec<_>>>()?;
     for round in 0.. {
         let target = SurrogatePosterior { posterior, states: &states, mode: &mode };
-        let draws = sample(&target, &mode, settings, seed, 0, watch)?;
+        let draws = sample(&target, &mode, settings, seed, 0, progress)?;
         for (j, state) in states.iter_mut().enumerate() {
             if !(state.spread < SMALL_SPREAD) {
-                watch.check()?;
+                progress.check()?;
                 check(posterior, j, state, &draws, round)?;
             }
         }
@@ -86,11 +86,11 @@ pub(super) fn sample_posterior(
         if good || round + 1 == MAX_ROUNDS {
             let spread = states.iter().map(|state| state.spread.powi(2)).sum::<f64>().sqrt();
             let target = SurrogatePosterior { posterior, states: &states, mode: &mode };
-            let draws = longer(&target, draws, (settings, seed), watch)?;
+            let draws = longer(&target, draws, (settings, seed), progress)?;
             if spread < CORRECT_FROM {
                 return Ok(Sampled { draws, spread, corrected: None });
             }
-            return corrected(&target, &draws, seed, watch);
+            return corrected(&target, &draws, seed, progress);
         }
         let trusted = draws.acceptance() > TRUSTED_ACCEPTANCE;
         if trusted {
@@ -113,7 +113,7 @@ fn longer(
     target: &SurrogatePosterior<'_>,
     draws: Draws,
     (settings, seed): (&ChainSettings, u64),
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Draws> {
     let all: Vec<Vec<f64>> = (0..target.dimension()).map(|l| draws.coordinate(l)).collect();
     let thinning = match Diagnostics::worst_of(&all, settings.n_chains) {
@@ -129,7 +129,7 @@ fn longer(
         n_draws: settings.n_draws * thinning,
         ..*settings
     };
-    let all = sample(target, &mode, &longer, seed, 0, watch)?;
+    let all = sample(target, &mode, &longer, seed, 0, progress)?;
     let kept: Vec<usize> = (0..all.len()).skip(thinning - 1).step_by(thinning).collect();
     Ok(all.chosen(&kept, all.acceptance()))
 }
@@ -152,16 +152,16 @@ fn corrected(
     target: &SurrogatePosterior<'_>,
     draws: &Draws,
     seed: u64,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Sampled> {
     let per_chain = (CORRECTED / draws.n_chains()).clamp(4, draws.len() / draws.n_chains());
     let n = per_chain * draws.n_chains();
-    watch.begin("correcting the draws", n as u64);
+    progress.begin("correcting the draws", n as u64);
     let index = |i: usize| i * draws.len() / n;
     let weights = parallel::map(n, |i| {
-        watch.check()?;
+        progress.check()?;
         let weight = target.ln_weight(draws.draw(index(i)));
-        watch.advance(1);
+        progress.advance(1);
         weight
     });
     let weights = weights.into_iter().collect::<Result<Vec<f64>>>()?;
@@ -231,7 +231,7 @@ fn first_state(
     class: usize,
     top: &Top,
     covariance: &DMatrix<f64>,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<ClassState> {
     let width = posterior.width();
     let centre = posterior.eta(class, &top.point);
@@ -241,10 +241,10 @@ fn first_state(
     let mut known = Vec::new();
     let points = std::iter::once(centre.to_vec()).chain(region.design(0, used));
     for eta in points {
-        watch.check()?;
+        progress.check()?;
         known.push(evaluate(posterior, class, &eta, mu(posterior, &top.point))?);
     }
-    watch.advance(1);
+    progress.advance(1);
     let surrogate = Surrogate::fit(&known, &region);
     Ok(ClassState { known, region, surrogate, used, spread: f64::INFINITY })
 }

@@ -6,7 +6,7 @@ use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 use super::likelihood::Evaluation;
 use super::posterior::{Local, Posterior};
 use crate::error::Result;
-use crate::watch::Watch;
+use crate::progress::Progress;
 
 /// Predicted rise at which the climb ends: a few thousandths of a standard deviation.
 const SMALL_RISE: f64 = 2e-5;
@@ -58,22 +58,22 @@ pub(super) struct Top {
 pub(super) fn find_top(
     posterior: &mut Posterior,
     quick: bool,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<(Top, Option<f64>)> {
-    let start = go_ahead(posterior, watch)?;
-    let mut best = climb_anchored(posterior, start, watch)?;
+    let start = go_ahead(posterior, progress)?;
+    let mut best = climb_anchored(posterior, start, progress)?;
     let mut other = None;
     for start in other_starts(posterior, &best, quick) {
         let mut rough = posterior.thinned(EXPLORERS);
         rough.anchor(&best.point)?;
         let height = Place::new(&rough, best.point.clone())?.local.value;
         rough.anchor(&start)?;
-        let top = climb(&rough, start, End::Near(&best), watch)?;
+        let top = climb(&rough, start, End::Near(&best), progress)?;
         let hopeless = height - top.value > NEGLIGIBLE_MODE * (1.0 + rough.heaviest());
         if hopeless || near(&best, &top.point, rough.heaviest()) {
             continue;
         }
-        let top = climb_anchored(posterior, top.point, watch)?;
+        let top = climb_anchored(posterior, top.point, progress)?;
         if near(&best, &top.point, 1.0) || near(&top, &best.point, 1.0) {
             continue;
         }
@@ -91,12 +91,12 @@ pub(super) fn find_top(
 
 /// Where the climb of all items begins: with many of them, at the mode of a part, which costs a
 /// fraction and leaves the others a step or two.
-fn go_ahead(posterior: &Posterior, watch: &dyn Watch) -> Result<Vec<f64>> {
+fn go_ahead(posterior: &Posterior, progress: &dyn Progress) -> Result<Vec<f64>> {
     let mut start = posterior.start();
     for wanted in PIONEERS {
         if posterior.classes.iter().any(|class| class.n_items() >= MANY * wanted) {
             let mut some = posterior.thinned(wanted);
-            start = climb_anchored(&mut some, start, watch)?.point;
+            start = climb_anchored(&mut some, start, progress)?.point;
         }
     }
     Ok(start)
@@ -115,17 +115,17 @@ fn other_starts(posterior: &Posterior, best: &Top, quick: bool) -> Vec<Vec<f64>>
 fn climb_anchored(
     posterior: &mut Posterior,
     mut start: Vec<f64>,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Top> {
     for _ in 0..4 {
         posterior.anchor(&start)?;
-        let top = climb(posterior, start.clone(), End::Moved(&start), watch)?;
+        let top = climb(posterior, start.clone(), End::Moved(&start), progress)?;
         if farthest(&top.point, &start) < MOVED {
             return Ok(top);
         }
         start = top.point;
     }
-    climb(posterior, start, End::Top, watch)
+    climb(posterior, start, End::Top, progress)
 }
 
 /// The longest move of a coordinate.
@@ -157,12 +157,17 @@ impl End<'_> {
 }
 
 /// Climbs from `start`.
-fn climb(posterior: &Posterior, start: Vec<f64>, end: End<'_>, watch: &dyn Watch) -> Result<Top> {
+fn climb(
+    posterior: &Posterior,
+    start: Vec<f64>,
+    end: End<'_>,
+    progress: &dyn Progress,
+) -> Result<Top> {
     let mut here = Place::new(posterior, start)?;
     let (mut converged, mut gains) = (false, Vec::new());
     let mut secants = vec![Vec::new(); posterior.classes.len()];
     for _ in 0..MAX_STEPS {
-        watch.check()?;
+        progress.check()?;
         let slopes = DVector::from_column_slice(&here.local.gradient);
         let rise = factorise(&here.curvature(posterior, &secants)).solve(&slopes).dot(&slopes);
         converged = rise < SMALL_RISE || stagnates(&gains);

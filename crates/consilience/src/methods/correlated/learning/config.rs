@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::items::are_copies;
+use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
 use crate::methods::independent::{IndependentConfig, Inference, check_chains};
-use crate::outputs::Outputs;
 use crate::sampling::ChainSettings;
 use correlated_dirichlet::pair::LARGEST_RESOLUTION;
 
@@ -23,7 +23,7 @@ pub enum DeltaPrior {
     Paper,
 }
 
-/// What is learnt, and how the posterior is used.
+/// What is learned, and how the posterior is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CorrelatedInference {
@@ -72,7 +72,7 @@ const MARGIN_DRAWS: usize = 1000;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CorrelatedConfig {
-    /// How the margins are learnt; its seed and number of kept draws follow those below.
+    /// How the margins are learned; its seed and number of kept draws follow those below.
     pub independent: IndependentConfig,
     /// The prior of δ; pooled by default.
     pub delta_prior: DeltaPrior,

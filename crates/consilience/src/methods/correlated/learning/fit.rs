@@ -14,14 +14,14 @@ use super::likelihood::ClassLikelihood;
 use super::posterior::Posterior;
 pub use super::report::DeltaReport;
 use super::report::{Drawn, Summary, chain_warnings, lowest, mode_warnings, pair_warnings};
+use crate::data::outputs::Outputs;
+use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 use crate::methods::independent::{
     Alpha, FittedIndependent, IndependentFusion, PosteriorReport, SufficientStatistics,
 };
-use crate::outputs::Outputs;
-use crate::schema::Schema;
+use crate::progress::Progress;
 use crate::warning::Warning;
-use crate::watch::Watch;
 
 /// What a fit of two correlated classifiers gives.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,22 +58,22 @@ impl CorrelatedConfig {
     /// # Example
     /// ```
     /// use consilience::methods::correlated::learning::{CorrelatedConfig, CorrelatedInference};
-    /// use consilience::{Unwatched, simulation::Preset};
+    /// use consilience::{NoProgress, simulation::Preset};
     ///
     /// let outputs = Preset::Sim2.truth(0.5)?.simulate(60, 1)?;
     /// let config =
     ///     CorrelatedConfig { inference: CorrelatedInference::Map, ..CorrelatedConfig::default() };
-    /// let fitted = config.fit_pair(&outputs, &Unwatched)?;
+    /// let fitted = config.fit_pair(&outputs, &NoProgress)?;
     /// // the truth is 6, 4, 4
     /// assert!((2.0..10.0).contains(&fitted.delta[0][0]));
     /// # Ok::<(), consilience::Error>(())
     /// ```
-    pub fn fit_pair(&self, outputs: &Outputs, watch: &dyn Watch) -> Result<FittedPair> {
+    pub fn fit_pair(&self, outputs: &Outputs, progress: &dyn Progress) -> Result<FittedPair> {
         self.check()?;
         Self::check_supported(outputs.schema())?;
         let statistics = SufficientStatistics::of(outputs)?;
-        let margins = self.margins().fit(outputs.schema(), &statistics, watch)?;
-        self.learn(outputs, margins, &statistics, watch)
+        let margins = self.margins().fit(outputs.schema(), &statistics, progress)?;
+        self.learn(outputs, margins, &statistics, progress)
     }
 
     /// Learns δ where the margins are known: `alpha[k][j]` of classifier k when the true class is j.
@@ -83,13 +83,13 @@ impl CorrelatedConfig {
     /// # Example
     /// ```
     /// use consilience::methods::correlated::learning::{CorrelatedConfig, CorrelatedInference};
-    /// use consilience::{Unwatched, simulation::Preset};
+    /// use consilience::{NoProgress, simulation::Preset};
     ///
     /// let outputs = Preset::Sim2.truth(0.5)?.simulate(60, 1)?;
     /// let alpha = vec![Preset::Sim2.alpha().map(Vec::from).to_vec(); 2];
     /// let config =
     ///     CorrelatedConfig { inference: CorrelatedInference::Map, ..CorrelatedConfig::default() };
-    /// let fitted = config.fit_pair_given_alpha(&outputs, alpha.clone(), &Unwatched)?;
+    /// let fitted = config.fit_pair_given_alpha(&outputs, alpha.clone(), &NoProgress)?;
     /// assert_eq!(fitted.alpha, alpha);
     /// # Ok::<(), consilience::Error>(())
     /// ```
@@ -97,7 +97,7 @@ impl CorrelatedConfig {
         &self,
         outputs: &Outputs,
         alpha: Alpha,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<FittedPair> {
         self.check()?;
         Self::check_supported(outputs.schema())?;
@@ -109,7 +109,7 @@ impl CorrelatedConfig {
             draws: Vec::new(),
             warnings: Vec::new(),
         };
-        self.learn(outputs, known, &statistics, watch)
+        self.learn(outputs, known, &statistics, progress)
     }
 
     /// δ and its posterior, given the margins.
@@ -118,44 +118,44 @@ impl CorrelatedConfig {
         outputs: &Outputs,
         mut margins: FittedIndependent,
         statistics: &SufficientStatistics,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<FittedPair> {
         let schema = outputs.schema();
         let mut posterior = self.posterior(outputs, margins.fusion.alpha())?;
         let mut warnings = std::mem::take(&mut margins.warnings);
         warnings.extend(pair_warnings(schema, &posterior));
         if self.inference == CorrelatedInference::Joint {
-            return self.fit_joint(schema, statistics, posterior, warnings, watch);
+            return self.fit_joint(schema, statistics, posterior, warnings, progress);
         }
         if self.sampler == DeltaSampler::Gibbs {
-            let drawn = self.augment(&posterior, watch)?;
+            let drawn = self.augment(&posterior, progress)?;
             // carrying α's uncertainty along asks the likelihood at the mean
             posterior.anchor(&moments(&drawn.sampled.draws).0)?;
-            return self.conclude(margins, statistics, &posterior, &drawn, (warnings, watch));
+            return self.conclude(margins, statistics, &posterior, &drawn, (warnings, progress));
         }
-        watch.begin("climbing to the mode", 1);
+        progress.begin("climbing to the mode", 1);
         let quick = self.inference == CorrelatedInference::Map;
-        let (top, other_mode) = find_top(&mut posterior, quick, watch)?;
-        watch.advance(1);
+        let (top, other_mode) = find_top(&mut posterior, quick, progress)?;
+        progress.advance(1);
         warnings.extend(mode_warnings(&top, other_mode));
         if quick {
             let delta = posterior.delta(&top.point);
             return Ok(assemble(margins, delta, None, Vec::new(), warnings));
         }
         let chains = (&self.chain_settings(), self.seed);
-        let sampled = sample_posterior(&posterior, &top, chains, watch)?;
+        let sampled = sample_posterior(&posterior, &top, chains, progress)?;
         let far = sampled.draws.draw(lowest(&posterior, &sampled.draws));
         let likelihood_error = likelihood_error(&posterior, &top.point, far)?;
         let drawn = Drawn { sampled, likelihood_error, other_mode };
-        self.conclude(margins, statistics, &posterior, &drawn, (warnings, watch))
+        self.conclude(margins, statistics, &posterior, &drawn, (warnings, progress))
     }
 
     /// Draws by data augmentation instead of the likelihood; without any approximation.
-    fn augment(&self, posterior: &Posterior, watch: &dyn Watch) -> Result<Drawn> {
+    fn augment(&self, posterior: &Posterior, progress: &dyn Progress) -> Result<Drawn> {
         let class = |class| GibbsClass::new(class, None);
         let classes = posterior.classes.iter().map(class).collect();
         let target = GibbsTarget { classes, prior: self.delta_prior, resolution: self.resolution };
-        let draws = target.sample(&self.chain_settings(), self.seed, watch)?;
+        let draws = target.sample(&self.chain_settings(), self.seed, progress)?;
         let sampled = Sampled { draws, spread: 0.0, corrected: None };
         Ok(Drawn { sampled, likelihood_error: 0.0, other_mode: None })
     }
@@ -167,12 +167,12 @@ impl CorrelatedConfig {
         statistics: &SufficientStatistics,
         posterior: &Posterior,
         drawn: &Drawn,
-        (mut warnings, watch): (Vec<Warning>, &dyn Watch),
+        (mut warnings, progress): (Vec<Warning>, &dyn Progress),
     ) -> Result<FittedPair> {
         let draws = &drawn.sampled.draws;
         let separate = std::mem::take(&mut margins.draws);
         let alpha = margins.fusion.alpha();
-        let carried = MarginDraws::new(posterior, (alpha, separate), statistics, draws, watch)?;
+        let carried = MarginDraws::new(posterior, (alpha, separate), statistics, draws, progress)?;
         let summary = Summary::new(posterior, draws, &carried);
         let delta = summary.mean.clone();
         let report = summary.report(drawn);
@@ -185,7 +185,7 @@ impl CorrelatedConfig {
         Ok(assemble(margins, delta, Some(report), kept, warnings))
     }
 
-    /// Margins that are not learnt with δ cannot be learnt together with it.
+    /// Margins that are not learned with δ cannot be learned together with it.
     pub(super) fn check_two_step(&self, what: &str) -> Result<()> {
         if self.inference == CorrelatedInference::Joint {
             return Err(Error::Unsupported {

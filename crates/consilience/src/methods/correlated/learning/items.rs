@@ -2,8 +2,8 @@
 
 use nalgebra::DMatrix;
 
+use crate::data::outputs::Outputs;
 use crate::error::Result;
-use crate::outputs::Outputs;
 use consilience_numerics::log_space::ln_at_least_tiny;
 
 /// Logarithms of ratios closer than this coincide.

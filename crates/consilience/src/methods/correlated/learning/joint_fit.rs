@@ -10,12 +10,12 @@ use super::likelihood::{ClassLikelihood, expit};
 use super::margins::Margin;
 use super::posterior::Posterior;
 use super::report::{Drawn, Summary, chain_warnings, mode_warnings};
+use crate::data::schema::Schema;
 use crate::error::Result;
 use crate::methods::independent::{Alpha, PosteriorReport, SufficientStatistics};
+use crate::progress::Progress;
 use crate::sampling::Draws;
-use crate::schema::Schema;
 use crate::warning::Warning;
-use crate::watch::Watch;
 
 impl CorrelatedConfig {
     /// Draws α and δ together; the two-step fit's margins and δ given them are the start.
@@ -25,7 +25,7 @@ impl CorrelatedConfig {
         statistics: &SufficientStatistics,
         mut posterior: Posterior,
         mut warnings: Vec<Warning>,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<FittedPair> {
         let settings = self.chain_settings();
         let prior = self.delta_prior;
@@ -36,18 +36,18 @@ impl CorrelatedConfig {
                 };
                 let classes = posterior.classes.iter().enumerate().map(one).collect();
                 let target = GibbsTarget { classes, prior, resolution: self.resolution };
-                (target.sample(&settings, self.seed, watch)?, None)
+                (target.sample(&settings, self.seed, progress)?, None)
             }
             DeltaSampler::Likelihood => {
-                watch.begin("climbing to the mode", 1);
-                let (top, other_mode) = find_top(&mut posterior, false, watch)?;
+                progress.begin("climbing to the mode", 1);
+                let (top, other_mode) = find_top(&mut posterior, false, progress)?;
                 warnings.extend(mode_warnings(&top, other_mode));
                 let one = |(j, class): (usize, &ClassLikelihood)| {
                     (class.clone(), self.both_margins(statistics, &posterior, j))
                 };
                 let classes = posterior.classes.iter().enumerate().map(one).collect();
                 let target = JointTarget { classes, prior };
-                (target.sample(&top, &settings, self.seed, watch)?, other_mode)
+                (target.sample(&top, &settings, self.seed, progress)?, other_mode)
             }
         };
         // Either way is exact: hidden variables are drawn, or the exact likelihood corrects the polynomials.

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use super::config::{CorrelatedConfig, CorrelatedInference};
 use super::fit::{DeltaReport, FittedPair, PairDraw};
 use super::items::{PairItems, are_copies};
+use crate::data::outputs::Outputs;
+use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 use crate::methods::correlated::tree::TreePair;
 use crate::methods::independent::{
     Alpha, FittedIndependent, IndependentFusion, PosteriorReport, SufficientStatistics,
 };
-use crate::outputs::Outputs;
-use crate::schema::Schema;
+use crate::progress::{CancelOnly, Progress};
 use crate::warning::Warning;
-use crate::watch::{Silenced, Watch};
 use consilience_numerics::parallel;
 use correlated_dirichlet::Dirichlet;
 use correlated_dirichlet::pair::{PairDensity, Scratch};
@@ -51,7 +51,7 @@ const GAIN_TOLERANCE: f64 = 1e-4;
 
 impl CorrelatedConfig {
     /// Learns α of all classifiers and δ of every pair of them.
-    pub fn fit_pairs(&self, outputs: &Outputs, watch: &dyn Watch) -> Result<FittedPairs> {
+    pub fn fit_pairs(&self, outputs: &Outputs, progress: &dyn Progress) -> Result<FittedPairs> {
         self.check()?;
         let schema = outputs.schema();
         let n = schema.n_classifiers();
@@ -64,15 +64,15 @@ impl CorrelatedConfig {
         }
         self.check_two_step("more than two classifiers")?;
         let statistics = SufficientStatistics::of(outputs)?;
-        let margins = self.margins().fit(schema, &statistics, watch)?;
+        let margins = self.margins().fit(schema, &statistics, progress)?;
         let margins = with_equal_copies(margins, outputs)?;
         let between: Vec<(usize, usize)> =
             (0..n).flat_map(|b| (0..b).map(move |a| (a, b))).collect();
-        watch.begin("learning what pairs share", between.len() as u64);
+        progress.begin("learning what pairs share", between.len() as u64);
         let fitted = parallel::map(between.len(), |p| {
-            watch.check()?;
-            let fitted = self.fit_one(outputs, &margins, (p, between[p]), &Silenced(watch));
-            watch.advance(1);
+            progress.check()?;
+            let fitted = self.fit_one(outputs, &margins, (p, between[p]), &CancelOnly(progress));
+            progress.advance(1);
             fitted
         });
         let fitted = fitted.into_iter().collect::<Result<Vec<_>>>()?;
@@ -85,7 +85,7 @@ impl CorrelatedConfig {
         outputs: &Outputs,
         margins: &FittedIndependent,
         (place, (a, b)): (usize, (usize, usize)),
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<(FittedPair, Gain)> {
         let schema = outputs.schema();
         let copies = are_copies(outputs, a, b);
@@ -105,14 +105,14 @@ impl CorrelatedConfig {
         let fitted = if copies {
             config.one_source(&margins)
         } else {
-            config.learn(&outputs, margins, &statistics, watch)?
+            config.learn(&outputs, margins, &statistics, progress)?
         };
         let gain = gain(&outputs, &fitted, self.resolution)?;
         Ok((fitted, gain))
     }
 }
 
-/// Copies have the margins of the first of them, point and draws: those learnt from the same outputs differ by the noise
+/// Copies have the margins of the first of them, point and draws: those learned from the same outputs differ by the noise
 /// of their chains, and what is private to one copy alone tells classes apart where all say the same.
 fn with_equal_copies(margins: FittedIndependent, outputs: &Outputs) -> Result<FittedIndependent> {
     let first = |k: usize| (0..k).find(|&earlier| are_copies(outputs, earlier, k)).unwrap_or(k);
@@ -126,7 +126,7 @@ fn with_equal_copies(margins: FittedIndependent, outputs: &Outputs) -> Result<Fi
 impl CorrelatedConfig {
     /// Two classifiers that say the same of every item are one source: they share all there is.
     ///
-    /// A learnt δ would stay a little below α, by its prior, and every copy would add a little evidence.
+    /// A learned δ would stay a little below α, by its prior, and every copy would add a little evidence.
     fn one_source(&self, margins: &FittedIndependent) -> FittedPair {
         let all = |alpha: &Alpha| -> Vec<Vec<f64>> {
             let smaller =

@@ -1,6 +1,6 @@
 //! Learning what two classifiers share: δ of every class, given labelled outputs.
 //!
-//! The margins α come from the independent model; then δ is learnt from the items for which both
+//! The margins α come from the independent model; then δ is learned from the items for which both
 //! classifiers have an output, in the coordinates
 //!
 //! ```text

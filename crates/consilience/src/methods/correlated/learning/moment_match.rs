@@ -1,9 +1,9 @@
 //! δ by the method of moments: quick, rough, and independent of every likelihood.
 
 use super::items::PairItems;
+use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
 use crate::methods::independent::Alpha;
-use crate::outputs::Outputs;
 use correlated_dirichlet::pair;
 
 /// δ of every class whose correlations are nearest to those of the outputs, given the margins `alpha[k][j]`.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::items::PairItems;
+use crate::data::outputs::Outputs;
+use crate::data::schema::Schema;
 use crate::error::Result;
-use crate::outputs::Outputs;
-use crate::schema::Schema;
 use crate::warning::Warning;
 use consilience_numerics::parallel;
 
@@ -85,14 +85,14 @@ impl ObservedPair {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::intake::Intake;
-    use crate::outputs::OutputsBuilder;
+    use crate::data::input_format::InputFormat;
+    use crate::data::outputs::OutputsBuilder;
 
     /// Twelve items of two classes; in the second class one classifier says the opposite of the other.
     #[test]
     fn opposites_are_seen() {
         let schema = Arc::new(Schema::new(["a", "b"], ["x", "y"]).unwrap());
-        let mut builder = OutputsBuilder::new(schema, Intake::default()).unwrap();
+        let mut builder = OutputsBuilder::new(schema, InputFormat::default()).unwrap();
         for i in 0..12 {
             let p = 0.2 + 0.05 * f64::from(i);
             let noise = 0.01 * f64::from(i % 3);

@@ -67,7 +67,7 @@ impl Posterior {
         self.complete(self.classes.iter().flat_map(ClassLikelihood::start).collect())
     }
 
-    /// The margins that δ is learnt with.
+    /// The margins that δ is learned with.
     pub(super) fn alpha(&self) -> Alpha {
         let one = |k: usize| self.classes.iter().map(|class| class.alpha()[k].to_vec()).collect();
         vec![one(0), one(1)]

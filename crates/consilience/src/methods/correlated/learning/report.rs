@@ -7,9 +7,9 @@ use super::chains::Sampled;
 use super::climb::Top;
 use super::likelihood::ClassLikelihood;
 use super::posterior::Posterior;
+use crate::data::schema::Schema;
 use crate::sampling::Draws;
 use crate::sampling::diagnostics::{Diagnostics, quantile};
-use crate::schema::Schema;
 use crate::warning::Warning;
 
 /// The posterior of δ in numbers.

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The last step keeps every private shape αₖ − c − Σₘ eₖₘ at 0 or above. It is needed where no common part and pairs
-//! have the learnt pair margins: one classifier shares most of itself with each of two others that share little.
+//! have the learned pair margins: one classifier shares most of itself with each of two others that share little.
 
 use super::many::{FittedPairs, PairsDraw};
 use crate::methods::correlated::Structure;
@@ -124,7 +124,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the pairs' totals, no private shape is negative, and no pair shares more than was learnt.
+        /// Whatever the pairs' totals, no private shape is negative, and no pair shares more than was learned.
         #[test]
         fn every_split_is_legal(
             alpha in proptest::collection::vec(0.01f64..50.0, 4),

@@ -25,12 +25,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::pair_rule::{PairRule, Poles, ln_margin};
-use crate::class_prior::ClassPrior;
+use crate::data::class_prior::ClassPrior;
+use crate::data::outputs::Items;
+use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 use crate::methods::independent::{Alpha, check_alpha};
 use crate::methods::{Block, Fusion};
-use crate::outputs::Items;
-use crate::schema::Schema;
 use consilience_numerics::parallel;
 use correlated_dirichlet::Dirichlet;
 use correlated_dirichlet::pair::Scratch;

@@ -18,8 +18,8 @@ use crate::error::{Error, Result};
 use crate::methods::correlated::learning::chains::{block, moments, narrowed, spread, widened};
 use crate::methods::correlated::learning::surrogate::Region;
 use crate::methods::independent::Alpha;
+use crate::progress::Progress;
 use crate::sampling::{ChainSettings, Draws, Mode, Target, hmc_steps, sample};
-use crate::watch::Watch;
 use consilience_numerics::parallel;
 
 /// Rounds of fitting and checking, and the spread of likelihood − surface over all classes at which they end.
@@ -76,7 +76,7 @@ pub(super) struct Chains<'a> {
     pub(super) alpha: &'a Alpha,
     pub(super) settings: ChainSettings,
     pub(super) seed: u64,
-    pub(super) watch: &'a dyn Watch,
+    pub(super) progress: &'a dyn Progress,
 }
 
 /// Everything that belongs to one class's surface.
@@ -91,7 +91,7 @@ impl Chains<'_> {
     pub(super) fn run(&self, top: Mode) -> Result<Sampled> {
         let mut mode = Mode { curvature: narrowed(&top.curvature.l()), ..top };
         let classes = self.problem.n_classes;
-        self.watch.begin("following the likelihood", (ROUNDS.end() * classes) as u64);
+        self.progress.begin("following the likelihood", (ROUNDS.end() * classes) as u64);
         let covariance = mode.curvature.inverse();
         let first = |j: usize| self.first(j, &mode.point, &covariance);
         let mut states = (0..classes).map(first).collect::<Result<Vec<_>>>()?;
@@ -124,7 +124,7 @@ impl Chains<'_> {
 
     /// Value and gradient, from the same random numbers everywhere: errors are alike.
     fn evaluated(&self, class: usize, point: &[f64]) -> Result<Known> {
-        self.watch.check()?;
+        self.progress.check()?;
         let near: Vec<f64> =
             self.eta(class, point).iter().map(|e| e.clamp(-FARTHEST, FARTHEST)).collect();
         let legal = self.problem.legal(self.alpha, class);
@@ -166,7 +166,7 @@ impl Chains<'_> {
         let one = ChainSettings { n_chains: 1, n_warmup: SCOUTS, n_draws: THINNING * SCOUTS };
         let seed = self.seed.wrapping_add(round as u64) ^ power.to_bits();
         let runs = parallel::map(self.settings.n_chains, |c| {
-            sample(&target, mode, &one, seed, c as u64, self.watch)
+            sample(&target, mode, &one, seed, c as u64, self.progress)
         });
         let runs = runs.into_iter().collect::<Result<Vec<_>>>()?;
         let acceptance = runs.iter().map(Draws::acceptance).sum::<f64>() / runs.len() as f64;
@@ -196,7 +196,7 @@ impl Chains<'_> {
         }
         offs.retain(|off| off.is_finite());
         state.spread = if offs.len() > 2 { spread(&offs) } else { f64::INFINITY };
-        self.watch.advance(1);
+        self.progress.advance(1);
         Ok(())
     }
 
@@ -213,7 +213,7 @@ impl Chains<'_> {
     fn weighed(&self, states: &[ClassState], point: &[f64]) -> Result<Weighed> {
         let mut all = Weighed { ln_weight: 0.0, variance: 0.0, unresolved: 0 };
         for (j, state) in states.iter().enumerate() {
-            self.watch.check()?;
+            self.progress.check()?;
             let (eta, legal) = (self.eta(j, point), self.problem.legal(self.alpha, j));
             let exact = self.problem.items[j].ln_likelihood(&legal, eta, self.class_seed(j))?;
             let place = self.place(j, eta);
@@ -231,7 +231,7 @@ impl Chains<'_> {
     fn corrected(&self, states: &[ClassState], mode: &Mode, draws: &Draws) -> Result<Sampled> {
         let target = Followed { chains: self, states, mode, power: 1.0 };
         let (n_chains, kept) = (self.settings.n_chains, self.settings.n_draws.min(CORRECTED));
-        self.watch.begin("correcting the draws", (n_chains * (kept + SETTLING)) as u64);
+        self.progress.begin("correcting the draws", (n_chains * (kept + SETTLING)) as u64);
         let scale = self.scale(&target, draws);
         let runs = parallel::map(n_chains, |c| {
             let start = draws.draw((c + 1) * draws.len() / n_chains - 1);
@@ -279,7 +279,7 @@ impl Chains<'_> {
             }
             weighed.push(proposed);
             draws.push(current.clone());
-            self.watch.advance(1);
+            self.progress.advance(1);
         }
         Ok(Corrected { draws: draws.split_off(SETTLING), weighed, accepted })
     }

@@ -4,7 +4,7 @@ use super::legal::{Legal, Place};
 use crate::error::Result;
 use consilience_numerics::parallel;
 use consilience_numerics::special::{digamma, ln_gamma, trigamma};
-use correlated_dirichlet::multi::{ManyDensity, Scratch, Tilted};
+use correlated_dirichlet::multi::{MultiDensity, Scratch, Tilted};
 use correlated_dirichlet::{CorrelatedDirichlet, SharedPair};
 
 /// Batches of 64 points an item.
@@ -239,8 +239,8 @@ fn constant_gradient(legal: &[Legal<'_>], delta: &[f64]) -> Vec<f64> {
     gradient
 }
 
-fn density(legal: &[Legal<'_>], places: &[Place]) -> Result<ManyDensity> {
-    Ok(ManyDensity::new(&distribution(legal, places)?)?)
+fn density(legal: &[Legal<'_>], places: &[Place]) -> Result<MultiDensity> {
+    Ok(MultiDensity::new(&distribution(legal, places)?)?)
 }
 
 fn distribution(legal: &[Legal<'_>], places: &[Place]) -> Result<CorrelatedDirichlet> {
@@ -278,7 +278,8 @@ mod tests {
         assert_eq!((class.n_items(), class.lost.len()), (8, 0));
         let exact = |eta: &[f64]| -> f64 {
             let density =
-                ManyDensity::new(&distribution(&legal(), &places(&legal(), eta)).unwrap()).unwrap();
+                MultiDensity::new(&distribution(&legal(), &places(&legal(), eta)).unwrap())
+                    .unwrap();
             let mut scratch = Scratch::default();
             let one = |x: &Vec<f64>| {
                 density.ln_density(&x.chunks(3).collect::<Vec<_>>(), &mut scratch).ln_density

@@ -22,14 +22,14 @@ use serde::{Deserialize, Serialize};
 use super::config::{CorrelatedConfig, DeltaPrior};
 use super::many::{FittedPairs, PairsDraw};
 use super::report::Summary;
+use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
 use crate::methods::correlated::Structure;
 use crate::methods::independent::Alpha;
-use crate::outputs::Outputs;
+use crate::progress::Progress;
 use crate::sampling::diagnostics::Diagnostics;
 use crate::sampling::{Target, find_mode};
 use crate::warning::Warning;
-use crate::watch::Watch;
 use chains::{Chains, Sampled};
 use problem::{AtMode, Problem};
 
@@ -91,7 +91,7 @@ impl CorrelatedConfig {
         outputs: &Outputs,
         pairs: &FittedPairs,
         structure: Structure,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<FittedShared> {
         if self.delta_prior == DeltaPrior::Paper {
             return Err(Error::parameter(
@@ -114,17 +114,17 @@ impl CorrelatedConfig {
         let split = pairs.split(structure);
         let start: Vec<_> = std::iter::once(split.common).chain(split.pairs).collect();
         let mut point = problem.point(&pairs.alpha, &start);
-        watch.begin("climbing to the mode", CENTRES as u64);
+        progress.begin("climbing to the mode", CENTRES as u64);
         let mut height = f64::NEG_INFINITY;
         let mut centre = 0;
         let (mode, at_mode, lost) = loop {
-            watch.check()?;
+            progress.check()?;
             let target = problem.at(&pairs.alpha, &point, self.seed)?;
             let mode = find_mode(&target, &point);
             let found = target.ln_density(&mode.point, &mut vec![0.0; point.len()]);
             let rise = found - height;
             (centre, height) = (centre + 1, found);
-            watch.advance(1);
+            progress.advance(1);
             if rise < SMALL_RISE || centre == CENTRES {
                 break (mode, target.in_numbers(), target.lost());
             }
@@ -136,7 +136,7 @@ impl CorrelatedConfig {
             alpha: &pairs.alpha,
             settings: self.chain_settings(),
             seed: self.seed,
-            watch,
+            progress,
         };
         let sampled = chains.run(mode)?;
         Ok(self.conclude_shared(&problem, &at_mode, pairs, &sampled))

@@ -1,16 +1,16 @@
-//! What is to be learnt: items, parts and prior, and the posterior by points around a centre.
+//! What is to be learned: items, parts and prior, and the posterior by points around a centre.
 
 use nalgebra::DMatrix;
 
 use super::legal::{FARTHEST, Legal};
 use super::likelihood::{ClassItems, TiltedClass};
+use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
 use crate::methods::correlated::Structure;
 use crate::methods::correlated::learning::config::DeltaPrior;
 use crate::methods::correlated::learning::many::FittedPairs;
 use crate::methods::correlated::learning::prior;
 use crate::methods::independent::Alpha;
-use crate::outputs::Outputs;
 use crate::sampling::Target;
 
 /// The climb does not go where the effective share of the points falls below this part of that at the centre.

@@ -95,7 +95,7 @@ pub(super) struct ClassState {
     ln_x: Vec<[f64; 2]>,
     resolution: f64,
     pub(super) parameters: Parameters,
-    /// What is known of α apart from the pairs, where α is learnt too.
+    /// What is known of α apart from the pairs, where α is learned too.
     margins: Option<[Margin; 2]>,
     /// y and w of every item.
     totals: Vec<[f64; 2]>,

@@ -18,8 +18,8 @@ use super::likelihood::ClassLikelihood;
 use super::margins::Margin;
 use super::prior;
 use crate::error::Result;
+use crate::progress::Progress;
 use crate::sampling::{ChainSettings, Draws, slice_step};
-use crate::watch::Watch;
 use class::{ClassState, Coordinate, Parameters};
 use consilience_numerics::parallel;
 
@@ -39,12 +39,12 @@ pub(super) struct GibbsClass<'a> {
     pub(super) alpha: [&'a [f64]; 2],
     /// η where chains start.
     pub(super) eta: Vec<f64>,
-    /// The margins, where α is learnt too.
+    /// The margins, where α is learned too.
     pub(super) margins: Option<[Margin; 2]>,
 }
 
 impl<'a> GibbsClass<'a> {
-    /// With α fixed, or learnt too where there are margins.
+    /// With α fixed, or learned too where there are margins.
     pub(super) fn new(class: &'a ClassLikelihood, margins: Option<[Margin; 2]>) -> Self {
         Self { items: class.items(), alpha: class.alpha(), eta: class.start(), margins }
     }
@@ -58,20 +58,20 @@ pub(super) struct GibbsTarget<'a> {
 }
 
 impl GibbsTarget<'_> {
-    /// Draws class by class: ln α¹ and ln α² where they are learnt, then η; at the end μ where the prior
+    /// Draws class by class: ln α¹ and ln α² where they are learned, then η; at the end μ where the prior
     /// is pooled.
     pub(super) fn sample(
         &self,
         settings: &ChainSettings,
         seed: u64,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<Draws> {
         let sweeps = settings.n_chains * (settings.n_warmup + settings.n_draws);
-        watch.begin("drawing hidden variables", sweeps as u64);
+        progress.begin("drawing hidden variables", sweeps as u64);
         let chains = parallel::map(settings.n_chains, |chain| {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             rng.set_stream(chain as u64);
-            self.chain(settings, &mut rng, watch)
+            self.chain(settings, &mut rng, progress)
         });
         let chains = chains.into_iter().collect::<Result<Vec<_>>>()?;
         Ok(Draws::from_chains(chains, 1.0))
@@ -81,17 +81,17 @@ impl GibbsTarget<'_> {
         &self,
         settings: &ChainSettings,
         rng: &mut ChaCha8Rng,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<Vec<Vec<f64>>> {
         let mut chain = Chain::start(self, rng);
         let mut draws = Vec::with_capacity(settings.n_draws);
         for sweep in 0..settings.n_warmup + settings.n_draws {
-            watch.check()?;
+            progress.check()?;
             chain.sweep(sweep < settings.n_warmup, rng);
             if sweep >= settings.n_warmup {
                 draws.push(chain.point());
             }
-            watch.advance(1);
+            progress.advance(1);
         }
         Ok(draws)
     }

@@ -1,4 +1,4 @@
-//! The coordinates in which α and δ are learnt together: ln α¹, ln α² and
+//! The coordinates in which α and δ are learned together: ln α¹, ln α² and
 //!
 //! ```text
 //! ζ = ln δ + ½ (ln α¹ + ln α²) − ln a¹ − ln a²,   a^k = α^k − δ

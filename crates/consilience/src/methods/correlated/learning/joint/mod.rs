@@ -19,8 +19,8 @@ use super::likelihood::ClassLikelihood;
 use super::margins::Margin;
 use super::surrogate::Region;
 use crate::error::Result;
+use crate::progress::Progress;
 use crate::sampling::{ChainSettings, Draws, Mode, find_mode};
-use crate::watch::Watch;
 use chain::{Chain, Explored, ln_prior};
 use consilience_numerics::parallel;
 use coupling::{ClassData, Coupling, Known, degree, n_points};
@@ -45,7 +45,7 @@ pub(super) struct JointTarget {
 }
 
 /// A class while it is being explored.
-struct Progress {
+struct Exploration {
     data: ClassData,
     known: Vec<Known>,
     region: Region,
@@ -60,11 +60,11 @@ impl JointTarget {
         top: &Top,
         settings: &ChainSettings,
         seed: u64,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<Draws> {
-        let classes = self.explore(top, seed, watch)?;
+        let classes = self.explore(top, seed, progress)?;
         let sweeps = settings.n_chains * (settings.n_warmup + settings.n_draws);
-        watch.begin("drawing α and δ", sweeps as u64);
+        progress.begin("drawing α and δ", sweeps as u64);
         let chains = parallel::map(settings.n_chains, |index| {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             rng.set_stream(index as u64);
@@ -73,10 +73,10 @@ impl JointTarget {
             chain.measure()?;
             let mut draws = Vec::with_capacity(settings.n_draws);
             for _ in 0..settings.n_draws {
-                watch.check()?;
+                progress.check()?;
                 chain.advance(&mut rng)?;
                 draws.push(self.outer_point(&chain));
-                watch.advance(1);
+                progress.advance(1);
             }
             Ok((draws, chain.acceptance()))
         });
@@ -96,15 +96,15 @@ impl JointTarget {
     }
 
     /// Regions and polynomials of all classes.
-    fn explore(&self, top: &Top, seed: u64, watch: &dyn Watch) -> Result<Vec<Explored>> {
+    fn explore(&self, top: &Top, seed: u64, progress: &dyn Progress) -> Result<Vec<Explored>> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(EXPLORING_STREAM);
-        let mut progress: Vec<Progress> =
+        let mut exploration: Vec<Exploration> =
             (0..self.classes.len()).map(|j| self.rough(j, top, &mut rng)).collect();
         let mut mu = top.point.get(self.classes.len().pow(2)).copied().unwrap_or(0.0);
-        watch.begin("learning the polynomials", MAX_ROUNDS as u64);
+        progress.begin("learning the polynomials", MAX_ROUNDS as u64);
         for round in 0.. {
-            let mut explored = self.polynomials(&mut progress, round, mu, watch)?;
+            let mut explored = self.polynomials(&mut exploration, round, mu, progress)?;
             explored.iter_mut().for_each(|class| class.tune(self.prior, mu, &mut rng));
             let mut chain = Chain::start(&explored, self.prior);
             let mut draws = vec![Vec::new(); explored.len()];
@@ -115,20 +115,20 @@ impl JointTarget {
                 }
             }
             mu = chain.mu();
-            watch.advance(1);
+            progress.advance(1);
             let mut spread = Vec::new();
-            for ((progress, class), draws) in progress.iter_mut().zip(&explored).zip(&draws) {
-                spread.push(check(progress, class, draws, watch)?);
+            for ((exploration, class), draws) in exploration.iter_mut().zip(&explored).zip(&draws) {
+                spread.push(check(exploration, class, draws, progress)?);
             }
             let good = round > 0 && spread.iter().all(|s| *s < SMALL_SPREAD);
             if good || round + 1 == MAX_ROUNDS {
                 return Ok(explored);
             }
-            for (progress, draws) in progress.iter_mut().zip(&draws) {
+            for (exploration, draws) in exploration.iter_mut().zip(&draws) {
                 // a chain that hardly moved knows no region
                 if n_different(draws) > EXPLORING_DRAWS / 4 {
                     let (centre, covariance) = moments(draws);
-                    progress.region = Region::new(&centre, &covariance);
+                    exploration.region = Region::new(&centre, &covariance);
                 }
             }
         }
@@ -136,7 +136,7 @@ impl JointTarget {
     }
 
     /// A first region: margins as if independent, η given their mode.
-    fn rough(&self, class: usize, top: &Top, rng: &mut ChaCha8Rng) -> Progress {
+    fn rough(&self, class: usize, top: &Top, rng: &mut ChaCha8Rng) -> Exploration {
         let (likelihood, margins) = &self.classes[class];
         let width = likelihood.bound().len();
         let eta = top.point[class * width..(class + 1) * width].to_vec();
@@ -163,25 +163,25 @@ impl JointTarget {
             .collect();
         let (centre, covariance) = moments(&draws);
         let data = ClassData { likelihood: likelihood.clone(), margins: margins.clone() };
-        Progress { data, known: Vec::new(), region: Region::new(&centre, &covariance), used: 0 }
+        Exploration { data, known: Vec::new(), region: Region::new(&centre, &covariance), used: 0 }
     }
 
     /// Evaluates more points and fits a polynomial for every class.
     fn polynomials(
         &self,
-        progress: &mut [Progress],
+        exploration: &mut [Exploration],
         round: usize,
         mu: f64,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<Vec<Explored>> {
         let mut explored = Vec::new();
-        for class in progress {
+        for class in exploration {
             let dimension = class.region.centre.len();
             let degree = if round == 0 { 2 } else { degree(dimension) };
             let needed = n_points(dimension, degree);
             let more = if round < 2 { needed } else { needed / 2 };
             for point in class.region.design(class.used, class.used + more) {
-                watch.check()?;
+                progress.check()?;
                 class.known.push(class.data.with_slopes(&point)?);
             }
             class.used += more;
@@ -199,7 +199,7 @@ impl JointTarget {
     }
 
     /// The log posterior where the coupling is known.
-    fn height(&self, class: &Progress, known: &Known, mu: f64) -> f64 {
+    fn height(&self, class: &Exploration, known: &Known, mu: f64) -> f64 {
         let mut unused = vec![0.0; known.point.len()];
         let margins = class.data.ln_margins(&known.point, &mut unused);
         margins + known.value + ln_prior(self.prior, &known.point, mu, &mut unused)
@@ -208,18 +208,18 @@ impl JointTarget {
 
 /// Compares polynomial and coupling at some draws, which are then known as well.
 fn check(
-    progress: &mut Progress,
+    exploration: &mut Exploration,
     class: &Explored,
     draws: &[Vec<f64>],
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<f64> {
     let mut offs = Vec::new();
     for i in 0..CHECKS {
-        watch.check()?;
+        progress.check()?;
         let point = &draws[(2 * i + 1) * draws.len() / (2 * CHECKS)];
         let known = class.data.with_slopes(point)?;
         offs.push(known.value - class.coupling.value(point, &mut vec![0.0; point.len()]));
-        progress.known.push(known);
+        exploration.known.push(known);
     }
     let mean = offs.iter().sum::<f64>() / CHECKS as f64;
     let square = offs.iter().map(|off| (off - mean).powi(2)).sum::<f64>();

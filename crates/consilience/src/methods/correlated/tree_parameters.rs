@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::Draw;
 use super::parameters::pair_classes;
-use crate::class_prior::ClassPrior;
+use crate::data::class_prior::ClassPrior;
+use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 use crate::methods::correlated::PairInsight;
 use crate::methods::correlated::tree::{TreeFusion, TreeKind, TreePair};
 use crate::methods::independent::{Alpha, IndependentFusion};
-use crate::schema::Schema;
+use crate::model::Draw;
 
 /// Margins of all classifiers and what pairs of them share.
 #[derive(Debug, Clone)]
@@ -70,7 +70,7 @@ impl TreeParameters {
         &self.fusion
     }
 
-    /// The implied correlation of every pair that was learnt.
+    /// The implied correlation of every pair that was learned.
     pub fn pairs(&self, prior: &ClassPrior) -> Result<Vec<PairInsight>> {
         let insight = |pair: &TreePair| {
             let classes = pair_classes(&self.alpha, pair)?;
@@ -86,7 +86,7 @@ impl TreeParameters {
     }
 
     /// The rule that a draw from the posterior makes, on the same tree.
-    pub(super) fn drawn(&self, draw: &Draw) -> Result<TreeFusion> {
+    pub(crate) fn drawn(&self, draw: &Draw) -> Result<TreeFusion> {
         let pairs = self.drawn_pairs(draw)?;
         let schema = Arc::clone(self.schema());
         let edges: Vec<(usize, usize)> = self.fusion.tree().map(|pair| pair.between).collect();
@@ -95,7 +95,7 @@ impl TreeParameters {
     }
 
     /// Whether a draw has the shape of these parameters and is legal.
-    pub(super) fn check_draw(&self, draw: &Draw) -> Result<()> {
+    pub(crate) fn check_draw(&self, draw: &Draw) -> Result<()> {
         crate::methods::independent::check_alpha(self.schema(), &draw.alpha)?;
         for pair in self.drawn_pairs(draw)? {
             pair_classes(&draw.alpha, &pair)?;

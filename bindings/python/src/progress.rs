@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use consilience::{Error, Result, Watch};
+use consilience::{Error, Progress, Result};
 use pyo3::prelude::*;
 
 use crate::errors::raise;
@@ -22,7 +22,7 @@ struct Relay {
     done: AtomicU64,
 }
 
-impl Watch for Relay {
+impl Progress for Relay {
     fn begin(&self, task: &str, total: u64) {
         let mut current = self.task.lock().unwrap_or_else(PoisonError::into_inner);
         *current = Some((task.to_owned(), total));
@@ -55,7 +55,7 @@ impl Relay {
 pub(crate) fn watched<T: Send>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,
-    work: impl FnOnce(&dyn Watch) -> Result<T> + Send,
+    work: impl FnOnce(&dyn Progress) -> Result<T> + Send,
 ) -> PyResult<T> {
     let relay = Relay::default();
     thread::scope(|scope| {

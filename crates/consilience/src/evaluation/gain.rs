@@ -5,20 +5,20 @@ use serde::Serialize;
 use super::estimate::{Estimate, estimate};
 use super::scores::{Predictions, Weighting};
 use super::single_classifiers;
-use crate::class_prior::ClassPrior;
+use crate::data::class_prior::ClassPrior;
+use crate::data::outputs::Outputs;
 use crate::error::{Result, quoted};
 use crate::folds;
 use crate::methods::auto::{AutoConfig, AutoFusion};
 use crate::methods::pools::{Pool, PoolKind};
 use crate::methods::shares::EvidenceCovariance;
 use crate::methods::{Fusion, fuse};
-use crate::outputs::Outputs;
-use crate::watch::{Unwatched, Watch};
+use crate::progress::{NoProgress, Progress};
 use consilience_numerics::parallel;
 
 /// How the worth is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WorthSettings {
+pub struct GainSettings {
     /// Folds, 2 to 100; no more than the smallest class has items; 10 by default.
     pub folds: usize,
     /// How items count.
@@ -27,7 +27,7 @@ pub struct WorthSettings {
     pub seed: u64,
 }
 
-impl Default for WorthSettings {
+impl Default for GainSettings {
     fn default() -> Self {
         Self { folds: 10, weighting: Weighting::default(), seed: 0 }
     }
@@ -56,7 +56,7 @@ pub struct Alike {
 
 /// What fusing is worth.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Worth {
+pub struct Gain {
     /// Number of items.
     pub n_items: usize,
     /// Folds used; 0 on items that were not fitted to.
@@ -85,24 +85,24 @@ const SEEN: f64 = 2.0;
 ///
 /// # Example
 /// ```
-/// use consilience::evaluation::{WorthSettings, worth};
-/// use consilience::{ClassPrior, Unwatched, simulation::Preset};
+/// use consilience::evaluation::{GainSettings, worth};
+/// use consilience::{ClassPrior, NoProgress, simulation::Preset};
 ///
 /// let outputs = Preset::Sim2.truth(0.0)?.simulate(200, 1)?;
-/// let worth = worth(&outputs, &ClassPrior::uniform(3), &WorthSettings::default(), &Unwatched)?;
+/// let worth = worth(&outputs, &ClassPrior::uniform(3), &GainSettings::default(), &NoProgress)?;
 /// assert!(worth.best_single.gain.mean > 0.1, "{}", worth.verdict);
 /// # Ok::<(), consilience::Error>(())
 /// ```
 pub fn worth(
     outputs: &Outputs,
     prior: &ClassPrior,
-    settings: &WorthSettings,
-    watch: &dyn Watch,
-) -> Result<Worth> {
+    settings: &GainSettings,
+    progress: &dyn Progress,
+) -> Result<Gain> {
     let labels = outputs.require_labels()?;
     let n_folds = folds::usable(outputs, settings.folds)?;
-    let methods = out_of_fold(outputs, &labels, prior, (n_folds, settings.seed), watch)?;
-    let fitted = AutoConfig { seed: settings.seed }.fit(outputs, &Unwatched)?.fusion;
+    let methods = out_of_fold(outputs, &labels, prior, (n_folds, settings.seed), progress)?;
+    let fitted = AutoConfig { seed: settings.seed }.fit(outputs, &NoProgress)?.fusion;
     let covariance = EvidenceCovariance::of(outputs, fitted.dirichlets().alpha())?;
     Ok(summarise(&methods, outputs, &labels, (prior, settings.weighting), n_folds, &covariance))
 }
@@ -113,7 +113,7 @@ pub fn worth_on_new_items(
     outputs: &Outputs,
     prior: &ClassPrior,
     weighting: Weighting,
-) -> Result<Worth> {
+) -> Result<Gain> {
     let labels = outputs.require_labels()?;
     let methods = predict(auto, outputs, prior)?;
     let covariance = EvidenceCovariance::of(outputs, auto.dirichlets().alpha())?;
@@ -127,7 +127,7 @@ fn summarise(
     (prior, weighting): (&ClassPrior, Weighting),
     folds: usize,
     covariance: &EvidenceCovariance,
-) -> Worth {
+) -> Gain {
     let estimate = |losses: &[f64]| estimate(losses, labels, prior, weighting);
     let losses: Vec<Vec<f64>> =
         methods.iter().map(|method| item_losses(method, labels, prior)).collect();
@@ -143,7 +143,7 @@ fn summarise(
         .min_by(|a, b| a.log_loss.mean.total_cmp(&b.log_loss.mean))
         .expect("there is at least one classifier")
         .clone();
-    let mut worth = Worth {
+    let mut worth = Gain {
         n_items: outputs.n_items(),
         folds,
         log_loss: estimate(&losses[0]),
@@ -164,19 +164,19 @@ fn out_of_fold(
     labels: &[usize],
     prior: &ClassPrior,
     (n_folds, seed): (usize, u64),
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Vec<Predictions>> {
     let n_classes = prior.probabilities().len();
     let folds = folds::stratified(labels, n_classes, n_folds, seed);
-    watch.begin("worth of fusing", n_folds as u64);
+    progress.begin("worth of fusing", n_folds as u64);
     let parts = parallel::map(n_folds, |fold| -> Result<_> {
-        watch.check()?;
+        progress.check()?;
         let (inside, outside) = folds::split(&folds, fold);
         let (train, test) = (outputs.select_items(&outside), outputs.select_items(&inside));
-        let fitted = AutoConfig { seed }.fit(&train, &Unwatched)?.fusion;
+        let fitted = AutoConfig { seed }.fit(&train, &NoProgress)?.fusion;
         let mut predictions = predict(&fitted, &test, prior)?;
         predictions.extend(alone(&fitted, &train, &test, prior, seed)?);
-        watch.advance(1);
+        progress.advance(1);
         Ok((inside, predictions))
     });
     let mut methods: Vec<Predictions> = Vec::new();
@@ -208,7 +208,7 @@ fn alone(
     let single = |(k, name): (usize, &String)| {
         let meta = auto.dirichlets().meta(k)?;
         let (train, test) = (train.select(meta.schema())?, test.select(meta.schema())?);
-        let fused = match (AutoConfig { seed }.fit(&train, &Unwatched)) {
+        let fused = match (AutoConfig { seed }.fit(&train, &NoProgress)) {
             Ok(fitted) => fuse(&fitted.fusion, &test, prior)?,
             Err(_) => fuse(&meta, &test, prior)?,
         };
@@ -263,7 +263,7 @@ fn alike(outputs: &Outputs, covariance: &EvidenceCovariance) -> Vec<Alike> {
 }
 
 /// The worth in a sentence that a person can act on.
-fn verdict(worth: &Worth, n_classifiers: usize) -> String {
+fn verdict(worth: &Gain, n_classifiers: usize) -> String {
     let Rival { method, gain: Estimate { mean, se }, .. } = &worth.best_single;
     let name = match method.split_once(':') {
         Some(("meta" | "auto", name)) => format!("`{name}` recalibrated"),

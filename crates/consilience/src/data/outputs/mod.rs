@@ -11,8 +11,8 @@ use std::sync::Arc;
 pub use builder::OutputsBuilder;
 pub(crate) use builder::admit;
 
+use crate::data::schema::Schema;
 use crate::error::{Error, Result};
-use crate::schema::Schema;
 
 /// The outputs of all classifiers for all items, with labels where they are known.
 ///
@@ -20,9 +20,9 @@ use crate::schema::Schema;
 ///
 /// # Example
 /// ```
-/// use consilience::{Intake, OutputsBuilder, Schema};
+/// use consilience::{InputFormat, OutputsBuilder, Schema};
 /// let schema = Schema::new(["a", "b"], ["x", "y"])?;
-/// let mut builder = OutputsBuilder::new(schema, Intake::default())?;
+/// let mut builder = OutputsBuilder::new(schema, InputFormat::default())?;
 /// builder.push(&[0.7, 0.3, 0.6, 0.4], Some("x"))?;
 /// builder.push(&[0.2, 0.8, f64::NAN, f64::NAN], Some("y"))?; // `b` is missing here
 /// let outputs = builder.finish();

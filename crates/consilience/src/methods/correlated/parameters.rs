@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::Draw;
-use crate::class_prior::ClassPrior;
+use crate::data::class_prior::ClassPrior;
+use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 use crate::methods::Fusion;
 use crate::methods::correlated::tree::TreePair;
 use crate::methods::correlated::{CorrelatedFusion, FullFusion, PairInsight};
 use crate::methods::independent::{Alpha, IndependentFusion, check_alpha};
-use crate::schema::Schema;
+use crate::model::Draw;
 use crate::simulation::Truth;
 use correlated_dirichlet::{CorrelatedDirichlet, SharedPair};
 
@@ -81,7 +81,7 @@ impl CorrelatedParameters {
     }
 
     /// The rule that a draw from the posterior makes.
-    pub(super) fn drawn(&self, draw: &Draw) -> Result<Box<dyn Fusion>> {
+    pub(crate) fn drawn(&self, draw: &Draw) -> Result<Box<dyn Fusion>> {
         let classes = self.drawn_classes(draw)?;
         let schema = Arc::clone(&self.schema);
         Ok(match self.schema.n_classifiers() {
@@ -91,7 +91,7 @@ impl CorrelatedParameters {
     }
 
     /// The distribution of every class that a draw makes: what all share first, then the pairs.
-    pub(super) fn drawn_classes(&self, draw: &Draw) -> Result<Vec<CorrelatedDirichlet>> {
+    pub(crate) fn drawn_classes(&self, draw: &Draw) -> Result<Vec<CorrelatedDirichlet>> {
         let own = self.classes[0].pairs();
         let Some((common, pairs)) =
             draw.delta.split_first().filter(|(_, pairs)| pairs.len() == own.len())
@@ -128,7 +128,7 @@ impl CorrelatedParameters {
     }
 
     /// The smallest private shape of any class and classifier.
-    pub(super) fn smallest_private(&self) -> f64 {
+    pub(crate) fn smallest_private(&self) -> f64 {
         let rows = self.classes.iter().flat_map(CorrelatedDirichlet::private);
         rows.flatten().copied().fold(f64::INFINITY, f64::min)
     }
@@ -161,7 +161,7 @@ impl CorrelatedParameters {
 }
 
 /// The distribution of two classifiers of a tree, class by class.
-pub(super) fn pair_classes(alpha: &Alpha, pair: &TreePair) -> Result<Vec<CorrelatedDirichlet>> {
+pub(crate) fn pair_classes(alpha: &Alpha, pair: &TreePair) -> Result<Vec<CorrelatedDirichlet>> {
     let (a, b) = pair.between;
     let class = |(j, delta): (usize, &Vec<f64>)| {
         let margins = vec![alpha[a][j].clone(), alpha[b][j].clone()];

@@ -1,8 +1,10 @@
-//! What a fit of correlated classifiers has learnt, as a method with its posterior.
+//! What a fit of correlated classifiers has learned, as a method with its posterior.
 
 use std::sync::Arc;
 
-use super::{CorrelatedParameters, Draw, Method, PairPosterior, TreeParameters};
+use super::{CorrelatedParameters, TreeParameters};
+use crate::data::outputs::Outputs;
+use crate::data::schema::Schema;
 use crate::error::Result;
 use crate::methods::correlated::Structure;
 use crate::methods::correlated::learning::{
@@ -10,10 +12,9 @@ use crate::methods::correlated::learning::{
 };
 use crate::methods::correlated::tree::TreeKind;
 use crate::methods::independent::{Alpha, PosteriorReport};
-use crate::outputs::Outputs;
-use crate::schema::Schema;
+use crate::model::{Draw, Method, PairPosterior};
+use crate::progress::Progress;
 use crate::warning::Warning;
-use crate::watch::Watch;
 
 /// With private shapes of at least this everywhere the exact density is smooth and quick to estimate, and the paper's
 /// model needs no resolution to fuse.
@@ -21,25 +22,25 @@ const SMOOTH: f64 = 1.0;
 /// Pairs that the paper's model can give less than this part of what they share are worth a warning.
 const WELL_KEPT: f64 = 0.9;
 
-/// What was learnt of correlated classifiers.
-pub(super) struct Learnt {
-    pub(super) method: Method,
-    pub(super) alpha: Alpha,
-    pub(super) posterior: Option<PosteriorReport>,
-    pub(super) pair_posteriors: Vec<PairPosterior>,
-    pub(super) shared: Option<SharedReport>,
-    pub(super) draws: Vec<Draw>,
-    pub(super) warnings: Vec<Warning>,
+/// What was learned of correlated classifiers.
+pub(crate) struct Learned {
+    pub(crate) method: Method,
+    pub(crate) alpha: Alpha,
+    pub(crate) posterior: Option<PosteriorReport>,
+    pub(crate) pair_posteriors: Vec<PairPosterior>,
+    pub(crate) shared: Option<SharedReport>,
+    pub(crate) draws: Vec<Draw>,
+    pub(crate) warnings: Vec<Warning>,
 }
 
-impl Learnt {
-    pub(super) fn pair(
+impl Learned {
+    pub(crate) fn pair(
         config: &CorrelatedConfig,
         outputs: &Outputs,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<Self> {
         let schema = outputs.schema();
-        let fitted = config.fit_pair(outputs, watch)?;
+        let fitted = config.fit_pair(outputs, progress)?;
         let between = [0, 1].map(|k| schema.classifiers()[k].clone());
         let pair = fitted.delta_posterior.map(|delta| PairPosterior { between, delta });
         let draw = |PairDraw { alpha, delta }| Draw { alpha, delta: vec![delta] };
@@ -60,14 +61,14 @@ impl Learnt {
         })
     }
 
-    pub(super) fn tree(
+    pub(crate) fn tree(
         config: &CorrelatedConfig,
         kind: TreeKind,
         outputs: &Outputs,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<Self> {
         let schema = outputs.schema();
-        let fitted = config.fit_pairs(outputs, watch)?;
+        let fitted = config.fit_pairs(outputs, progress)?;
         let (schema, resolution) = (Arc::clone(schema), config.resolution);
         let pairs = fitted.pairs.clone();
         let tree = TreeParameters::new(schema, fitted.alpha.clone(), pairs, kind, resolution)?;
@@ -80,16 +81,16 @@ impl Learnt {
     }
 
     /// The paper's model of three and more. `exact`: with the exact density where private shapes allow.
-    pub(super) fn full(
+    pub(crate) fn full(
         config: &CorrelatedConfig,
         (structure, exact): (Structure, bool),
         outputs: &Outputs,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<Self> {
         if config.inference == CorrelatedInference::Posterior {
-            return Self::full_posterior(config, (structure, exact), outputs, watch);
+            return Self::full_posterior(config, (structure, exact), outputs, progress);
         }
-        let mut fitted = config.fit_pairs(outputs, watch)?;
+        let mut fitted = config.fit_pairs(outputs, progress)?;
         let split = fitted.split(structure);
         fitted.warnings.extend(split_warning(&split));
         let draw = |draw: &PairsDraw| {
@@ -107,21 +108,21 @@ impl Learnt {
         config: &CorrelatedConfig,
         (structure, exact): (Structure, bool),
         outputs: &Outputs,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<Self> {
         config.check()?;
         let (inference, keep_draws) = (CorrelatedInference::Map, 0);
         let modes = CorrelatedConfig { inference, keep_draws, ..config.clone() };
-        let mut fitted = modes.fit_pairs(outputs, watch)?;
-        let shared = config.fit_shared(outputs, &fitted, structure, watch)?;
+        let mut fitted = modes.fit_pairs(outputs, progress)?;
+        let shared = config.fit_shared(outputs, &fitted, structure, progress)?;
         fitted.warnings.extend(shared.warnings);
         let resolution = (config.resolution, exact);
         let parameters = full_parameters(outputs, &fitted, &shared.delta, resolution)?;
         let draw = |PairsDraw { alpha, delta }| Draw { alpha, delta };
         let draws = shared.draws.into_iter().map(draw).collect();
-        let learnt =
+        let learned =
             Self::of_pairs(Method::Correlated(parameters), fitted, draws, outputs.schema());
-        Ok(Self { shared: Some(shared.report), ..learnt })
+        Ok(Self { shared: Some(shared.report), ..learned })
     }
 
     fn of_pairs(method: Method, fitted: FittedPairs, draws: Vec<Draw>, schema: &Schema) -> Self {

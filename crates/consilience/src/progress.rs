@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 
 /// Someone who watches long work. All methods do nothing by default.
-pub trait Watch: Sync {
+pub trait Progress: Sync {
     /// A task of `total` steps begins.
     fn begin(&self, _task: &str, _total: u64) {}
 
@@ -23,14 +23,14 @@ pub trait Watch: Sync {
 
 /// Nobody watches.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Unwatched;
+pub struct NoProgress;
 
-impl Watch for Unwatched {}
+impl Progress for NoProgress {}
 
 /// Hears only whether to stop: for parts of a task whose progress is shown as a whole.
-pub(crate) struct Silenced<'a>(pub(crate) &'a dyn Watch);
+pub(crate) struct CancelOnly<'a>(pub(crate) &'a dyn Progress);
 
-impl Watch for Silenced<'_> {
+impl Progress for CancelOnly<'_> {
     fn is_interrupted(&self) -> bool {
         self.0.is_interrupted()
     }

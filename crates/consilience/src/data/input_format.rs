@@ -34,20 +34,20 @@ pub enum ValueKind {
 
 /// How raw values become outputs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Intake {
+pub struct InputFormat {
     /// What the raw values are.
     pub kind: ValueKind,
     /// Probabilities below it are raised to it and the output renormalised; in [0, 1/J).
     pub floor: f64,
 }
 
-impl Default for Intake {
+impl Default for InputFormat {
     fn default() -> Self {
         Self { kind: ValueKind::Probabilities, floor: DEFAULT_FLOOR }
     }
 }
 
-impl Intake {
+impl InputFormat {
     /// Checks the floor against the number of classes.
     pub fn check(&self, n_classes: usize) -> Result<()> {
         if !(self.floor >= 0.0 && self.floor * (n_classes as f64) < 1.0) {

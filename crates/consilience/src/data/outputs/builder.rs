@@ -3,23 +3,23 @@
 use std::sync::Arc;
 
 use super::Outputs;
+use crate::data::input_format::InputFormat;
+use crate::data::schema::Schema;
 use crate::error::{Error, Result};
-use crate::intake::Intake;
-use crate::schema::Schema;
 
 /// Builds [`Outputs`] item by item, checking each.
 #[derive(Debug)]
 pub struct OutputsBuilder {
-    intake: Intake,
+    input_format: InputFormat,
     outputs: Outputs,
 }
 
 impl OutputsBuilder {
     /// An empty table.
-    pub fn new(schema: impl Into<Arc<Schema>>, intake: Intake) -> Result<Self> {
+    pub fn new(schema: impl Into<Arc<Schema>>, input_format: InputFormat) -> Result<Self> {
         let schema = schema.into();
-        intake.check(schema.n_classes())?;
-        Ok(Self { intake, outputs: empty(schema) })
+        input_format.check(schema.n_classes())?;
+        Ok(Self { input_format, outputs: empty(schema) })
     }
 
     /// Number of items so far.
@@ -88,7 +88,7 @@ impl OutputsBuilder {
         let Outputs { schema, values, n_raised, any_missing, .. } = &mut self.outputs;
         let start = values.len();
         values.resize(start + raw.len(), 0.0);
-        let found = admit(&self.intake, schema, first, raw, &mut values[start..])?;
+        let found = admit(&self.input_format, schema, first, raw, &mut values[start..])?;
         *n_raised += found.n_raised;
         *any_missing |= found.any_missing;
         Ok(())
@@ -131,14 +131,14 @@ pub(crate) struct Findings {
 
 /// Turns the raw values of whole items into outputs; `first` is the place of their first in all.
 pub(crate) fn admit(
-    intake: &Intake,
+    input_format: &InputFormat,
     schema: &Schema,
     first: usize,
     raw: &[f64],
     values: &mut [f64],
 ) -> Result<Findings> {
     let (n_classifiers, mut found) = (schema.n_classifiers(), Findings::default());
-    intake.admit_each(raw, values, schema.n_classes(), |row, admitted| match admitted {
+    input_format.admit_each(raw, values, schema.n_classes(), |row, admitted| match admitted {
         Ok(Some(raised)) => {
             found.n_raised += raised;
             Ok(())
@@ -172,12 +172,12 @@ fn empty(schema: Arc<Schema>) -> Outputs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::input_format::ValueKind;
     use crate::error::OutputProblem;
-    use crate::intake::ValueKind;
 
     fn builder(kind: ValueKind, floor: f64) -> OutputsBuilder {
         let schema = Schema::new(["a", "b"], ["x", "y"]).unwrap();
-        OutputsBuilder::new(schema, Intake { kind, floor }).unwrap()
+        OutputsBuilder::new(schema, InputFormat { kind, floor }).unwrap()
     }
 
     fn problem_of(kind: ValueKind, raw: [f64; 4]) -> OutputProblem {
@@ -279,15 +279,15 @@ mod tests {
             rows.extend([edge(1.0 + 9e-7), edge(1.0 - 9e-7), vec![f64::NAN; n_classes]]);
             let rows = plain.iter().chain(&rows).chain(rows.iter().rev());
             let raw: Vec<f64> = rows.flatten().copied().collect();
-            let intake = Intake { floor: 1e-3, ..Intake::default() };
+            let input_format = InputFormat { floor: 1e-3, ..InputFormat::default() };
             let (mut one_by_one, mut at_once) = (
-                OutputsBuilder::new(Arc::clone(&schema), intake).unwrap(),
-                OutputsBuilder::new(Arc::clone(&schema), intake).unwrap(),
+                OutputsBuilder::new(Arc::clone(&schema), input_format).unwrap(),
+                OutputsBuilder::new(Arc::clone(&schema), input_format).unwrap(),
             );
             for item in raw.chunks_exact(schema.width()) {
                 let mut checked = item.to_vec();
                 for output in checked.chunks_exact_mut(n_classes) {
-                    one_by_one.outputs.n_raised += intake.admit(output).unwrap().unwrap_or(0);
+                    one_by_one.outputs.n_raised += input_format.admit(output).unwrap().unwrap_or(0);
                 }
                 one_by_one.outputs.values.extend(checked);
             }
