@@ -10,7 +10,7 @@ mod tables;
 
 use std::path::Path;
 
-use consilience::methods::normal_mixture::{MixtureVariant, NormalMixtureConfig};
+use consilience::methods::normal_mixture::{MixtureVariant, NormalMixture};
 use consilience::simulation::Preset;
 use consilience::{FitConfig, MethodChoice};
 
@@ -57,7 +57,7 @@ fn published(defaults: &FitConfig) -> FitConfig {
     let variant = MixtureVariant::Published;
     FitConfig {
         method: MethodChoice::NormalMixture,
-        normal_mixture: NormalMixtureConfig { variant, ..defaults.normal_mixture.clone() },
+        normal_mixture: NormalMixture { variant, ..defaults.normal_mixture.clone() },
         ..defaults.clone()
     }
 }

@@ -18,7 +18,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 use super::chains::sample_posterior;
 use super::climb::find_top;
-use super::config::{CorrelatedConfig, DeltaPrior};
+use super::config::{Correlated, DeltaPrior};
 use super::likelihood::expit;
 use crate::data::input_format::InputFormat;
 use crate::data::outputs::{Outputs, OutputsBuilder};
@@ -120,8 +120,7 @@ fn replicate(prior: DeltaPrior, replication: u64) -> Vec<usize> {
     rng.set_stream(replication);
     let truth = draw_prior(prior, alpha.len() * alpha.len(), &mut rng);
     let outputs = simulate(&alpha, &truth, &mut rng);
-    let config =
-        CorrelatedConfig { delta_prior: prior, resolution: EPSILON, ..CorrelatedConfig::default() };
+    let config = Correlated { delta_prior: prior, resolution: EPSILON, ..Correlated::default() };
     let mut posterior = config.posterior(&outputs, &vec![alpha; 2]).unwrap();
     let (top, _) = find_top(&mut posterior, false, &NoProgress).unwrap();
     let chains = (&config.chain_settings(), replication);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::carried::MarginDraws;
 use super::chains::{Sampled, likelihood_error, moments, sample_posterior};
 use super::climb::find_top;
-use super::config::{CorrelatedConfig, CorrelatedInference, DeltaSampler};
+use super::config::{Correlated, CorrelatedInference, DeltaSampler};
 use super::gibbs::{GibbsClass, GibbsTarget};
 use super::items::PairItems;
 use super::likelihood::ClassLikelihood;
@@ -50,19 +50,19 @@ pub struct PairDraw {
     pub delta: Vec<Vec<f64>>,
 }
 
-impl CorrelatedConfig {
+impl Correlated {
     /// Learns α and δ of two classifiers.
     ///
     /// Items with one classifier only count for α alone.
     ///
     /// # Example
     /// ```
-    /// use consilience::methods::correlated::learning::{CorrelatedConfig, CorrelatedInference};
+    /// use consilience::methods::correlated::learning::{Correlated, CorrelatedInference};
     /// use consilience::{NoProgress, simulation::Preset};
     ///
     /// let outputs = Preset::Sim2.truth(0.5)?.simulate(60, 1)?;
     /// let config =
-    ///     CorrelatedConfig { inference: CorrelatedInference::Map, ..CorrelatedConfig::default() };
+    ///     Correlated { inference: CorrelatedInference::Map, ..Correlated::default() };
     /// let fitted = config.fit_pair(&outputs, &NoProgress)?;
     /// // the truth is 6, 4, 4
     /// assert!((2.0..10.0).contains(&fitted.delta[0][0]));
@@ -82,13 +82,13 @@ impl CorrelatedConfig {
     ///
     /// # Example
     /// ```
-    /// use consilience::methods::correlated::learning::{CorrelatedConfig, CorrelatedInference};
+    /// use consilience::methods::correlated::learning::{Correlated, CorrelatedInference};
     /// use consilience::{NoProgress, simulation::Preset};
     ///
     /// let outputs = Preset::Sim2.truth(0.5)?.simulate(60, 1)?;
     /// let alpha = vec![Preset::Sim2.alpha().map(Vec::from).to_vec(); 2];
     /// let config =
-    ///     CorrelatedConfig { inference: CorrelatedInference::Map, ..CorrelatedConfig::default() };
+    ///     Correlated { inference: CorrelatedInference::Map, ..Correlated::default() };
     /// let fitted = config.fit_pair_given_alpha(&outputs, alpha.clone(), &NoProgress)?;
     /// assert_eq!(fitted.alpha, alpha);
     /// # Ok::<(), consilience::Error>(())

@@ -2,7 +2,7 @@
 
 use super::chains::Sampled;
 use super::climb::find_top;
-use super::config::{CorrelatedConfig, DeltaSampler};
+use super::config::{Correlated, DeltaSampler};
 use super::fit::{FittedPair, PairDraw};
 use super::gibbs::{GibbsClass, GibbsTarget};
 use super::joint::JointTarget;
@@ -17,7 +17,7 @@ use crate::progress::Progress;
 use crate::sampling::Draws;
 use crate::warning::Warning;
 
-impl CorrelatedConfig {
+impl Correlated {
     /// Draws α and δ together; the two-step fit's margins and δ given them are the start.
     pub(super) fn fit_joint(
         &self,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::config::{CorrelatedConfig, CorrelatedInference};
+use super::config::{Correlated, CorrelatedInference};
 use super::fit::{DeltaReport, FittedPair, PairDraw};
 use super::items::{PairItems, are_copies};
 use crate::data::outputs::Outputs;
@@ -49,7 +49,7 @@ pub struct PairsDraw {
 /// The relative error asked of densities when their mean gain is taken.
 const GAIN_TOLERANCE: f64 = 1e-4;
 
-impl CorrelatedConfig {
+impl Correlated {
     /// Learns α of all classifiers and δ of every pair of them.
     pub fn fit_pairs(&self, outputs: &Outputs, progress: &dyn Progress) -> Result<FittedPairs> {
         self.check()?;
@@ -123,7 +123,7 @@ fn with_equal_copies(margins: FittedIndependent, outputs: &Outputs) -> Result<Fi
     Ok(FittedIndependent { fusion, draws: margins.draws.iter().map(equal).collect(), ..margins })
 }
 
-impl CorrelatedConfig {
+impl Correlated {
     /// Two classifiers that say the same of every item are one source: they share all there is.
     ///
     /// A learned δ would stay a little below α, by its prior, and every copy would add a little evidence.

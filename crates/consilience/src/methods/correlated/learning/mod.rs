@@ -39,7 +39,7 @@ mod split;
 mod surrogate;
 
 pub(crate) use config::default_resolution;
-pub use config::{CorrelatedConfig, CorrelatedInference, DeltaPrior, DeltaSampler};
+pub use config::{Correlated, CorrelatedInference, DeltaPrior, DeltaSampler};
 pub use fit::{DeltaReport, FittedPair, PairDraw};
 pub use full::{FittedShared, SharedReport};
 pub use many::{FittedPairs, PairsDraw};

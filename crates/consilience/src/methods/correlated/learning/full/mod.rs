@@ -19,7 +19,7 @@ mod surface;
 
 use serde::{Deserialize, Serialize};
 
-use super::config::{CorrelatedConfig, DeltaPrior};
+use super::config::{Correlated, DeltaPrior};
 use super::many::{FittedPairs, PairsDraw};
 use super::report::Summary;
 use crate::data::outputs::Outputs;
@@ -82,7 +82,7 @@ pub struct FittedShared {
     pub warnings: Vec<Warning>,
 }
 
-impl CorrelatedConfig {
+impl Correlated {
     /// Learns all shared shapes of three and more classifiers, given α and where to start.
     ///
     /// Only items with all outputs count. The exact density is used, so that private shapes must not be near 0.

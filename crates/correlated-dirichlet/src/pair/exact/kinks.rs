@@ -6,10 +6,10 @@
 
 use std::f64::consts::{LN_2, TAU};
 
-use super::place::Place;
-use super::rules::Rules;
-use super::shapes::Component;
-use super::surrogate::Mode;
+use crate::pair::accuracy::Accuracy;
+use crate::pair::component::Component;
+use crate::pair::item::OutputPair;
+use crate::pair::laplace::Mode;
 use consilience_numerics::special::ln_gamma;
 
 /// Kinks weaker than this power cannot be resolved by a finer lattice.
@@ -75,7 +75,7 @@ pub(crate) struct AtKink {
 
 impl AtKink {
     /// At the kink the two private shapes act as one, a¹ + a² − 1.
-    pub(crate) fn new(c: &Component, place: &Place, mode: &Mode, total: f64) -> Self {
+    pub(crate) fn new(c: &Component, place: &OutputPair, mode: &Mode, total: f64) -> Self {
         let s = (mode.ln_s + mode.slope * (place.kink - mode.y)).exp();
         let (shared, r) = (c.shared.max(0.1), c.kink_power().max(0.3));
         let precision = kummer_peak(shared, r, s * place.x[1]).1;
@@ -95,16 +95,16 @@ pub(crate) fn smaller_total(components: &[Component]) -> f64 {
 /// closer than the resolution share a break.
 pub(crate) fn corners(
     components: &[Component],
-    places: &[Place],
+    outputs: &[OutputPair],
     mode: &Mode,
-    rules: &Rules,
+    accuracy: &Accuracy,
     epsilon: f64,
     breaks: &mut Vec<f64>,
 ) {
     breaks.clear();
     let total = smaller_total(components);
-    for (c, place) in components.iter().zip(places) {
-        if c.kink_power() < 0.0 || tail(place.kink, mode, total) < 3.0 - rules.tolerance.ln() {
+    for (c, place) in components.iter().zip(outputs) {
+        if c.kink_power() < 0.0 || tail(place.kink, mode, total) < 3.0 - accuracy.tolerance.ln() {
             breaks.push(place.kink);
         }
     }
@@ -118,15 +118,15 @@ const SAME_CORNER: f64 = 1e-3;
 /// Chooses between a finer lattice and breaks; fills the sorted list of breaks.
 pub(crate) fn plan(
     components: &[Component],
-    places: &[Place],
+    outputs: &[OutputPair],
     mode: &Mode,
-    rules: &Rules,
+    accuracy: &Accuracy,
     step: f64,
     breaks: &mut Vec<f64>,
 ) -> Plan {
     breaks.clear();
     let total = smaller_total(components);
-    let goal = (0.3 * rules.tolerance).ln();
+    let goal = (0.3 * accuracy.tolerance).ln();
     let (mut factor, mut forced, mut resolvable, mut error) = (1.0f64, 0, 0, 0.0);
     for (l, c) in components.iter().enumerate() {
         if c.is_independent() || c.is_rigid() {
@@ -134,29 +134,30 @@ pub(crate) fn plan(
         }
         if c.private[0] == 0.0 || c.private[1] == 0.0 {
             forced += 1;
-            breaks.push(places[l].kink);
+            breaks.push(outputs[l].kink);
             continue;
         }
-        let ln_error = ln_error(c, places[l].x[1], places[l].kink, mode, step, total);
+        let ln_error = ln_error(c, outputs[l].x[1], outputs[l].kink, mode, step, total);
         let fitting = ((goal - ln_error) / (c.kink_power() + 1.0)).exp();
-        if fitting >= 1.0 && (c.kink_power() > STRONG || tail(places[l].kink, mode, total) > 42.0) {
+        if fitting >= 1.0 && (c.kink_power() > STRONG || tail(outputs[l].kink, mode, total) > 42.0)
+        {
             error += ln_error.exp();
         } else if c.kink_power() < STRONG {
             forced += 1;
-            breaks.push(places[l].kink);
+            breaks.push(outputs[l].kink);
         } else {
             factor = factor.min(fitting);
             resolvable += 1;
-            breaks.push(places[l].kink);
+            breaks.push(outputs[l].kink);
         }
     }
     let pieces = LINES_PER_PIECE * f64::from(resolvable + 1);
     if forced == 0 && LINES_PER_LATTICE / factor < pieces {
         breaks.clear();
-        error += 0.3 * rules.tolerance * f64::from(resolvable);
+        error += 0.3 * accuracy.tolerance * f64::from(resolvable);
         return Plan { factor, error };
     }
-    add_neighbours(components, places, mode, rules, breaks);
+    add_neighbours(components, outputs, mode, accuracy, breaks);
     breaks.sort_unstable_by(f64::total_cmp);
     breaks.dedup();
     Plan { factor: 1.0, error }
@@ -167,16 +168,16 @@ pub(crate) fn plan(
 /// Its part of the whole is (g/σ)^e, g the distance and e the exponent of the break's spike.
 fn add_neighbours(
     components: &[Component],
-    places: &[Place],
+    outputs: &[OutputPair],
     mode: &Mode,
-    rules: &Rules,
+    accuracy: &Accuracy,
     breaks: &mut Vec<f64>,
 ) {
     let spike: f64 = components.iter().map(|c| c.kink_power().min(0.0)).sum();
     let exponent = (1.0 + spike).clamp(0.05, 1.0);
-    let goal = (0.05 * rules.tolerance).ln();
+    let goal = (0.05 * accuracy.tolerance).ln();
     let count = breaks.len();
-    for (c, place) in components.iter().zip(places) {
+    for (c, place) in components.iter().zip(outputs) {
         if c.is_independent() {
             continue;
         }

@@ -1,7 +1,7 @@
-//! Smoothed components tabulated in both their variables, so that an item only interpolates.
+//! Convolution components tabulated in both their variables, so that an item only interpolates.
 //!
 //! A component at a finite resolution depends on M, the smaller of its two gammas, and on τ, the difference of their
-//! logarithms. [`Smoothed`] convolves one column of M at a time; here its columns are laid out over τ as well, on
+//! logarithms. [`Convolution`] convolves one column of M at a time; here its columns are laid out over τ as well, on
 //! a lattice in ln M that all components of a class share. The totals s are then integrated over the same
 //! lattice in ln s: moving along it moves every component's ln M by whole steps, so that one set of
 //! interpolation weights serves all points of a line.
@@ -19,10 +19,10 @@ use std::sync::{Arc, OnceLock};
 
 use pulp::Arch;
 
-use super::far::{self, Far};
-use super::plane_kernel::MAX_POINTS;
-use super::resolution::{Row, Smoothed};
-use super::shapes::Component;
+use super::convolution::{Convolution, Row};
+use super::line_kernel::MAX_POINTS;
+use super::tail::{self, Tail};
+use crate::pair::component::Component;
 
 /// Points of an interpolation.
 pub(crate) const TAPS: usize = 8;
@@ -48,7 +48,7 @@ const EMPTY: f64 = 100.0;
 
 /// The tables of one class.
 #[derive(Debug)]
-pub(crate) struct Planes {
+pub(crate) struct Tables {
     /// Step of the lattices in ln M and ln s.
     pub(crate) step: f64,
     /// Lattice index of the first entry of a column.
@@ -58,12 +58,12 @@ pub(crate) struct Planes {
     pub(crate) first_scale: i64,
     /// Lattice index of the last entry.
     pub(crate) last: i64,
-    pub(crate) tables: Vec<Arc<Plane>>,
+    pub(crate) components: Vec<Arc<ComponentTable>>,
 }
 
 /// The table of one component.
 #[derive(Debug)]
-pub(crate) struct Plane {
+pub(crate) struct ComponentTable {
     columns: Columns,
     /// Both gammas are the same: no table.
     pub(crate) rigid: bool,
@@ -77,7 +77,7 @@ pub(crate) struct Plane {
     arch: Arch,
     component: Component,
     masses: Arc<Masses>,
-    far: OnceLock<Far>,
+    far: OnceLock<Tail>,
 }
 
 /// Where columns stand: the core, then the side below and the side above.
@@ -143,7 +143,7 @@ pub(crate) fn lagrange(x: f64) -> [f64; TAPS] {
 impl Columns {
     fn new(c: &Component, epsilon: f64) -> Self {
         let ln_first = (CORE * epsilon).ln() - (BELOW + 1) as f64 * SIDE_STEP;
-        let reach = far::start(c, epsilon);
+        let reach = tail::start(c, epsilon);
         let empty = [c.private[1] == 0.0, c.private[0] == 0.0];
         let sides = empty.map(|empty| {
             let furthest = if empty { reach.max(EMPTY * epsilon) } else { reach };
@@ -271,10 +271,10 @@ impl Masses {
 const LOW: f64 = 0.3;
 const CHEBYSHEV: usize = 8;
 
-impl Plane {
+impl ComponentTable {
     fn new(arch: Arch, c: &Component, epsilon: f64, masses: &Arc<Masses>) -> Self {
         let count = masses.count();
-        let mut plane = Self {
+        let mut table = Self {
             columns: Columns::new(c, epsilon),
             rigid: c.is_rigid(),
             pivot: c.shared.max(0.5) / (c.shared.max(0.5) + c.private[0].min(c.private[1]) + 0.5),
@@ -286,15 +286,15 @@ impl Plane {
             masses: masses.clone(),
             far: OnceLock::new(),
         };
-        if !plane.rigid {
-            let reach = plane.columns.furthest();
-            let smoothed = Smoothed::at(arch, c, epsilon, &masses.convolved, reach);
-            plane.fill(&smoothed);
+        if !table.rigid {
+            let reach = table.columns.furthest();
+            let smoothed = Convolution::at(arch, c, epsilon, &masses.convolved, reach);
+            table.fill(&smoothed);
         }
-        plane
+        table
     }
 
-    fn fill(&mut self, smoothed: &Smoothed) {
+    fn fill(&mut self, smoothed: &Convolution) {
         let (columns, stride, masses) = (self.columns, self.stride, self.masses.clone());
         self.entries.resize(columns.count() * stride, 0.0);
         let (mut row, mut values) = (Row::default(), Vec::new());
@@ -323,7 +323,7 @@ impl Plane {
             return Blend { entries: &self.entries[column * self.stride..], weights, part };
         }
         let Self { arch, component, masses, stride, .. } = self;
-        let make = || Far::new(*arch, component, self.columns.epsilon, masses, *stride);
+        let make = || Tail::new(*arch, component, self.columns.epsilon, masses, *stride);
         let (entries, weights) = self.far.get_or_init(make).blend(tau);
         let larger = component.private[usize::from(tau < 0.0)];
         Blend { entries, weights, part: Part::Far { larger } }
@@ -340,7 +340,7 @@ impl Plane {
     }
 }
 
-impl Planes {
+impl Tables {
     /// Makes the tables of a class; none for shapes that they do not serve.
     pub(crate) fn new(arch: Arch, components: &[Component], epsilon: f64) -> Option<Self> {
         let power: f64 = components.iter().map(Component::power).sum();
@@ -360,14 +360,14 @@ impl Planes {
         let highest = (power + 8.0 * power.sqrt() + 25.0) * (6.0 * epsilon).exp();
         let last = index(highest.ln() + ROOM);
         let masses = Arc::new(Masses::new(step, first, last));
-        let plane = |c: &Component| Arc::new(Plane::new(arch, c, epsilon, &masses));
+        let table = |c: &Component| Arc::new(ComponentTable::new(arch, c, epsilon, &masses));
         Some(Self {
             step,
             first,
             last,
             scales: (first_scale..=last_scale).map(|i| (step * i as f64).exp()).collect(),
             first_scale,
-            tables: components.iter().map(plane).collect(),
+            components: components.iter().map(table).collect(),
         })
     }
 
@@ -380,9 +380,9 @@ impl Planes {
         epsilon: f64,
     ) -> Self {
         let masses = Arc::new(Masses::new(self.step, self.first, self.last));
-        let mut tables = self.tables.clone();
-        tables[l] = Arc::new(Plane::new(arch, component, epsilon, &masses));
-        Self { scales: self.scales.clone(), tables, ..*self }
+        let mut components = self.components.clone();
+        components[l] = Arc::new(ComponentTable::new(arch, component, epsilon, &masses));
+        Self { scales: self.scales.clone(), components, ..*self }
     }
 }
 

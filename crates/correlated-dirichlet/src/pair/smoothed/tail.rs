@@ -11,10 +11,10 @@
 
 use pulp::Arch;
 
-use super::common::{Lattice, typical};
-use super::plane::{BELOW, Masses, TAPS, lagrange};
-use super::resolution::{Nodes, half_width};
-use super::shapes::Component;
+use super::convolution::{Nodes, half_width};
+use super::shared_part::{Lattice, typical};
+use super::table::{BELOW, Masses, TAPS, lagrange};
+use crate::pair::component::Component;
 
 /// Columns of a side: a dozen below the start, and those that interpolation needs above it.
 const COLUMNS: usize = 12 + BELOW + 1;
@@ -25,7 +25,7 @@ const START: f64 = 1.0;
 
 /// The columns of both sides.
 #[derive(Debug)]
-pub(crate) struct Far {
+pub(crate) struct Tail {
     step: f64,
     /// Entries are U = ln φ − (n−2) ln m − (b−1)|τ| + M over L; none where b is 0.
     sides: [Vec<f64>; 2],
@@ -37,7 +37,7 @@ pub(crate) fn start(c: &Component, epsilon: f64) -> f64 {
     START.max((half_width(c, epsilon) + 1.0) * epsilon + 0.3)
 }
 
-impl Far {
+impl Tail {
     pub(crate) fn new(
         arch: Arch,
         c: &Component,

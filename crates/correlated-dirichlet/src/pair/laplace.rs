@@ -9,7 +9,7 @@
 //! with d = max(δ, 0.3), b = max(a − ½, 0.3): jointly concave, and its Hessian is an arrow, so a
 //! Newton step costs O(J).
 
-use super::shapes::Component;
+use super::component::Component;
 
 const SMALLEST: f64 = 0.3;
 const MAX_STEPS: usize = 60;

@@ -1,6 +1,6 @@
 //! Where one component stands: its outputs and kink, and the side of the kink that a line is on.
 
-use super::shapes::Component;
+use super::component::Component;
 
 /// What a line asks of one component.
 #[derive(Debug, Clone, Copy, Default)]
@@ -21,14 +21,14 @@ pub(crate) struct Side {
 
 /// One output pair's component as every line needs it.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Place {
+pub(crate) struct OutputPair {
     pub(crate) x: [f64; 2],
     pub(crate) ln_x: [f64; 2],
     /// yₗ = ln(x²/x¹).
     pub(crate) kink: f64,
 }
 
-impl Place {
+impl OutputPair {
     pub(crate) fn new(x1: f64, x2: f64) -> Self {
         let relative = (x2 - x1) / x1;
         let kink = if relative.abs() < 0.5 { relative.ln_1p() } else { (x2 / x1).ln() };
@@ -37,7 +37,7 @@ impl Place {
 }
 
 /// Picks the side of the kink: shapes, minimum and distance for offset τ = y − yₗ.
-pub(crate) fn side(component: &Component, place: &Place, tau: f64, y: f64, rho: f64) -> Side {
+pub(crate) fn side(component: &Component, place: &OutputPair, tau: f64, y: f64, rho: f64) -> Side {
     let k = usize::from(tau > 0.0);
     let (smaller, ln_smaller) =
         if k == 1 { (place.x[1], place.ln_x[1]) } else { (rho * place.x[0], y + place.ln_x[0]) };

@@ -1,22 +1,34 @@
 //! The density at a finite resolution from tables in both variables: the way that most items take.
 
+mod columns;
+pub(crate) mod convolution;
+mod integrate;
+mod kernel;
+#[doc(hidden)]
+pub mod learning;
+mod line_kernel;
+mod scale;
+mod shared_part;
+pub(crate) mod table;
+mod tail;
+
 use std::sync::Arc;
 
-use super::aliasing::{level, level_slope};
-use super::kinks;
-use super::panels::{self, Corner, Panel, Sweep, Total};
-use super::plane::Planes;
-use super::rules::Rules;
-use super::shapes::Component;
-use super::smooth_line::{Buffers, MAX_PHASES, SmoothLines};
-use super::surrogate::Mode;
-use super::{Estimate, PairDensity, Scratch};
+use crate::pair::accuracy::Accuracy;
+use crate::pair::component::Component;
+use crate::pair::exact::kinks;
+use crate::pair::exact::trapezoid_error::{level, level_slope};
+use crate::pair::laplace::Mode;
+use crate::pair::{Estimate, PairDensity, Scratch};
+use integrate::{Corner, Panel, Panels, Total};
+use scale::{Buffers, MAX_PHASES, SmoothLines};
+use table::Tables;
 
 /// Buffers for one density.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SmoothScratch {
     buffers: Buffers,
-    pub(super) panels: Vec<Panel>,
+    pub(crate) panels: Vec<Panel>,
 }
 
 /// Relative accuracy of the tables, a component, and the finest tolerance that makes sense with it.
@@ -29,30 +41,31 @@ const SAFETY: f64 = 5.0;
 
 impl PairDensity {
     /// The tables of this class, made when first asked for.
-    pub(super) fn planes(&self) -> Option<&Planes> {
-        let make = || Planes::new(self.arch, &self.components, self.epsilon);
-        self.planes.get_or_init(|| make().map(Arc::new)).as_deref()
+    pub(crate) fn tables(&self) -> Option<&Tables> {
+        let make = || Tables::new(self.arch, &self.components, self.epsilon);
+        self.tables.get_or_init(|| make().map(Arc::new)).as_deref()
     }
 
     /// The log density from tables; none where they do not reach.
-    pub(super) fn smooth(&self, mode: &Mode, scratch: &mut Scratch) -> Option<Estimate> {
+    pub(crate) fn smooth(&self, mode: &Mode, scratch: &mut Scratch) -> Option<Estimate> {
         if self.epsilon == 0.0 {
             return None;
         }
-        let planes = self.planes()?;
-        let rules = if self.rules.tolerance < FINEST { Rules::new(FINEST) } else { self.rules };
-        let Scratch { smooth, places, breaks, .. } = scratch;
-        let (corner, near) = self.corner(mode, rules.tolerance);
+        let tables = self.tables()?;
+        let accuracy =
+            if self.accuracy.tolerance < FINEST { Accuracy::new(FINEST) } else { self.accuracy };
+        let Scratch { smooth, outputs, breaks, .. } = scratch;
+        let (corner, near) = self.corner(mode, accuracy.tolerance);
         let shape = mode.precision_s.min(self.power);
         let mut lines = SmoothLines {
             arch: self.arch,
-            planes,
+            tables,
             components: &self.components,
-            places,
+            outputs,
             epsilon: self.epsilon,
             power: self.power,
-            cut: rules.cut,
-            ln_onset: rules.onset.ln(),
+            cut: accuracy.cut,
+            ln_onset: accuracy.onset.ln(),
             phases: 1,
             below: 0,
             above: 0,
@@ -61,25 +74,25 @@ impl PairDensity {
             columns: Vec::with_capacity(self.components.len()),
             buffers: &mut smooth.buffers,
         };
-        let mut step = step_in_ln_s(shape, rules.target_s);
+        let mut step = step_in_ln_s(shape, accuracy.target_s);
         loop {
             lines.fit(shape, step);
-            let mut sweep = Sweep {
+            let mut sweep = Panels {
                 lines: &mut lines,
-                rules: panels::rules(),
+                rules: integrate::rules(),
                 panels: &mut smooth.panels,
                 mode: *mode,
-                tolerance: rules.tolerance,
+                tolerance: accuracy.tolerance,
                 corner,
                 last: (0.0, 0.0),
             };
-            kinks::corners(&self.components, places, mode, &rules, self.epsilon, breaks);
+            kinks::corners(&self.components, outputs, mode, &accuracy, self.epsilon, breaks);
             let total = sweep.integrate(breaks, near)?;
             let in_s = error_in_s(&total, shape, lines.step());
-            if in_s <= 0.3 * rules.tolerance || 2 * lines.phases > MAX_PHASES {
+            if in_s <= 0.3 * accuracy.tolerance || 2 * lines.phases > MAX_PHASES {
                 let tables: f64 =
                     self.components.iter().map(|c| table_error(c, self.epsilon)).sum();
-                let error = SAFETY * (total.error + in_s + (-rules.cut).exp()) + tables;
+                let error = SAFETY * (total.error + in_s + (-accuracy.cut).exp()) + tables;
                 return Some(Estimate { ln_density: total.ln_value, error });
             }
             step = 0.6 * lines.step();
@@ -87,7 +100,7 @@ impl PairDensity {
     }
 
     /// What the panels have to know of kinks, and the width of those beside them.
-    pub(super) fn corner(&self, mode: &Mode, tolerance: f64) -> (Corner, f64) {
+    pub(crate) fn corner(&self, mode: &Mode, tolerance: f64) -> (Corner, f64) {
         let power = self.components.iter().map(Component::power).fold(0.0, f64::max);
         let corner = Corner { epsilon: self.epsilon, power };
         let near = if self.components.iter().any(is_sharp) {

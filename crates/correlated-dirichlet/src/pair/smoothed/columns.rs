@@ -1,15 +1,15 @@
 //! The density at a finite resolution from single columns, for shapes and resolutions that tables in both variables do not
 //! serve: the panels of `panels` over the lines of `line`, whose components are convolved line by line.
 
-use super::engine::{LineBuffers, Steps};
-use super::inner::Inner;
-use super::kinks;
-use super::line::{Lines, Position};
-use super::panels::{self, Integrand, Sweep};
-use super::place::Place;
-use super::smooth_line::SmoothLine;
-use super::surrogate::Mode;
-use super::{EQUIDISTANT_FROM, Estimate, PairDensity, Scratch};
+use super::integrate::{self, Integrand, Panels};
+use super::scale::SmoothLine;
+use crate::pair::exact::adaptive::{LineBuffers, Steps};
+use crate::pair::exact::kinks;
+use crate::pair::exact::scale::{Lines, Position};
+use crate::pair::exact::shared::SharedIntegral;
+use crate::pair::item::OutputPair;
+use crate::pair::laplace::Mode;
+use crate::pair::{EQUIDISTANT_FROM, Estimate, PairDensity, Scratch};
 
 /// Relative accuracy of the columns, a component.
 const COLUMNS: f64 = 3e-6;
@@ -21,7 +21,7 @@ const MAX_PASSES: usize = 4;
 /// Lines and the inner integrals that components far from their kink still need.
 struct ColumnLines<'a, 'b> {
     lines: Lines<'b>,
-    inner: &'a mut [Inner],
+    inner: &'a mut [SharedIntegral],
     /// The largest error of an inner integral.
     loss: f64,
 }
@@ -37,34 +37,35 @@ impl Integrand for ColumnLines<'_, '_> {
         Some(SmoothLine { ln_value: line.ln_value, ln_s: line.ln_s, coarse: line.coarse_s })
     }
 
-    fn places(&self) -> &[Place] {
-        self.lines.places
+    fn outputs(&self) -> &[OutputPair] {
+        self.lines.outputs
     }
 }
 
 impl PairDensity {
     /// The log density with one convolution a line.
-    pub(super) fn by_columns(&self, mode: &Mode, scratch: &mut Scratch) -> Estimate {
-        let (corner, near) = self.corner(mode, self.rules.tolerance);
+    pub(crate) fn by_columns(&self, mode: &Mode, scratch: &mut Scratch) -> Estimate {
+        let (corner, near) = self.corner(mode, self.accuracy.tolerance);
         let mut steps = Steps::NORMAL;
         for pass in 1.. {
             let rest = self.prepare_components(mode, scratch, steps).0;
             let shape = mode.precision_s.min(self.power);
             let gauss = shape < EQUIDISTANT_FROM && !self.laguerre.is_empty();
             if !gauss {
-                scratch.grid.fit(shape, self.power, &self.rules, steps.s);
+                scratch.grid.fit(shape, self.power, &self.accuracy, steps.s);
             }
-            let Scratch { inner, places, active, grid, breaks, tabled, smooth, .. } = &mut *scratch;
-            kinks::corners(&self.components, places, mode, &self.rules, self.epsilon, breaks);
-            let buffers = LineBuffers { places, active, grid, record: None, tabled };
+            let Scratch { inner, outputs, active, grid, breaks, tabled, smooth, .. } =
+                &mut *scratch;
+            kinks::corners(&self.components, outputs, mode, &self.accuracy, self.epsilon, breaks);
+            let buffers = LineBuffers { outputs, active, grid, record: None, tabled };
             let lines = self.lines(mode, rest, gauss, buffers);
             let mut lines = ColumnLines { lines, inner, loss: 0.0 };
-            let total = Sweep {
+            let total = Panels {
                 lines: &mut lines,
-                rules: panels::rules(),
+                rules: integrate::rules(),
                 panels: &mut smooth.panels,
                 mode: *mode,
-                tolerance: self.rules.tolerance,
+                tolerance: self.accuracy.tolerance,
                 corner,
                 last: (0.0, 0.0),
             }
@@ -74,9 +75,9 @@ impl PairDensity {
                 return Estimate { ln_density: f64::NAN, error: f64::INFINITY };
             };
             let in_s = if gauss { 0.0 } else { scratch.grid.decay(total.coarse).error() };
-            if in_s <= 0.3 * self.rules.tolerance || pass == MAX_PASSES {
+            if in_s <= 0.3 * self.accuracy.tolerance || pass == MAX_PASSES {
                 let tables = COLUMNS * self.components.len() as f64;
-                let error = total.error + in_s + loss + (-self.rules.cut).exp();
+                let error = total.error + in_s + loss + (-self.accuracy.cut).exp();
                 return Estimate { ln_density: total.ln_value, error: SAFETY * error + tables };
             }
             steps.s *= 0.7;

@@ -2,57 +2,60 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::aliasing::Decay;
-use super::gradient::Tally;
-use super::inner::Inner;
-use super::kernel::Record;
+use super::gradient::GradientSum;
+use super::kernel::TermRecord;
 use super::kinks::{self, AtKink};
-use super::line::{Grid, Lines, Position, Rest, Tabled};
-use super::outer::{Convergence, LogSum, Walk};
 use super::pieces::{End, Piece};
-use super::place::Place;
-use super::smooth::SmoothScratch;
-use super::surrogate::{self, Mode, Share};
-use super::{EQUIDISTANT_FROM, Estimate, PairDensity, singular};
+use super::poles;
+use super::ratio::{Convergence, LogSum, RatioIntegral};
+use super::scale::{Grid, KnownFactors, Lines, Position, Tabled};
+use super::shared::SharedIntegral;
+use super::trapezoid_error::Decay;
+use crate::pair::component::Component;
+use crate::pair::item::OutputPair;
+use crate::pair::laplace::{self, Mode, Share};
+use crate::pair::smoothed::SmoothScratch;
+use crate::pair::smoothed::convolution::Convolution;
+use crate::pair::{EQUIDISTANT_FROM, Estimate, PairDensity};
 
 /// Buffers that one thread uses again for every density.
 #[derive(Debug, Clone, Default)]
 pub struct Scratch {
-    pub(super) inner: Vec<Inner>,
+    pub(crate) inner: Vec<SharedIntegral>,
     shares: Vec<Share>,
-    pub(super) places: Vec<Place>,
-    pub(super) active: Vec<usize>,
-    pub(super) grid: Grid,
-    pub(super) breaks: Vec<f64>,
+    pub(crate) outputs: Vec<OutputPair>,
+    pub(crate) active: Vec<usize>,
+    pub(crate) grid: Grid,
+    pub(crate) breaks: Vec<f64>,
     pieces: Vec<Piece>,
     convergence: Vec<Convergence>,
-    record: Record,
-    pub(super) tally: Tally,
+    record: TermRecord,
+    pub(crate) tally: GradientSum,
     /// Differences at a finite resolution.
-    pub(super) slopes: Vec<[f64; 3]>,
-    pub(super) tabled: Tabled,
-    pub(super) smooth: SmoothScratch,
+    pub(crate) slopes: Vec<[f64; 3]>,
+    pub(crate) tabled: Tabled,
+    pub(crate) smooth: SmoothScratch,
 }
 
 /// What lines borrow.
-pub(super) struct LineBuffers<'a> {
-    pub(super) places: &'a [Place],
-    pub(super) active: &'a [usize],
-    pub(super) grid: &'a mut Grid,
-    pub(super) record: Option<&'a mut Record>,
-    pub(super) tabled: &'a mut Tabled,
+pub(crate) struct LineBuffers<'a> {
+    pub(crate) outputs: &'a [OutputPair],
+    pub(crate) active: &'a [usize],
+    pub(crate) grid: &'a mut Grid,
+    pub(crate) record: Option<&'a mut TermRecord>,
+    pub(crate) tabled: &'a mut Tabled,
 }
 
 /// Factors on the normal steps of the three directions.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Steps {
+pub(crate) struct Steps {
     y: f64,
-    pub(super) s: f64,
+    pub(crate) s: f64,
     inner: f64,
 }
 
 impl Steps {
-    pub(super) const NORMAL: Self = Self { y: 1.0, s: 1.0, inner: 1.0 };
+    pub(crate) const NORMAL: Self = Self { y: 1.0, s: 1.0, inner: 1.0 };
 }
 
 /// Passes with ever finer steps, and the error, in tolerances, that ends them.
@@ -72,22 +75,22 @@ struct Pass {
 
 impl PairDensity {
     /// Passes with finer steps until the estimated error is small enough.
-    pub(super) fn refine(
+    pub(crate) fn refine(
         &self,
         x1: &[f64],
         x2: &[f64],
         scratch: &mut Scratch,
         slopes: bool,
     ) -> Estimate {
-        scratch.places.clear();
-        scratch.places.extend(x1.iter().zip(x2).map(|(&a, &b)| Place::new(a, b)));
+        scratch.outputs.clear();
+        scratch.outputs.extend(x1.iter().zip(x2).map(|(&a, &b)| OutputPair::new(a, b)));
         scratch.tally.reset(self.components.len());
         if self.epsilon == 0.0
-            && let Some(ln_density) = singular::ln_density(&self.components, &scratch.places)
+            && let Some(ln_density) = poles::ln_density(&self.components, &scratch.outputs)
         {
             return Estimate { ln_density, error: 0.0 };
         }
-        let mode = surrogate::find(&self.components, x1, x2, &mut scratch.shares);
+        let mode = laplace::find(&self.components, x1, x2, &mut scratch.shares);
         if self.epsilon > 0.0 {
             let tabled = self.smooth(&mode, scratch);
             let finite = |e: &Estimate| e.ln_density.is_finite() && e.error.is_finite();
@@ -96,7 +99,7 @@ impl PairDensity {
         let mut steps = Steps::NORMAL;
         for pass in 1.. {
             let result = self.one_pass(&mode, scratch, steps, slopes);
-            let done = result.error <= ACCEPT * self.rules.tolerance || result.wanted == steps;
+            let done = result.error <= ACCEPT * self.accuracy.tolerance || result.wanted == steps;
             if done || pass == MAX_PASSES {
                 let error = SAFETY * result.error + ROUNDING * self.power;
                 return Estimate { ln_density: result.ln_density, error };
@@ -113,15 +116,15 @@ impl PairDensity {
         let shape_s = mode.precision_s.min(self.power);
         let gauss = shape_s < EQUIDISTANT_FROM && !self.laguerre.is_empty();
         if !gauss {
-            scratch.grid.fit(shape_s, self.power, &self.rules, steps.s);
+            scratch.grid.fit(shape_s, self.power, &self.accuracy, steps.s);
         }
         let normal =
-            self.rules.step_y * mode.sd_y / (1.0 + 0.6 * mode.sd_y * mode.sd_y).sqrt() * steps.y;
-        let Scratch { places, breaks, pieces, .. } = scratch;
-        let plan = kinks::plan(&self.components, places, mode, &self.rules, normal, breaks);
+            self.accuracy.step_y * mode.sd_y / (1.0 + 0.6 * mode.sd_y * mode.sd_y).sqrt() * steps.y;
+        let Scratch { outputs, breaks, pieces, .. } = scratch;
+        let plan = kinks::plan(&self.components, outputs, mode, &self.accuracy, normal, breaks);
         lay_pieces(mode, normal * plan.factor, breaks, pieces);
         let buffers = LineBuffers {
-            places: &scratch.places,
+            outputs: &scratch.outputs,
             active: &scratch.active,
             grid: &mut scratch.grid,
             record: slopes.then_some(&mut scratch.record),
@@ -129,17 +132,21 @@ impl PairDensity {
         };
         let mut lines = self.lines(mode, rest, gauss, buffers);
         if let Some(rigid) = rigid {
-            let at = Position { anchor: scratch.places[rigid].kink, offset: 0.0 };
+            let at = Position { anchor: scratch.outputs[rigid].kink, offset: 0.0 };
             let line = lines.settle(&mut scratch.inner, at);
             let mut wanted = steps;
             wanted.inner *= self.inner_factor(line.inner);
-            let error = self.rules.tolerance / 3.0 + line.inner;
+            let error = self.accuracy.tolerance / 3.0 + line.inner;
             return Pass { ln_density: line.ln_value, error, wanted };
         }
-        let mut walk = Walk {
+        let mut walk = RatioIntegral {
             lines: &mut lines,
             inner: &mut scratch.inner,
-            step: if scratch.breaks.is_empty() { 1.0 } else { steps.y * 0.85 * self.rules.step_y },
+            step: if scratch.breaks.is_empty() {
+                1.0
+            } else {
+                steps.y * 0.85 * self.accuracy.step_y
+            },
             sum: LogSum::new(),
             coarse_s: 0.0,
             convergence: &mut scratch.convergence,
@@ -158,35 +165,35 @@ impl PairDensity {
 
     /// The factor on the inner steps that makes their error small enough.
     fn inner_factor(&self, error: f64) -> f64 {
-        if error <= 0.3 * self.rules.tolerance {
+        if error <= 0.3 * self.accuracy.tolerance {
             return 1.0;
         }
         let level = |error: f64| -(0.5 * error / self.components.len() as f64).min(0.5).ln();
-        (level(error) / level(0.05 * self.rules.tolerance)).sqrt().max(0.25)
+        (level(error) / level(0.05 * self.accuracy.tolerance)).sqrt().max(0.25)
     }
 
     /// Sorts the components: those with an inner integral, and those that are known; the index of one that
     /// fixes ρ.
-    pub(super) fn prepare_components(
+    pub(crate) fn prepare_components(
         &self,
         mode: &Mode,
         scratch: &mut Scratch,
         steps: Steps,
-    ) -> (Rest, Option<usize>) {
-        let Scratch { inner, shares, places, active, .. } = scratch;
-        inner.resize(self.components.len(), Inner::default());
-        let target = -(0.5 * self.rules.target_inner / self.components.len() as f64).ln();
+    ) -> (KnownFactors, Option<usize>) {
+        let Scratch { inner, shares, outputs, active, .. } = scratch;
+        inner.resize(self.components.len(), SharedIntegral::default());
+        let target = -(0.5 * self.accuracy.target_inner / self.components.len() as f64).ln();
         let total = kinks::smaller_total(&self.components);
-        let (mut rest, mut rigid) = (Rest::default(), None);
+        let (mut rest, mut rigid) = (KnownFactors::default(), None);
         active.clear();
         for (l, c) in self.components.iter().enumerate() {
             if self.epsilon == 0.0 && c.is_independent() {
-                rest.add_independent(c, &places[l]);
+                rest.add_independent(c, &outputs[l]);
             } else if self.epsilon == 0.0 && c.is_rigid() {
-                rest.add_rigid(c, &places[l]);
+                rest.add_rigid(c, &outputs[l]);
                 rigid = Some(l);
             } else {
-                let kink = AtKink::new(c, &places[l], mode, total);
+                let kink = AtKink::new(c, &outputs[l], mode, total);
                 inner[l].reset(shares[l], kink, target, steps.inner);
                 active.push(l);
             }
@@ -195,18 +202,18 @@ impl PairDensity {
     }
 
     /// Lines at this mode; over Gauss points in s or equidistant ones.
-    pub(super) fn lines<'a>(
+    pub(crate) fn lines<'a>(
         &'a self,
         mode: &Mode,
-        rest: Rest,
+        rest: KnownFactors,
         gauss: bool,
         buffers: LineBuffers<'a>,
     ) -> Lines<'a> {
         Lines {
             arch: self.arch,
-            rules: self.rules,
+            accuracy: self.accuracy,
             components: &self.components,
-            places: buffers.places,
+            outputs: buffers.outputs,
             active: buffers.active,
             rest,
             power: self.power,
@@ -230,8 +237,8 @@ impl PairDensity {
         base: f64,
         steps: Steps,
     ) -> (f64, Steps) {
-        let tolerance = self.rules.tolerance;
-        let (mut error, mut wanted) = (base + 3.0 * (-self.rules.cut).exp(), steps);
+        let tolerance = self.accuracy.tolerance;
+        let (mut error, mut wanted) = (base + 3.0 * (-self.accuracy.cut).exp(), steps);
         for c in convergence {
             let share = (c.ln_piece - ln_sum).exp();
             if share < 1e-3 * tolerance {
@@ -252,22 +259,22 @@ impl PairDensity {
     }
 
     /// A copy with one component's shapes replaced.
-    pub(super) fn with_component(&self, l: usize, component: super::Component) -> Self {
+    pub(crate) fn with_component(&self, l: usize, component: Component) -> Self {
         let mut copy = self.clone();
         copy.neighbours = OnceLock::new();
         copy.components[l] = component;
-        copy.power = copy.components.iter().map(super::Component::power).sum();
+        copy.power = copy.components.iter().map(Component::power).sum();
         // the other components' tables serve as they are
-        let columns = || Arc::new(super::Smoothed::new(self.arch, &component, self.epsilon));
+        let columns = || Arc::new(Convolution::new(self.arch, &component, self.epsilon));
         copy.smoothed = self.smoothed.get().map_or_else(OnceLock::new, |all| {
             let mut all = all.clone();
             all[l] = columns();
             OnceLock::from(all)
         });
-        let planes = self
-            .planes()
-            .map(|planes| Arc::new(planes.with_component(self.arch, l, &component, self.epsilon)));
-        copy.planes = OnceLock::from(planes);
+        let tables = self
+            .tables()
+            .map(|tables| Arc::new(tables.with_component(self.arch, l, &component, self.epsilon)));
+        copy.tables = OnceLock::from(tables);
         copy.prepare_laguerre();
         copy
     }

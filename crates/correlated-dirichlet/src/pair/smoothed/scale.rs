@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use pulp::Arch;
 
-use super::kernel::{GROUP, run};
-use super::panels::Integrand;
-use super::place::Place;
-use super::plane::{Part, Plane, Planes, SERIES, SLACK, TAPS};
-use super::plane_kernel::{Columns, LineSum, MAX_POINTS, SumLine};
-use super::shapes::Component;
+use super::integrate::Integrand;
+use super::line_kernel::{Columns, LineSum, MAX_POINTS, SumLine};
+use super::table::{ComponentTable, Part, SERIES, SLACK, TAPS, Tables};
+use crate::pair::component::Component;
+use crate::pair::exact::kernel::{GROUP, run};
+use crate::pair::item::OutputPair;
 use consilience_numerics::closing;
 use consilience_numerics::special::ln_gamma;
 
@@ -26,9 +26,9 @@ pub(crate) const MAX_PHASES: usize = 32;
 /// What does not change from line to line, and the points in ln s.
 pub(crate) struct SmoothLines<'a> {
     pub(crate) arch: Arch,
-    pub(crate) planes: &'a Planes,
+    pub(crate) tables: &'a Tables,
     pub(crate) components: &'a [Component],
-    pub(crate) places: &'a [Place],
+    pub(crate) outputs: &'a [OutputPair],
     pub(crate) epsilon: f64,
     /// N.
     pub(crate) power: f64,
@@ -80,7 +80,7 @@ struct At {
 }
 
 impl At {
-    fn new(place: &Place, y: f64, rho: f64) -> Self {
+    fn new(place: &OutputPair, y: f64, rho: f64) -> Self {
         let tau = y - place.kink;
         let first = rho * place.x[0];
         let (smaller, ln_smaller, larger) = if tau > 0.0 {
@@ -102,31 +102,31 @@ struct Linear {
 impl<'a> SmoothLines<'a> {
     /// Fits the points to an integrand that is about a gamma of this shape in s; `step` is wanted in ln s.
     pub(crate) fn fit(&mut self, shape: f64, step: f64) {
-        let wanted = (self.planes.step / step).ceil();
+        let wanted = (self.tables.step / step).ceil();
         self.phases = (wanted as usize).clamp(1, MAX_PHASES);
         self.ratio = self.step().exp();
         let [left, right] = extent(shape, self.cut + 1.0);
-        self.below = (left / self.planes.step) as i64 + 1;
-        self.above = (right / self.planes.step) as i64 + 2;
-        let rise = self.power * self.planes.step;
+        self.below = (left / self.tables.step) as i64 + 1;
+        self.above = (right / self.tables.step) as i64 + 2;
+        let rise = self.power * self.tables.step;
         self.buffers.ramp.clear();
         self.buffers.ramp.extend((0..MAX_POINTS).map(|i| rise * i as f64));
     }
 
     /// The step in ln s.
     pub(crate) fn step(&self) -> f64 {
-        self.planes.step / self.phases as f64
+        self.tables.step / self.phases as f64
     }
 
     /// Moves all components to y; the largest argument of a table over s, in logarithms.
     fn move_to(&mut self, y: f64, rho: f64) -> f64 {
         let at = &mut self.buffers.at;
         at.clear();
-        at.extend(self.places.iter().map(|place| At::new(place, y, rho)));
-        let one = |(at, plane): (&At, &Arc<Plane>)| {
-            at.ln_smaller + if plane.is_far(at.tau) { at.tau.abs() } else { 0.0 }
+        at.extend(self.outputs.iter().map(|place| At::new(place, y, rho)));
+        let one = |(at, table): (&At, &Arc<ComponentTable>)| {
+            at.ln_smaller + if table.is_far(at.tau) { at.tau.abs() } else { 0.0 }
         };
-        at.iter().zip(&self.planes.tables).map(one).fold(f64::NEG_INFINITY, f64::max)
+        at.iter().zip(&self.tables.components).map(one).fold(f64::NEG_INFINITY, f64::max)
     }
 
     /// Adds what lies below the first point, where the terms are s^N times a power series.
@@ -141,7 +141,7 @@ impl<'a> SmoothLines<'a> {
     }
 
     fn sum(&mut self, start: i64, linear: &mut Linear) -> Option<LineSum> {
-        let skipped = usize::try_from(start - self.planes.first_scale).ok()?;
+        let skipped = usize::try_from(start - self.tables.first_scale).ok()?;
         self.columns.clear();
         for l in 0..self.components.len() {
             self.add_component(l, start, linear)?;
@@ -155,7 +155,7 @@ impl<'a> SmoothLines<'a> {
                 components: &self.columns,
                 phases: self.phases,
                 points: self.points,
-                scales: self.planes.scales.get(skipped..skipped + self.points)?,
+                scales: self.tables.scales.get(skipped..skipped + self.points)?,
                 ratio: self.ratio,
                 rate: linear.rate,
                 ramp,
@@ -173,23 +173,23 @@ impl<'a> SmoothLines<'a> {
     }
 
     fn add_component(&mut self, l: usize, start: i64, linear: &mut Linear) -> Option<()> {
-        let planes: &'a Planes = self.planes;
-        let (c, plane) = (&self.components[l], &*planes.tables[l]);
+        let tables: &'a Tables = self.tables;
+        let (c, table) = (&self.components[l], &*tables.components[l]);
         let at = self.buffers.at[l];
         linear.constant += (c.power() - 2.0) * at.ln_smaller - at.tau.abs();
-        if plane.rigid {
+        if table.rigid {
             let z = at.tau / self.epsilon;
             linear.constant -= 0.5 * z * z + (self.epsilon * TAU.sqrt()).ln() + ln_gamma(c.shared);
             linear.rate -= at.smaller * (1.0 + at.excess);
             return Some(());
         }
-        let blend = plane.blend(at.tau);
+        let blend = table.blend(at.tau);
         let (mut ln_argument, mut argument) = (at.ln_smaller, at.smaller);
         match blend.part {
-            Part::Core => linear.rate -= at.smaller * (plane.pivot + at.excess),
-            Part::Side => linear.rate -= at.smaller * plane.pivot,
+            Part::Core => linear.rate -= at.smaller * (table.pivot + at.excess),
+            Part::Side => linear.rate -= at.smaller * table.pivot,
             Part::Empty => {
-                linear.rate -= at.smaller * (plane.pivot + at.excess);
+                linear.rate -= at.smaller * (table.pivot + at.excess);
                 linear.constant -= 0.5 * (at.tau / self.epsilon).powi(2);
             }
             Part::Far { larger } => {
@@ -199,17 +199,17 @@ impl<'a> SmoothLines<'a> {
                 argument *= 1.0 + at.excess;
             }
         }
-        let top = ln_argument + self.planes.step * (start + self.points as i64) as f64;
+        let top = ln_argument + self.tables.step * (start + self.points as i64) as f64;
         if top < SERIES.ln() {
-            let [constant, slope] = plane.series(&blend);
+            let [constant, slope] = table.series(&blend);
             linear.constant += constant;
             linear.rate -= argument * slope;
             return Some(());
         }
-        let (base, fraction) = self.position(ln_argument, start, plane)?;
+        let (base, fraction) = self.position(ln_argument, start, table)?;
         self.columns.push(Columns {
             entries: &blend.entries[base..],
-            stride: plane.stride,
+            stride: table.stride,
             weights: blend.weights,
             fraction,
         });
@@ -217,21 +217,26 @@ impl<'a> SmoothLines<'a> {
     }
 
     /// The first entry of the first point's eight, and its place between the middle two.
-    fn position(&self, ln_argument: f64, start: i64, plane: &Plane) -> Option<(usize, f64)> {
-        let position = ln_argument / self.planes.step + (start - self.planes.first) as f64;
+    fn position(
+        &self,
+        ln_argument: f64,
+        start: i64,
+        table: &ComponentTable,
+    ) -> Option<(usize, f64)> {
+        let position = ln_argument / self.tables.step + (start - self.tables.first) as f64;
         let whole = position as usize;
         let base = whole.checked_sub(TAPS / 2 - 1)?;
-        (base + self.points + TAPS < plane.count).then_some((base, position - whole as f64))
+        (base + self.points + TAPS < table.count).then_some((base, position - whole as f64))
     }
 }
 
 impl Integrand for SmoothLines<'_> {
     fn evaluate(&mut self, y: f64, ln_s: f64) -> Option<SmoothLine> {
         let rho = y.exp();
-        let step = self.planes.step;
+        let step = self.tables.step;
         let lowest = ((self.ln_onset - rho.ln_1p()) / step) as i64 - 1 - CLOSING as i64;
         let room = (GROUP + TAPS + 3) as i64;
-        let highest = self.planes.last - (self.move_to(y, rho) / step) as i64 - room;
+        let highest = self.tables.last - (self.move_to(y, rho) / step) as i64 - room;
         // what is expected far from the last line may lie beyond the tables, where nothing is
         let mut centre = ((ln_s / step) as i64).min(highest);
         for _ in 0..MAX_TRIES {
@@ -267,8 +272,8 @@ impl Integrand for SmoothLines<'_> {
         None
     }
 
-    fn places(&self) -> &[Place] {
-        self.places
+    fn outputs(&self) -> &[OutputPair] {
+        self.outputs
     }
 }
 

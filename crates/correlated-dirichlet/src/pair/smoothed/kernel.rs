@@ -2,7 +2,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::kernel::GROUP;
+use crate::pair::exact::kernel::GROUP;
 use consilience_numerics::vector::{exp, fma, ln};
 
 /// out = Σᵢ wᵢ rowᵢ over the rows of a matrix, then what `finish` asks for.

@@ -18,11 +18,11 @@ use std::f64::consts::TAU;
 
 use pulp::Arch;
 
-use super::common::{ACCURACY, Lattice, flush, typical};
-use super::kernel::run;
-use super::outer::{CLOSING, smallest};
-use super::shapes::Component;
-use super::table_kernel::{Exponentiate, Gaussian, Interpolate, SumRows};
+use super::kernel::{Exponentiate, Gaussian, Interpolate, SumRows};
+use super::shared_part::{ACCURACY, Lattice, flush, typical};
+use crate::pair::component::Component;
+use crate::pair::exact::kernel::run;
+use crate::pair::exact::ratio::{CLOSING, smallest};
 use consilience_numerics::closing;
 use consilience_numerics::special::ln_gamma;
 
@@ -31,7 +31,7 @@ pub(crate) const POINTS: usize = 6;
 
 /// The tables of one component.
 #[derive(Debug, Clone)]
-pub(crate) struct Smoothed {
+pub(crate) struct Convolution {
     epsilon: f64,
     /// n = δ + a¹ + a².
     power: f64,
@@ -60,7 +60,7 @@ pub(crate) struct Row {
     weights: Vec<f64>,
 }
 
-impl Smoothed {
+impl Convolution {
     /// Makes the tables.
     pub(crate) fn new(arch: Arch, c: &Component, epsilon: f64) -> Self {
         let mut smoothed = Self::empty(c, epsilon);
@@ -68,7 +68,7 @@ impl Smoothed {
         smoothed
     }
 
-    /// Tables up to an M beyond which nothing is, for [`Smoothed::column`] alone.
+    /// Tables up to an M beyond which nothing is, for [`Convolution::column`] alone.
     pub(crate) fn up_to(arch: Arch, c: &Component, epsilon: f64, most: f64) -> Self {
         let mut smoothed = Self::empty(c, epsilon);
         let needed = ((most / smoothed.unit).ln_1p() / smoothed.step).ceil() as usize + POINTS;
@@ -77,7 +77,7 @@ impl Smoothed {
         smoothed
     }
 
-    /// Tables over a list of M and up to a distance, for [`Smoothed::column`] alone.
+    /// Tables over a list of M and up to a distance, for [`Convolution::column`] alone.
     pub(crate) fn at(arch: Arch, c: &Component, epsilon: f64, masses: &[f64], reach: f64) -> Self {
         let mut smoothed = Self::empty(c, epsilon);
         smoothed.reach = reach;
@@ -318,7 +318,7 @@ impl Smoothed {
 
 /// How the nodes of a convolution stand: |τ| = scale · ln(1 + e^θ), equidistant in θ.
 ///
-/// Far from the kink h times a Gaussian is about as wide as the scale. Near it h falls like e^−κ|τ|, κ about M: where that is
+/// Tail from the kink h times a Gaussian is about as wide as the scale. Near it h falls like e^−κ|τ|, κ about M: where that is
 /// within the resolution, the trapezoid rule sees it in ln |τ|, where it is analytic in half the strip only.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Nodes {

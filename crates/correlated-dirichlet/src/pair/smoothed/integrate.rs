@@ -6,9 +6,9 @@
 
 use std::sync::OnceLock;
 
-use super::place::Place;
-use super::smooth_line::SmoothLine;
-use super::surrogate::Mode;
+use super::scale::SmoothLine;
+use crate::pair::item::OutputPair;
+use crate::pair::laplace::Mode;
 use consilience_numerics::legendre::Legendre;
 
 /// Numbers of points that a panel may have.
@@ -110,11 +110,11 @@ pub(crate) trait Integrand {
     fn evaluate(&mut self, y: f64, ln_s: f64) -> Option<SmoothLine>;
 
     /// The components' outputs.
-    fn places(&self) -> &[Place];
+    fn outputs(&self) -> &[OutputPair];
 }
 
 /// The walk over panels.
-pub(crate) struct Sweep<'a, L> {
+pub(crate) struct Panels<'a, L> {
     pub(crate) lines: &'a mut L,
     pub(crate) rules: &'a [Legendre; 3],
     pub(crate) panels: &'a mut Vec<Panel>,
@@ -134,7 +134,7 @@ pub(crate) struct Total {
     pub(crate) coarse: f64,
 }
 
-impl<'a, L: Integrand> Sweep<'a, L> {
+impl<'a, L: Integrand> Panels<'a, L> {
     /// Integrates over all y; none where the tables end. `marks` holds the kinks, and is used up.
     pub(crate) fn integrate(&mut self, marks: &mut Vec<f64>, near: f64) -> Option<Total> {
         self.panels.clear();
@@ -261,14 +261,14 @@ impl<'a, L: Integrand> Sweep<'a, L> {
     /// The distance from a stretch of the y axis to the nearest kink outside.
     fn distance_to_kink(&self, from: f64, to: f64) -> f64 {
         let middle = 0.5 * (from + to);
-        let one = |place: &Place| ((place.kink - middle).abs() - 0.5 * (to - from)).max(0.0);
-        self.lines.places().iter().map(one).fold(f64::INFINITY, f64::min)
+        let one = |place: &OutputPair| ((place.kink - middle).abs() - 0.5 * (to - from)).max(0.0);
+        self.lines.outputs().iter().map(one).fold(f64::INFINITY, f64::min)
     }
 
     /// Whether a component's outputs tie at y.
     fn has_kink(&self, y: f64) -> bool {
         let near = 0.01 * self.corner.epsilon;
-        self.lines.places().iter().any(|place| (place.kink - y).abs() < near)
+        self.lines.outputs().iter().any(|place| (place.kink - y).abs() < near)
     }
 
     fn total(&self) -> Total {

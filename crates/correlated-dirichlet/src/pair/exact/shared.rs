@@ -15,13 +15,13 @@ use std::ops::Range;
 
 use pulp::Arch;
 
-use super::ends::{Ends, Narrowed};
 use super::kernel::{Exponents, FillNodes, GROUP, run};
 use super::kinks::AtKink;
-use super::place::Side;
-use super::rules::Rules;
-use super::shapes::left_out;
-use super::surrogate::Share;
+use super::trapezoid_error::{EndShapes, Narrowed};
+use crate::pair::accuracy::Accuracy;
+use crate::pair::component::left_out;
+use crate::pair::item::Side;
+use crate::pair::laplace::Share;
 use consilience_numerics::closing;
 
 /// Lattice points kept for one component; index `ORIGIN` is the surrogate's mode.
@@ -34,7 +34,7 @@ const CLOSING: usize = 4;
 
 /// One component's lattice and the terms of the current line.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Inner {
+pub(crate) struct SharedIntegral {
     step: f64,
     centre: f64,
     /// Lattice points filled so far.
@@ -79,7 +79,7 @@ struct Closed {
     key: f64,
 }
 
-impl Inner {
+impl SharedIntegral {
     /// Prepares the lattice for a new pair of outputs.
     ///
     /// The step suits the surrogate's mode and, as far as lines there matter, the component's kink.
@@ -100,7 +100,7 @@ impl Inner {
                 array.resize(LENGTH, 0.0);
             }
         }
-        let ends = Ends::new(share);
+        let ends = EndShapes::new(share);
         let mut omega = ends.frequency(target);
         let narrower = kink.precision / ends.precision();
         let wanted = target - kink.tail - KINK_ALLOWANCE;
@@ -183,7 +183,7 @@ impl Inner {
 
     /// Sets the line up at the central s: exponents, window, closed ends. Returns the logarithm of
     /// everything that the terms leave out.
-    pub(crate) fn prepare(&mut self, arch: Arch, rules: &Rules, side: Side, s: f64) -> f64 {
+    pub(crate) fn prepare(&mut self, arch: Arch, accuracy: &Accuracy, side: Side, s: f64) -> f64 {
         self.side = side;
         let power = side.shared + side.near + side.far - 2.0;
         let constant = power * side.ln_smaller + side.ln_constant;
@@ -192,9 +192,9 @@ impl Inner {
         }
         self.fill(arch);
         self.largest = self.exponents(arch, self.window.clone(), s);
-        let onset = self.onsets(rules, s);
-        self.settle_left(arch, rules, s, onset[0]);
-        self.settle_right(arch, rules, s, onset[1]);
+        let onset = self.onsets(accuracy, s);
+        self.settle_left(arch, accuracy, s, onset[0]);
+        self.settle_right(arch, accuracy, s, onset[1]);
         self.find_peak();
         self.judge_peak();
         constant + self.set_weights() + self.ln_step + self.largest
@@ -219,17 +219,17 @@ impl Inner {
     }
 
     /// Lattice indices from which outwards the two ends are sums of known exponentials.
-    fn onsets(&self, rules: &Rules, s: f64) -> [f64; 2] {
+    fn onsets(&self, accuracy: &Accuracy, s: f64) -> [f64; 2] {
         let side = self.side;
         let tilt = s * side.smaller;
-        let left = rules.onset / (1.0 + tilt + side.near + side.far / (1.0 + side.distance));
-        let right = rules.onset
+        let left = accuracy.onset / (1.0 + tilt + side.near + side.far / (1.0 + side.distance));
+        let right = accuracy.onset
             / (1.0 + tilt + side.shared + (1.0 + (side.far - 1.0).abs()) / side.distance);
         [self.index_below(left.ln()), self.index_below(-right.ln()) + 1.0]
     }
 
-    fn settle_left(&mut self, arch: Arch, rules: &Rules, s: f64, onset: f64) {
-        let cut = rules.cut_inner - self.side.shared.min(1.0).ln();
+    fn settle_left(&mut self, arch: Arch, accuracy: &Accuracy, s: f64, onset: f64) {
+        let cut = accuracy.cut_inner - self.side.shared.min(1.0).ln();
         let outermost = (onset - (CLOSING - 1) as f64).max(0.0) as usize;
         while self.window.start > outermost
             && self.exponents[self.window.start] > self.largest - cut
@@ -253,8 +253,8 @@ impl Inner {
         self.close(0, if open { None } else { Some(onset as usize) }, self.side.shared);
     }
 
-    fn settle_right(&mut self, arch: Arch, rules: &Rules, s: f64, onset: f64) {
-        let cut = rules.cut_inner - self.side.near.min(1.0).ln();
+    fn settle_right(&mut self, arch: Arch, accuracy: &Accuracy, s: f64, onset: f64) {
+        let cut = accuracy.cut_inner - self.side.near.min(1.0).ln();
         let outermost = (onset + (CLOSING - 1) as f64).min((LENGTH - 1) as f64) as usize;
         let rising = self.side.near + self.side.far < 1.05;
         loop {
@@ -372,7 +372,7 @@ impl Inner {
 }
 
 /// Derivatives of one component's inner integral in its three shapes.
-impl Inner {
+impl SharedIntegral {
     /// E[ln v], E[ln q] and E[ln(c+q)] over the posterior, with the derivatives of closed ends and of the
     /// factors left out of Γ; in the order common, near, far.
     pub(crate) fn shape_slopes(&self) -> [f64; 3] {

@@ -1,10 +1,10 @@
 //! The outer integral over y = ln(s₁/s₂): a walk along each piece from where its mass is to both ends.
 
-use super::aliasing::{Classes, Decay};
-use super::gradient::Tally;
-use super::inner::Inner;
-use super::line::{Line, Lines};
+use super::gradient::GradientSum;
 use super::pieces::{End, Piece, Point};
+use super::scale::{Line, Lines};
+use super::shared::SharedIntegral;
+use super::trapezoid_error::{Classes, Decay};
 use consilience_numerics::closing;
 
 /// Number of exponentials in a closed end.
@@ -60,7 +60,7 @@ impl LogSum {
         (term, rescaled)
     }
 
-    /// Ends a piece; returns how its sum converges and the logarithm of its integral.
+    /// EndShapes a piece; returns how its sum converges and the logarithm of its integral.
     fn end_piece(&mut self) -> (Decay, f64) {
         let decay = self.classes.decay(self.piece);
         let ln_piece = self.piece.ln() + self.reference;
@@ -117,19 +117,19 @@ enum Kind {
 }
 
 /// State of the walk.
-pub(crate) struct Walk<'a, 'b> {
+pub(crate) struct RatioIntegral<'a, 'b> {
     pub(crate) lines: &'a mut Lines<'b>,
-    pub(crate) inner: &'a mut [Inner],
+    pub(crate) inner: &'a mut [SharedIntegral],
     pub(crate) step: f64,
     pub(crate) sum: LogSum,
     /// |even − odd| / sum over s of every line with its weight.
     pub(crate) coarse_s: f64,
     pub(crate) convergence: &'a mut Vec<Convergence>,
     /// Derivatives, where asked for.
-    pub(crate) tally: Option<&'a mut Tally>,
+    pub(crate) tally: Option<&'a mut GradientSum>,
 }
 
-impl Walk<'_, '_> {
+impl RatioIntegral<'_, '_> {
     /// Adds one piece's integral to the sum.
     pub(crate) fn piece(&mut self, piece: &Piece) {
         let mode = self.lines.mode;
@@ -206,8 +206,8 @@ impl Walk<'_, '_> {
             }
             self.add(&line, &point, direction as i64 * k as i64, 1.0, 1.0);
             let slow = approach.exponents[0].min(1.0).ln();
-            let small =
-                line.ln_value + point.ln_jacobian < self.sum.largest - self.lines.rules.cut + slow;
+            let small = line.ln_value + point.ln_jacobian
+                < self.sum.largest - self.lines.accuracy.cut + slow;
             if small && distance(&approach, &point, direction) < approach.blind {
                 break;
             }
@@ -257,7 +257,7 @@ impl Walk<'_, '_> {
         match approach.kind {
             Kind::Break(y) => {
                 for &l in lines.active {
-                    if lines.places[l].kink == y {
+                    if lines.outputs[l].kink == y {
                         let sum = slope(&|by| lines.break_exponents(y, l, by).0);
                         self.tally.as_deref_mut().expect("asked for").add_private(l, [sum; 2]);
                     }
@@ -286,10 +286,10 @@ impl Walk<'_, '_> {
         let s = (lines.mode.ln_s + lines.mode.slope * (y - lines.mode.y)).exp();
         for &l in lines.active {
             let c = &lines.components[l];
-            let away = (lines.places[l].kink - y).abs();
+            let away = (lines.outputs[l].kink - y).abs();
             all += c.kink_power().min(0.0);
             if away == 0.0 {
-                sharp = sharp.max(1.0 + c.shared + s * lines.places[l].x[1]);
+                sharp = sharp.max(1.0 + c.shared + s * lines.outputs[l].x[1]);
             } else {
                 gap = gap.min(away);
                 reach = reach.min(away / (1.0 + 0.5 * c.kink_power().abs()));
@@ -300,7 +300,7 @@ impl Walk<'_, '_> {
         let (exponents, missing) = lines.break_exponents(y, usize::MAX, 0.0);
         // the first exponential left out, in parts of the whole: (d/reach)^(e₆−e₀) (d/σ)^e₀
         let order = missing - exponents[0];
-        let goal = (ONSET_GOAL * lines.rules.tolerance).ln();
+        let goal = (ONSET_GOAL * lines.accuracy.tolerance).ln();
         let ln_onset = (goal + order * reach.ln() + exponents[0] * scale.ln()) / missing.max(1e-3);
         Approach {
             exponents,
@@ -311,14 +311,14 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Far out the integrand decays like e^(−A|y|), A the total concentration of one classifier.
+    /// Tail out the integrand decays like e^(−A|y|), A the total concentration of one classifier.
     fn approach_infinity(&self, piece: &Piece, direction: f64) -> Approach {
         let lines = &*self.lines;
         let k = usize::from(direction > 0.0);
         let total: f64 = lines.components.iter().map(|c| c.shared + c.private[k]).sum();
-        let furthest = lines.places.iter().map(|place| direction * place.kink).fold(0.0, f64::max);
+        let furthest = lines.outputs.iter().map(|place| direction * place.kink).fold(0.0, f64::max);
         let mapped = !matches!((piece.lower, piece.upper), (End::Infinite, End::Infinite));
-        let margin = -lines.rules.onset.ln() + total.max(1.0).ln();
+        let margin = -lines.accuracy.onset.ln() + total.max(1.0).ln();
         Approach {
             exponents: infinite_exponents(total, piece.scale, mapped),
             onset: furthest + margin.max(piece.scale * margin),
@@ -336,7 +336,7 @@ impl Lines<'_> {
         exponents[0] = 1.0;
         let mut count = 1;
         for &tied in self.active {
-            if self.places[tied].kink == y {
+            if self.outputs[tied].kink == y {
                 let power = self.components[tied].kink_power() + if tied == l { by } else { 0.0 };
                 for i in 0..count.min(MAX_SUBSETS - count) {
                     exponents[count + i] = exponents[i] + power;

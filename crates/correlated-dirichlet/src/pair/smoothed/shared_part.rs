@@ -7,9 +7,9 @@ use std::f64::consts::TAU;
 
 use pulp::Arch;
 
-use super::kernel::{Exponents, FillNodes, GROUP, run};
-use super::shapes::{Component, left_out, ln_gamma_safe};
-use super::table_kernel::{Exponentiate, SumRows};
+use super::kernel::{Exponentiate, SumRows};
+use crate::pair::component::{Component, left_out, ln_gamma_safe};
+use crate::pair::exact::kernel::{Exponents, FillNodes, GROUP, run};
 use consilience_numerics::closing;
 use consilience_numerics::special::ln_gamma;
 

@@ -4,7 +4,7 @@ use std::f64::consts::PI;
 
 /// Everything that depends on the tolerance alone.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Rules {
+pub(crate) struct Accuracy {
     /// The wanted relative error of the density.
     pub(crate) tolerance: f64,
     /// Step in y in units of its standard deviation.
@@ -25,7 +25,7 @@ fn gaussian_step(t: f64) -> f64 {
     PI * (2.0 / (2.0 / t).ln()).sqrt()
 }
 
-impl Rules {
+impl Accuracy {
     pub(crate) fn new(tolerance: f64) -> Self {
         let cut = 2.0 - tolerance.ln();
         Self {

@@ -4,7 +4,7 @@
 //! of the distance near a break, linear inside; its other singularities lie at Im τ = π, so one step fits every
 //! width. Distances to both ends come without cancellation.
 
-use super::line::Position;
+use super::scale::Position;
 
 /// One end of a piece.
 #[derive(Debug, Clone, Copy)]

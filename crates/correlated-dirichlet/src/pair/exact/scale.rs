@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use pulp::Arch;
 
-use super::aliasing::Decay;
-use super::inner::Inner;
-use super::kernel::{AtNodes, Equidistant, GROUP, Record, run};
-use super::place::{Place, side};
-use super::resolution::{At, Row, Smoothed};
-use super::rules::Rules;
-use super::shapes::Component;
-use super::surrogate::Mode;
+use super::kernel::{AtNodes, Equidistant, GROUP, TermRecord, run};
+use super::shared::SharedIntegral;
+use super::trapezoid_error::Decay;
+use crate::pair::accuracy::Accuracy;
+use crate::pair::component::Component;
+use crate::pair::item::{OutputPair, side};
+use crate::pair::laplace::Mode;
+use crate::pair::smoothed::convolution::{At, Convolution, Row};
 use consilience_numerics::laguerre::Laguerre;
 use consilience_numerics::special::ln_gamma;
 
@@ -33,13 +33,13 @@ impl Position {
 /// What does not change from line to line.
 pub(crate) struct Lines<'a> {
     pub(crate) arch: Arch,
-    pub(crate) rules: Rules,
+    pub(crate) accuracy: Accuracy,
     pub(crate) components: &'a [Component],
-    pub(crate) places: &'a [Place],
+    pub(crate) outputs: &'a [OutputPair],
     /// Components with an inner integral, in order.
     pub(crate) active: &'a [usize],
     /// Constant and coefficient of y from all others.
-    pub(crate) rest: Rest,
+    pub(crate) rest: KnownFactors,
     /// Σ(δ + a¹ + a²).
     pub(crate) power: f64,
     pub(crate) mode: Mode,
@@ -49,9 +49,9 @@ pub(crate) struct Lines<'a> {
     /// Equidistant points in s.
     pub(crate) grid: &'a mut Grid,
     /// Kept for derivatives, where asked for.
-    pub(crate) record: Option<&'a mut Record>,
+    pub(crate) record: Option<&'a mut TermRecord>,
     /// Tables of components observed at a finite resolution; empty where it is 0.
-    pub(crate) smoothed: &'a [Arc<Smoothed>],
+    pub(crate) smoothed: &'a [Arc<Convolution>],
     pub(crate) epsilon: f64,
     pub(crate) tabled: &'a mut Tabled,
 }
@@ -77,7 +77,7 @@ impl Tabled {
     fn add(
         &mut self,
         arch: Arch,
-        smoothed: &[Arc<Smoothed>],
+        smoothed: &[Arc<Convolution>],
         epsilon: f64,
         ln_centre: f64,
         t: &[f64],
@@ -102,7 +102,7 @@ impl Tabled {
     fn add_at_nodes(
         &mut self,
         arch: Arch,
-        smoothed: &[Arc<Smoothed>],
+        smoothed: &[Arc<Convolution>],
         epsilon: f64,
         nodes: &[f64],
         scale: f64,
@@ -122,15 +122,15 @@ impl Tabled {
 
 /// What the components without an inner integral add: constant + slope · y + tilt · s.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Rest {
+pub(crate) struct KnownFactors {
     pub(crate) constant: f64,
     pub(crate) slope: f64,
     pub(crate) tilt: f64,
 }
 
-impl Rest {
+impl KnownFactors {
     /// G¹ and G² independent: (ρx¹)^(a¹−1) x²^(a²−1) / (Γ(a¹)Γ(a²)).
-    pub(crate) fn add_independent(&mut self, c: &Component, place: &Place) {
+    pub(crate) fn add_independent(&mut self, c: &Component, place: &OutputPair) {
         let [a1, a2] = c.private;
         self.slope += a1 - 1.0;
         self.constant +=
@@ -138,7 +138,7 @@ impl Rest {
     }
 
     /// G¹ = G², a point mass in y: x²^(δ−1) e^(s x²) / (Γ(δ) x¹ ρ).
-    pub(crate) fn add_rigid(&mut self, c: &Component, place: &Place) {
+    pub(crate) fn add_rigid(&mut self, c: &Component, place: &OutputPair) {
         self.slope -= 1.0;
         self.constant += (c.shared - 1.0) * place.ln_x[1] - ln_gamma(c.shared) - place.ln_x[0];
         self.tilt += place.x[1];
@@ -159,13 +159,13 @@ pub(crate) struct Grid {
 
 impl Grid {
     /// Fits the grid to a gamma variable with this shape; `power` is N.
-    pub(crate) fn fit(&mut self, shape: f64, power: f64, rules: &Rules, refine: f64) {
-        let decay = (-2.0 / shape * rules.target_s.ln()).exp_m1().sqrt();
+    pub(crate) fn fit(&mut self, shape: f64, power: f64, accuracy: &Accuracy, refine: f64) {
+        let decay = (-2.0 / shape * accuracy.target_s.ln()).exp_m1().sqrt();
         self.step = refine * TAU / (shape * decay);
         self.power = power;
         self.square = (TAU / (shape * self.step)).powi(2);
         // shape·(ln t − t + 1) = −cut, t < 1
-        let target = (rules.cut + 1.0) / shape;
+        let target = (accuracy.cut + 1.0) / shape;
         let mut t = (-target).exp() * 0.4;
         for _ in 0..6 {
             let value = t.ln() - t + 1.0 + target;
@@ -246,7 +246,7 @@ pub(crate) fn gauss_points(tolerance: f64, ratio: f64, power: f64) -> f64 {
 
 impl Lines<'_> {
     /// Evaluates a line whose place in s is only known from the surrogate, until the two agree.
-    pub(crate) fn settle(&mut self, inner: &mut [Inner], at: Position) -> Line {
+    pub(crate) fn settle(&mut self, inner: &mut [SharedIntegral], at: Position) -> Line {
         let mode = self.mode;
         let width = 2.0 / mode.precision_s.sqrt();
         let mut guess = mode.ln_s + mode.slope * (at.y() - mode.y);
@@ -262,7 +262,12 @@ impl Lines<'_> {
     }
 
     /// Evaluates the line at y, with the integrand in s expected around `ln_s`.
-    pub(crate) fn evaluate(&mut self, inner: &mut [Inner], at: Position, ln_s: f64) -> Line {
+    pub(crate) fn evaluate(
+        &mut self,
+        inner: &mut [SharedIntegral],
+        at: Position,
+        ln_s: f64,
+    ) -> Line {
         let y = at.y();
         let (rho, s) = (y.exp(), ln_s.exp());
         let mut constant = self.rest.constant
@@ -273,7 +278,7 @@ impl Lines<'_> {
         self.tabled.far.clear();
         self.tabled.active.clear();
         for &l in self.active {
-            let place = &self.places[l];
+            let place = &self.outputs[l];
             let tau = (at.anchor - place.kink) + at.offset;
             let side = side(&self.components[l], place, tau, y, rho);
             if !self.smoothed.is_empty() {
@@ -288,7 +293,7 @@ impl Lines<'_> {
             if side.far == 0.0 {
                 return Line::ZERO;
             }
-            constant += inner[l].prepare(self.arch, &self.rules, side, s);
+            constant += inner[l].prepare(self.arch, &self.accuracy, side, s);
             tilt += side.smaller * inner[l].pivot;
             mass += side.smaller;
         }
@@ -305,9 +310,15 @@ impl Lines<'_> {
     }
 
     /// Equal steps in s: the exponentials follow by multiplication.
-    fn equidistant(&mut self, inner: &mut [Inner], rho: f64, tilt: f64, ln_s: f64) -> Line {
+    fn equidistant(
+        &mut self,
+        inner: &mut [SharedIntegral],
+        rho: f64,
+        tilt: f64,
+        ln_s: f64,
+    ) -> Line {
         let centre = ln_s.exp();
-        let cut = (-self.rules.cut - 1.0).exp();
+        let cut = (-self.accuracy.cut - 1.0).exp();
         loop {
             if let Some(record) = &mut self.record {
                 record.clear();
@@ -364,11 +375,18 @@ impl Lines<'_> {
     ///
     /// The integrand is a mixture of e^(−s(1+ρ−κ)), 0 ≤ κ ≤ M = Σ m; the rate β of the rule makes the two
     /// ends of that range converge alike, by the factor (M/(2(1+ρ)−M))² a point.
-    fn gauss(&mut self, inner: &mut [Inner], rho: f64, tilt: f64, mass: f64, centre: f64) -> Line {
+    fn gauss(
+        &mut self,
+        inner: &mut [SharedIntegral],
+        rho: f64,
+        tilt: f64,
+        mass: f64,
+        centre: f64,
+    ) -> Line {
         let slowest = 1.0 + rho - mass;
         let ratio = mass / (slowest + 1.0 + rho);
         let scale = slowest * (1.0 + ratio);
-        let wanted = gauss_points(self.rules.tolerance, ratio, self.power);
+        let wanted = gauss_points(self.accuracy.tolerance, ratio, self.power);
         let rule = self
             .laguerre
             .iter()

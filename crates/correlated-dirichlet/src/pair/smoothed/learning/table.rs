@@ -5,13 +5,13 @@
 
 use pulp::Arch;
 
-use super::super::kernel::run;
-use super::super::place::Place;
-use super::super::resolution::{POINTS, Row, Smoothed};
-use super::super::shapes::Component;
+use super::super::convolution::{Convolution, POINTS, Row};
 use super::kernel::{COLUMNS, Column, Indices, Interpolate};
-use super::lattice::arsinh;
+use super::nodes::arsinh;
 use super::series::{Form, Series, Sum};
+use crate::pair::component::Component;
+use crate::pair::exact::kernel::run;
+use crate::pair::item::OutputPair;
 
 /// |τ| in resolutions from which on columns are spaced by their distance.
 const ROUND: f64 = 4.0;
@@ -53,7 +53,7 @@ pub(super) struct At {
 }
 
 impl At {
-    pub(super) fn new(place: &Place, y: f64, rho: f64) -> Self {
+    pub(super) fn new(place: &OutputPair, y: f64, rho: f64) -> Self {
         let tau = y - place.kink;
         let first = rho * place.x[0];
         if tau > 0.0 {
@@ -65,7 +65,7 @@ impl At {
 }
 
 impl Table {
-    pub(super) fn new(arch: Arch, c: &Component, smoothed: &Smoothed, epsilon: f64) -> Self {
+    pub(super) fn new(arch: Arch, c: &Component, smoothed: &Convolution, epsilon: f64) -> Self {
         let (unit, step, count) = smoothed.lattice();
         let round = ROUND * epsilon;
         let furthest = (smoothed.reach / round).asinh();
@@ -91,7 +91,7 @@ impl Table {
         table
     }
 
-    fn columns(&self, arch: Arch, smoothed: &Smoothed) -> Vec<f64> {
+    fn columns(&self, arch: Arch, smoothed: &Convolution) -> Vec<f64> {
         let mut values = vec![0.0; self.n_columns * self.count];
         let mut row = Row::default();
         let half = (self.n_columns / 2) as f64;
@@ -106,7 +106,7 @@ impl Table {
     }
 
     /// Adds the derivatives in δ, from the tables of a δ larger by `shift`.
-    pub(super) fn differentiate(&mut self, arch: Arch, moved: &Smoothed, shift: f64) {
+    pub(super) fn differentiate(&mut self, arch: Arch, moved: &Convolution, shift: f64) {
         let moved = self.columns(arch, moved);
         self.slopes = moved.iter().zip(&self.values).map(|(m, v)| (m - v) / shift).collect();
         self.series.expand_slopes(&self.slopes);
@@ -192,8 +192,8 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::four_lanes;
     use super::*;
+    use crate::pair::four_lanes;
 
     /// Where three terms are taken they agree with the convolution itself, at masses that no table holds, as do
     /// derivatives in δ.
@@ -205,7 +205,7 @@ mod tests {
             let c = Component::new(shared, private);
             let moved = Component::new(shared + shift, private.map(|a| a - shift));
             for epsilon in [0.03, 0.1] {
-                let base = Smoothed::up_to(arch, &c, epsilon, 60.0);
+                let base = Convolution::up_to(arch, &c, epsilon, 60.0);
                 let mut table = Table::new(arch, &c, &base, epsilon);
                 table.differentiate(arch, &base.like(arch, &moved), shift);
                 let half = (table.n_columns / 2) as f64;
@@ -216,7 +216,7 @@ mod tests {
                     let place = table.column_weights(tau);
                     let [value, slope] = table.series.at(place, mass).map(|sum| sum.at(0.0, 1.0));
                     let exact = |c: &Component| {
-                        let one = Smoothed::at(arch, c, epsilon, &[mass; 4], base.reach);
+                        let one = Convolution::at(arch, c, epsilon, &[mass; 4], base.reach);
                         one.column(arch, tau, &mut Row::default())[0]
                     };
                     let expected = exact(&c);

@@ -2,8 +2,8 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::kernel::GROUP;
-use super::plane::{SLACK, TAPS, lagrange};
+use super::table::{SLACK, TAPS, lagrange};
+use crate::pair::exact::kernel::GROUP;
 use consilience_numerics::vector::{exp, fma};
 
 /// One component's part of a line: eight columns, blended, from which all points of the line are interpolated.
@@ -13,7 +13,7 @@ pub(crate) struct Columns<'a> {
     pub(crate) entries: &'a [f64],
     pub(crate) stride: usize,
     pub(crate) weights: [f64; TAPS],
-    /// Place of the first point between entries 3 and 4.
+    /// OutputPair of the first point between entries 3 and 4.
     pub(crate) fraction: f64,
 }
 

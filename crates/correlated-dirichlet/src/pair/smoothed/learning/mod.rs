@@ -21,24 +21,24 @@
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // counts and indices of lattices
 
 mod kernel;
-mod lattice;
+mod nodes;
 mod series;
 mod table;
 
 use pulp::Arch;
 
-use super::four_lanes;
-use super::kernel::run;
-use super::kinks;
-use super::place::Place;
-use super::resolution::Smoothed;
-use super::shapes::{self, Component};
-use super::surrogate::{self, Mode, Share};
+use super::convolution::Convolution;
 use crate::Result;
+use crate::pair::component::{self, Component};
+use crate::pair::exact::kernel::run;
+use crate::pair::exact::kinks;
+use crate::pair::four_lanes;
+use crate::pair::item::OutputPair;
+use crate::pair::laplace::{self, Mode, Share};
 use consilience_numerics::parallel;
 use kernel::{Weigh, whole};
-pub use lattice::Lattice;
-use lattice::{Crowd, Line};
+pub use nodes::Lattice;
+use nodes::{Crowd, Line};
 use series::{Form, Sum};
 use table::{At, Table};
 
@@ -56,7 +56,7 @@ const MAX_LINES: i64 = 4000;
 
 /// The density of one class at a finite resolution, ready for many items.
 #[derive(Debug, Clone)]
-pub struct GridDensity {
+pub struct LearningDensity {
     components: Vec<Component>,
     tables: Vec<Table>,
     epsilon: f64,
@@ -65,9 +65,9 @@ pub struct GridDensity {
 
 /// Buffers of one thread.
 #[derive(Debug, Clone, Default)]
-pub struct GridScratch {
+pub struct LearningScratch {
     shares: Vec<Share>,
-    places: Vec<Place>,
+    outputs: Vec<OutputPair>,
     /// Exponents of a line.
     exponents: Vec<f64>,
     /// Of a line: z, e^z, e^2z, then the derivatives of the components that need their tables.
@@ -84,19 +84,19 @@ pub struct GridScratch {
 /// Rows of a line that serve all components.
 const COMMON_ROWS: usize = 3;
 
-impl GridDensity {
+impl LearningDensity {
     /// Makes the grids of α¹, α², δ; those of the derivatives only if asked for.
     pub fn new(alpha: [&[f64]; 2], delta: &[f64], epsilon: f64, with_slopes: bool) -> Result<Self> {
-        let components = shapes::components(alpha[0], alpha[1], delta)?;
+        let components = component::components(alpha[0], alpha[1], delta)?;
         let shifts: Vec<f64> = (0..delta.len())
             .map(|l| SHIFT * delta[l].min(alpha[0][l].min(alpha[1][l]) - delta[l]))
             .collect();
         let moved: Vec<f64> = delta.iter().zip(&shifts).map(|(d, h)| d + h).collect();
-        let moved = shapes::components(alpha[0], alpha[1], &moved)?;
+        let moved = component::components(alpha[0], alpha[1], &moved)?;
         let arch = four_lanes();
         let most = largest_mass(&components);
         let tables = parallel::map(components.len(), |l| {
-            let base = Smoothed::up_to(arch, &components[l], epsilon, most);
+            let base = Convolution::up_to(arch, &components[l], epsilon, most);
             let mut table = Table::new(arch, &components[l], &base, epsilon);
             if with_slopes && shifts[l] > 0.0 {
                 table.differentiate(arch, &base.like(arch, &moved[l]), shifts[l]);
@@ -107,8 +107,8 @@ impl GridDensity {
     }
 
     /// The lattice that suits an item at these parameters and near them.
-    pub fn lattice(&self, x1: &[f64], x2: &[f64], scratch: &mut GridScratch) -> Lattice {
-        let mode = surrogate::find(&self.components, x1, x2, &mut scratch.shares);
+    pub fn lattice(&self, x1: &[f64], x2: &[f64], scratch: &mut LearningScratch) -> Lattice {
+        let mode = laplace::find(&self.components, x1, x2, &mut scratch.shares);
         let sd_z = mode.precision_s.powf(-0.5);
         let sd_y = mode.sd_y;
         let coarse = 0.8 * sd_y / (1.0 + 0.6 * sd_y * sd_y).sqrt();
@@ -119,7 +119,7 @@ impl GridDensity {
         let (mut low, mut high) = reach(&mode, total);
         for (c, (&a, &b)) in self.components.iter().zip(x1.iter().zip(x2)) {
             let power = c.kink_power() + 1.0;
-            let kink = Place::new(a, b).kink;
+            let kink = OutputPair::new(a, b).kink;
             let step = if c.is_rigid() || c.is_independent() || power < 0.5 {
                 if kinks::tail(kink, &mode, total) < CUT { fine } else { coarse }
             } else {
@@ -146,15 +146,15 @@ impl GridDensity {
         x1: &[f64],
         x2: &[f64],
         lattice: &Lattice,
-        scratch: &mut GridScratch,
+        scratch: &mut LearningScratch,
         gradient: &mut [f64],
     ) -> f64 {
-        let mode = surrogate::find(&self.components, x1, x2, &mut scratch.shares);
-        scratch.places.clear();
-        scratch.places.extend(x1.iter().zip(x2).map(|(&a, &b)| Place::new(a, b)));
+        let mode = laplace::find(&self.components, x1, x2, &mut scratch.shares);
+        scratch.outputs.clear();
+        scratch.outputs.extend(x1.iter().zip(x2).map(|(&a, &b)| OutputPair::new(a, b)));
         scratch.sums.clear();
         scratch.sums.resize(self.components.len(), 0.0);
-        let mut walk = Walk {
+        let mut walk = RatioIntegral {
             density: self,
             mode,
             lattice,
@@ -173,22 +173,22 @@ impl GridDensity {
 }
 
 /// One item's sum.
-struct Walk<'a> {
-    density: &'a GridDensity,
+struct RatioIntegral<'a> {
+    density: &'a LearningDensity,
     mode: Mode,
     lattice: &'a Lattice,
-    scratch: &'a mut GridScratch,
+    scratch: &'a mut LearningScratch,
     largest: f64,
     sum: f64,
     half_width: f64,
 }
 
-impl Walk<'_> {
+impl RatioIntegral<'_> {
     fn both_ways(&mut self) {
         let total = self.density.smaller_total();
         let mut near: Vec<f64> = self
             .scratch
-            .places
+            .outputs
             .iter()
             .map(|place| place.kink)
             .filter(|&kink| kinks::tail(kink, &self.mode, total) < CUT)
@@ -252,16 +252,16 @@ impl Walk<'_> {
         let count = ((centre + self.half_width) / h).ceil() - first;
         let (z, n) = (first * h, whole(count as usize + 1));
         self.place_points(z, n);
-        let GridScratch { exponents, rows, tabled, forms, places, indices, .. } =
+        let LearningScratch { exponents, rows, tabled, forms, outputs, indices, .. } =
             &mut *self.scratch;
         let (rho, top) = (y.exp(), rows[2 * n - 1]);
-        let n_classes = places.len() as f64;
+        let n_classes = outputs.len() as f64;
         let mut sum = Sum { constant: n_classes * y, power: 2.0 * n_classes, ..Sum::default() };
         tabled.clear();
         forms.clear();
         exponents.clear();
         exponents.resize(n, 0.0);
-        for (l, (place, table)) in places.iter().zip(&self.density.tables).enumerate() {
+        for (l, (place, table)) in outputs.iter().zip(&self.density.tables).enumerate() {
             let at = At::new(place, y, rho);
             let form = table.form(&at, top);
             sum.add(&form.exponent);
@@ -306,7 +306,7 @@ impl Walk<'_> {
         } else if best < self.largest - CUT - SLACK {
             return;
         }
-        let GridScratch { exponents, rows, tabled, forms, line_sums, sums, .. } =
+        let LearningScratch { exponents, rows, tabled, forms, line_sums, sums, .. } =
             &mut *self.scratch;
         line_sums.resize(COMMON_ROWS + tabled.len(), 0.0);
         let weigh = Weigh { largest: self.largest, exponents, rows, weight, sums: line_sums };
@@ -342,9 +342,9 @@ fn reach(mode: &Mode, total: f64) -> (f64, f64) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{PairDensity, Scratch};
     use super::*;
     use crate::CorrelatedDirichlet;
+    use crate::pair::{PairDensity, Scratch};
     use rand::SeedableRng;
     use rand::rngs::ChaCha8Rng;
 
@@ -357,11 +357,11 @@ mod tests {
         let exact = |delta: &[f64]| {
             PairDensity::new(&alpha, &alpha, delta).unwrap().with_resolution(0.03).unwrap()
         };
-        let grid = GridDensity::new([&alpha, &alpha], &delta, 0.03, true).unwrap();
+        let grid = LearningDensity::new([&alpha, &alpha], &delta, 0.03, true).unwrap();
         let width = 1e-3 * delta[0].min(alpha[0] - delta[0]);
         let moved = |by: f64| exact(&[delta[0] + by, delta[1], delta[2]]);
         let (centre, low, high) = (exact(&delta), moved(-width), moved(width));
-        let (mut s, mut g) = (Scratch::default(), GridScratch::default());
+        let (mut s, mut g) = (Scratch::default(), LearningScratch::default());
         let (mut offs, mut slope_off) = (Vec::new(), 0.0f64);
         for _ in 0..60 {
             let outputs = truth.sample(&mut rng);
@@ -403,7 +403,7 @@ mod tests {
     fn compare_tiny(share: f64) -> (f64, f64, [f64; 2]) {
         let alpha = [1.5, 0.08, 0.07, 0.09, 0.08, 0.1, 0.08, 0.07, 0.08, 0.3];
         let (other, delta) = (alpha.map(|a| 1.2 * a), alpha.map(|a| share * a));
-        let grid = GridDensity::new([&alpha, &other], &delta, 0.1, true).unwrap();
+        let grid = LearningDensity::new([&alpha, &other], &delta, 0.1, true).unwrap();
         let moved = |l: usize, by: f64| {
             let mut delta = delta;
             delta[l] += by;
@@ -422,7 +422,8 @@ mod tests {
             let total: f64 = x.iter().sum();
             x.map(|x| x / total)
         };
-        let (mut s, mut g, mut gradient) = (Scratch::default(), GridScratch::default(), [0.0; 10]);
+        let (mut s, mut g, mut gradient) =
+            (Scratch::default(), LearningScratch::default(), [0.0; 10]);
         let (mut mean, mut largest) = (0.0, 0.0f64);
         for i in 0..24 {
             let (a, b) = (output(31 * i, i as usize % 9), output(17 * i + 5, i as usize % 9));

@@ -9,12 +9,12 @@
 //! where ln D = ln s + ln m + ln v, the nearer ln A = ln s + ln m + ln q, the farther ln s + ln m + ln(c+q).
 //! At fixed α = a + δ the derivative in δ is the first minus the other two.
 
-use super::inner::Inner;
 use super::kernel::{Posterior, run};
-use super::line::{Line, Lines, Position};
-use super::outer::CLOSING;
-use super::shapes::Component;
-use super::{Estimate, PairDensity, Scratch};
+use super::ratio::CLOSING;
+use super::scale::{Line, Lines, Position};
+use super::shared::SharedIntegral;
+use crate::pair::component::Component;
+use crate::pair::{Estimate, PairDensity, Scratch};
 use consilience_numerics::special::digamma;
 
 /// Derivatives of ln f(x¹, x²), one entry a class.
@@ -30,7 +30,7 @@ pub struct Gradient {
 
 /// Weighted sums of the lines' derivatives, while the outer integral is being walked.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Tally {
+pub(crate) struct GradientSum {
     /// Derivatives of the last line: common, first and second private shape of every component.
     current: Vec<[f64; 3]>,
     /// Those of lines that wait for their weight.
@@ -42,7 +42,7 @@ pub(crate) struct Tally {
     slopes: Vec<f64>,
 }
 
-impl Tally {
+impl GradientSum {
     pub(crate) fn reset(&mut self, n: usize) {
         self.total = 0.0;
         for list in [&mut self.current, &mut self.sum] {
@@ -107,7 +107,7 @@ impl Tally {
 
 /// Two densities that differ in one shape of one component.
 #[derive(Debug, Clone)]
-pub(super) struct Neighbour {
+pub(crate) struct Neighbour {
     lower: PairDensity,
     upper: PairDensity,
     distance: f64,
@@ -119,7 +119,7 @@ const SMALLEST_STEP: f64 = 1e-3;
 
 impl PairDensity {
     /// Derivatives at a finite resolution, by differences over tables that are made once.
-    pub(super) fn differences(
+    pub(crate) fn differences(
         &self,
         x1: &[f64],
         x2: &[f64],
@@ -175,10 +175,10 @@ impl Lines<'_> {
     /// Derivatives of the line just evaluated, into the tally.
     pub(crate) fn differentiate(
         &mut self,
-        inner: &mut [Inner],
+        inner: &mut [SharedIntegral],
         at: Position,
         line: &Line,
-        tally: &mut Tally,
+        tally: &mut GradientSum,
     ) {
         let Some(record) = self.record.as_deref() else {
             return;
@@ -235,9 +235,15 @@ impl Lines<'_> {
         mean
     }
 
-    fn component_slopes(&self, inner: &[Inner], at: Position, l: usize, ln_s: f64) -> [f64; 3] {
+    fn component_slopes(
+        &self,
+        inner: &[SharedIntegral],
+        at: Position,
+        l: usize,
+        ln_s: f64,
+    ) -> [f64; 3] {
         let c: &Component = &self.components[l];
-        let place = &self.places[l];
+        let place = &self.outputs[l];
         if c.is_independent() {
             let first = ln_s + at.y() + place.ln_x[0] - digamma(c.private[0]);
             return [0.0, first, ln_s + place.ln_x[1] - digamma(c.private[1])];

@@ -2,7 +2,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::inner::{Inner, Parts};
+use super::shared::{Parts, SharedIntegral};
 use consilience_numerics::vector::{exp, fma, ln};
 
 /// Nodes are handled in groups of this size, whatever the instruction set.
@@ -149,12 +149,12 @@ pub(crate) struct Equidistant<'a, I> {
     /// Terms below this part of the largest end the sum.
     pub(crate) cut: f64,
     /// Keeps terms and inner sums for derivatives.
-    pub(crate) record: Option<&'a mut Record>,
+    pub(crate) record: Option<&'a mut TermRecord>,
 }
 
 /// Terms of a line and the inner sums they are made of, for derivatives.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Record {
+pub(crate) struct TermRecord {
     /// One a point in s.
     pub(crate) terms: Vec<f64>,
     /// All active components' sums, point by point.
@@ -163,7 +163,7 @@ pub(crate) struct Record {
     pub(crate) from_centre: Vec<f64>,
 }
 
-impl Record {
+impl TermRecord {
     pub(crate) fn clear(&mut self) {
         self.terms.clear();
         self.sums.clear();
@@ -183,7 +183,7 @@ pub(crate) struct SumOverS {
     pub(crate) best: usize,
 }
 
-impl WithSimd for Equidistant<'_, Inner> {
+impl WithSimd for Equidistant<'_, SharedIntegral> {
     type Output = SumOverS;
 
     #[inline(always)]
@@ -262,10 +262,10 @@ pub(crate) struct AtNodes<'a, I> {
     pub(crate) scale: f64,
     pub(crate) rate: f64,
     pub(crate) tilt: f64,
-    pub(crate) record: Option<&'a mut Record>,
+    pub(crate) record: Option<&'a mut TermRecord>,
 }
 
-impl WithSimd for AtNodes<'_, Inner> {
+impl WithSimd for AtNodes<'_, SharedIntegral> {
     /// The sum and the s of its largest term.
     type Output = (f64, f64);
 

@@ -2,8 +2,8 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::super::kernel::GROUP;
-use super::super::resolution::POINTS;
+use super::super::convolution::POINTS;
+use crate::pair::exact::kernel::GROUP;
 use consilience_numerics::vector::{exp, fma, ln};
 
 /// Columns that are blended.
