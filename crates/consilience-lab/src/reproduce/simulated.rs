@@ -1,4 +1,4 @@
-//! SIM 1 to 3: the true parameters where the paper has them, fits where it has them.
+//! Simulated data sets SIM 1 to 3: rules with the true parameters, and fitted methods.
 
 use std::sync::Arc;
 
@@ -18,27 +18,27 @@ use super::{PIRS, published};
 /// The paper's levels of correlation.
 pub(super) const LEVELS: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
-/// How much is simulated.
+/// The amount of simulated data.
 pub(super) struct Size {
-    /// Training sets of every level; each is fitted once by every method.
+    /// Training sets per level of correlation; every method is fitted once to each.
     pub(super) trainings: usize,
-    /// Test sets for each of them.
+    /// Test sets per training set.
     pub(super) tests: usize,
-    /// Training items of a class; the paper has 500.
+    /// Training items per class; 500 in the paper.
     pub(super) items: usize,
 }
 
-/// Test items of a class, as in the paper.
+/// Test items per class, as in the paper.
 const TEST_ITEMS: usize = 20;
 
-/// The name of a set at a level, as in the printed tables.
+/// The name of a data set at a level of correlation, as in the paper's tables.
 pub(super) fn data_set(name: &str, level: f64) -> String {
     format!("{name}_r{level:.2}")
 }
 
-/// What is scored on the simulated sets.
+/// A method that is scored on simulated data.
 pub(super) enum Entry {
-    /// A classifier as it is.
+    /// The outputs of one classifier.
     Single(usize),
     /// A rule with the true parameters.
     Known(Rule),
@@ -46,7 +46,7 @@ pub(super) enum Entry {
     Fitted(Box<Candidate>),
 }
 
-/// What the paper computes with the true parameters.
+/// A rule that the paper uses with the true parameters.
 #[derive(Clone, Copy)]
 pub(super) enum Rule {
     Pool,
@@ -67,7 +67,7 @@ impl Entry {
         }
     }
 
-    /// Everything: what the paper has, then all methods of ours by their defaults.
+    /// The paper's methods, then all of ours with their defaults.
     pub(super) fn all() -> Result<Vec<Self>> {
         let known = [Rule::Pool, Rule::Independent, Rule::Correlated, Rule::Meta(0), Rule::Meta(1)];
         let defaults = FitConfig::default();
@@ -79,7 +79,7 @@ impl Entry {
         let singles = [Self::Single(0), Self::Single(1)];
         let mut all: Vec<Self> =
             singles.into_iter().chain(known.map(Self::Known)).chain(fitted).collect();
-        // What takes longest comes last, so that an interrupted run has all else.
+        // The slowest method comes last, so that an interrupted run has all others.
         all.sort_by_key(|entry| entry.name() == "correlated");
         Ok(all)
     }
@@ -100,7 +100,7 @@ pub(super) fn run(
         .par_iter()
         .map(|&(level, training)| {
             progress.check()?;
-            // Every set has a seed of its own.
+            // Every data set has its own seed.
             let first = seed
                 .wrapping_mul(1_000_000_007)
                 .wrapping_add(((preset as u64) * 10 + level as u64) * 1_000_000)
@@ -135,21 +135,21 @@ fn job(truth: &Truth, entry: &Entry, size: &Size, seed: u64) -> Result<Vec<Score
     };
     let one = |i: usize| {
         let test = truth.simulate(TEST_ITEMS, seed.wrapping_add(i as u64))?;
-        let said = match (fusion, entry) {
+        let probabilities = match (fusion, entry) {
             (Some(fusion), _) => {
                 fuse(fusion, &test.select(fusion.schema())?, &prior)?.all().to_vec()
             }
             (None, Entry::Single(k)) => single_classifiers(&test, &prior)[*k].probabilities.clone(),
             (None, _) => unreachable!("only a single classifier has no rule"),
         };
-        scores(said, &test, &prior)
+        scores(probabilities, &test, &prior)
     };
     (1..=size.tests).map(one).collect()
 }
 
 fn scores(probabilities: Vec<f64>, test: &Outputs, prior: &ClassPrior) -> Result<ScoreSet> {
-    let said = Predictions { name: String::new(), probabilities };
-    Ok(score(&said, &test.require_labels()?, prior, Weighting::ClassPrior)?[0])
+    let predictions = Predictions { name: String::new(), probabilities };
+    Ok(score(&predictions, &test.require_labels()?, prior, Weighting::ClassPrior)?[0])
 }
 
 impl Rule {

@@ -1,12 +1,12 @@
-//! Results as they are kept between runs, and the printed ones.
+//! Results: files that are kept between runs, and the paper's printed numbers.
 
 use std::path::{Path, PathBuf};
 
 use consilience::evaluation::ScoreSet;
 use consilience_io::write_whole;
 
-use crate::error::Failure;
-use crate::output::{csv_cell, csv_number};
+use crate::Failure;
+use crate::output::csv_number;
 
 /// The mean of a score over test sets.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,14 +16,14 @@ pub(super) struct Record {
     /// `log_loss` or `entropy`.
     pub(super) metric: String,
     pub(super) mean: f64,
-    /// Standard deviation over test sets; NaN where it is not known.
+    /// Standard deviation over test sets; NaN if unknown.
     pub(super) sd: f64,
     /// Number of test sets.
     pub(super) n: usize,
 }
 
 impl Record {
-    /// Whether both are the same score of the same method on the same set.
+    /// Whether both are the same score of the same method on the same data set.
     pub(super) fn is_of(&self, other: &Self) -> bool {
         let key = |r: &Self| (r.data_set.clone(), r.method.clone(), r.metric.clone());
         key(self) == key(other)
@@ -32,7 +32,7 @@ impl Record {
 
 const HEADER: &str = "data_set,method,metric,mean,sd,n";
 
-/// The scores that the paper has, of one method on all test sets.
+/// Log-loss and entropy of one method over all test sets.
 pub(super) fn records(data_set: &str, method: &str, scores: &[ScoreSet]) -> [Record; 2] {
     let record = |metric: &str, value: fn(&ScoreSet) -> f64| {
         let n = scores.len() as f64;
@@ -50,8 +50,8 @@ pub(super) fn records(data_set: &str, method: &str, scores: &[ScoreSet]) -> [Rec
     [record("log_loss", |score| score.log_loss), record("entropy", |score| score.entropy)]
 }
 
-/// One part's results in the folder. Its first line says how they were made, so that a run with
-/// other settings does not take them for its own.
+/// The results of one part in a file. Its first line states the settings, so that a run with other
+/// settings does not reuse them.
 pub(super) struct Store {
     path: PathBuf,
     recipe: String,
@@ -70,7 +70,7 @@ impl Store {
         if recipe == self.recipe { parse(table) } else { None }
     }
 
-    /// The results of some methods more, beside those that are there.
+    /// Adds the results of further methods.
     pub(super) fn add(&self, more: Vec<Record>) -> Result<(), Failure> {
         let mut all = self.load().unwrap_or_default();
         let known = |r: &Record| all.iter().any(|old| old.is_of(r));
@@ -83,13 +83,13 @@ impl Store {
         let mut text = format!("{}\n{HEADER}\n", self.recipe);
         for Record { data_set, method, metric, mean, sd, n } in records {
             let (mean, sd) = (csv_number(*mean), csv_number(*sd));
-            text += &format!("{data_set},{},{metric},{mean},{sd},{n}\n", csv_cell(method));
+            text += &format!("{data_set},{method},{metric},{mean},{sd},{n}\n");
         }
         Ok(write_whole(&self.path.clone().into(), text.as_bytes())?)
     }
 }
 
-/// A table without quoted cells; names of methods have no commas.
+/// Parses a table without quoted cells; names of methods contain no commas.
 fn parse(table: &str) -> Option<Vec<Record>> {
     let record = |line: &str| {
         let cells: Vec<&str> = line.split(',').collect();
@@ -108,19 +108,19 @@ fn parse(table: &str) -> Option<Vec<Record>> {
     if header == HEADER { lines.lines().map(record).collect() } else { None }
 }
 
-/// Test sets behind a printed value.
+/// Number of test sets behind a printed value.
 fn printed_sets(data_set: &str) -> usize {
     if data_set.starts_with("sim") { 25 } else { 5 }
 }
 
 /// The printed log-losses of CFM and Pirs (tables 1 and D.2).
 pub(super) fn printed_log_losses() -> Vec<Record> {
-    printed(include_str!("../../../paper/log_losses.csv"), 0)
+    printed(include_str!("../../paper/log_losses.csv"), 0)
 }
 
 /// The bars of the figures (3, 4, D.8 and D.9).
 pub(super) fn printed_bars() -> Vec<Record> {
-    let bars = printed(include_str!("../../../paper/figures.csv"), 1);
+    let bars = printed(include_str!("../../paper/figures.csv"), 1);
     bars.into_iter().filter(|bar| !bar.data_set.starts_with("figure2")).collect()
 }
 
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_saved_is_loaded_by_the_same_recipe_only() {
+    fn results_are_loaded_with_the_same_settings_only() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("results")).unwrap();
         let scores = |log_loss: f64| ScoreSet {
@@ -170,14 +170,14 @@ mod tests {
     }
 
     #[test]
-    fn the_printed_values_are_all_there() {
+    fn all_printed_values_are_read() {
         let losses = printed_log_losses();
         assert_eq!(losses.len(), 42);
         let bookies = losses.iter().find(|r| r.data_set == "bookies_c" && r.method == "Pirs");
         assert_eq!(bookies.map(|r| (r.mean, r.sd, r.n)), Some((1.297, 0.046, 5)));
         let bars = printed_bars();
         assert!(bars.iter().all(|bar| bar.mean.is_finite() && bar.sd.is_finite()));
-        // 15 simulated sets and 5 real ones with 7 bars, one with 9, of both scores.
+        // Two scores; 15 simulated and 5 real data sets with 7 bars, one with 9.
         assert_eq!(bars.len(), 2 * (20 * 7 + 9));
     }
 }

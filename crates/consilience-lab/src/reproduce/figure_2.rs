@@ -1,7 +1,9 @@
-//! Figure 2: what two agreeing classifiers are worth, the more they share.
+//! Figure 2: the fused probability of two classifiers with the same output, against their
+//! correlation.
 //!
-//! Both say (.6, .2, .2). Each is modelled by a Dirichlet of 100 in every class and a little more
-//! in the true one, so that without correlation they make an opinion pool.
+//! Both outputs are (0.6, 0.2, 0.2). Each classifier is modelled by a Dirichlet distribution with
+//! parameter 100 for every component and a little more for the true class, so that without
+//! correlation the fused distribution is that of an opinion pool.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,12 +14,12 @@ use consilience::{ClassPrior, InputFormat, OutputsBuilder, Schema};
 use consilience_io::write_whole;
 use correlated_dirichlet::CorrelatedDirichlet;
 
-use crate::error::Failure;
-use crate::plots::{COLOURS, Line, LinePicture, StackedBars};
+use crate::Failure;
+use crate::plots::{Bars, COLOURS, Line, StackedPanel, write_lines};
 
-/// What both classifiers say.
-const OPINION: [f64; 3] = [0.6, 0.2, 0.2];
-/// Concentrations of the classes that are not true, and of the true one.
+/// The output of both classifiers.
+const OUTPUT: [f64; 3] = [0.6, 0.2, 0.2];
+/// Parameters of the other components, and of the true class.
 const OTHERS: f64 = 100.0;
 const TRUE_CLASS: [f64; 2] = [101.0, 102.0];
 /// The shared shape that stands for no correlation in the paper.
@@ -39,29 +41,25 @@ pub(super) fn write(folder: &Path) -> Result<(), Failure> {
         }
         let alone = alone(concentration);
         lines.push(Line {
-            name: Some(format!("two, α of the true class {concentration}")),
+            name: format!("two, α of the true class {concentration}"),
             colour,
             dashed: false,
             points,
         });
-        let name = Some(format!("one alone, {concentration}"));
+        let name = format!("one alone, {concentration}");
         lines.push(Line { name, colour, dashed: true, points: vec![(0.0, alone), (1.0, alone)] });
     }
     write_whole(&folder.join("figure-2.csv").into(), table.as_bytes())?;
-    let picture = LinePicture {
-        title: "Two classifiers that both say (.6, .2, .2)",
-        x_label: "correlation r",
-        y_label: "fused probability of the first class",
-        lines: &lines,
-    };
-    picture.write(folder, "figure-2")?;
+    let title = "Two classifiers with the output (0.6, 0.2, 0.2)";
+    let labels = ["correlation r", "fused probability of the first class"];
+    write_lines(&lines, title, labels, folder, "figure-2")?;
     write_stacks(folder)
 }
 
 /// Writes figure-2-stacks.svg and figure-2-stacks.png: the distributions as the paper draws them.
 fn write_stacks(folder: &Path) -> Result<(), Failure> {
-    let panel = |concentration: f64| -> Result<_, Failure> {
-        let mut stacks = vec![("x1".to_owned(), OPINION.to_vec()), ("x2".into(), OPINION.to_vec())];
+    let panel = |concentration: f64| -> Result<StackedPanel, Failure> {
+        let mut stacks = vec![("x1".to_owned(), OUTPUT.to_vec()), ("x2".into(), OUTPUT.to_vec())];
         for step in 0..=10 {
             let r = f64::from(step) / 10.0;
             stacks.push((format!("r = {r}"), fused(concentration, r)?));
@@ -71,13 +69,13 @@ fn write_stacks(folder: &Path) -> Result<(), Failure> {
         stacks.extend([("M1".to_owned(), meta.clone()), ("M2".into(), meta)]);
         Ok((format!("α of the true class {concentration}, of the others {OTHERS}"), stacks))
     };
-    let picture = StackedBars {
+    let figure = Bars {
         title: "Figure 2: two outputs, fused at rising correlation",
         x_label: "outputs, fused distributions, meta classifiers",
-        panels: &[panel(TRUE_CLASS[0])?, panel(TRUE_CLASS[1])?],
-        parts: &[("class 1", COLOURS[0]), ("class 2", COLOURS[4]), ("class 3", COLOURS[2])],
+        series: &[("class 1", COLOURS[0]), ("class 2", COLOURS[4]), ("class 3", COLOURS[2])],
     };
-    picture.write(folder, "figure-2-stacks")
+    let panels = [panel(TRUE_CLASS[0])?, panel(TRUE_CLASS[1])?];
+    figure.write_stacked(&panels, folder, "figure-2-stacks")
 }
 
 /// The fused distribution with δ = rα; at r = 0 the paper's 0.1.
@@ -91,13 +89,14 @@ fn fused(concentration: f64, r: f64) -> consilience::Result<Vec<f64>> {
     let classes = [class(0)?, class(1)?, class(2)?];
     let rule = CorrelatedFusion::new(Arc::clone(&schema), &classes, 0.0)?;
     let mut builder = OutputsBuilder::new(schema, InputFormat::default())?;
-    builder.push(&[OPINION, OPINION].concat(), None)?;
+    builder.push(&[OUTPUT, OUTPUT].concat(), None)?;
     let fused = fuse(&rule, &builder.finish(), &ClassPrior::uniform(3))?;
     Ok(fused.probabilities(0).to_vec())
 }
 
-/// The meta classifier of one: the opinion to the power by which the true class stands out.
+/// The first class's probability by the meta classifier of one classifier: the output to the power
+/// of the true class's excess.
 fn alone(concentration: f64) -> f64 {
-    let weights = OPINION.map(|x| x.powf(concentration - OTHERS));
+    let weights = OUTPUT.map(|x| x.powf(concentration - OTHERS));
     weights[0] / weights.iter().sum::<f64>()
 }

@@ -1,12 +1,12 @@
-//! Our numbers beside the printed ones, and all rivals beside each other.
+//! Tables: our numbers beside the printed ones, and all methods under one class prior.
 
 use std::path::Path;
 
 use consilience_io::write_whole;
 
 use super::records::{Record, printed_bars, printed_log_losses};
-use crate::error::Failure;
-use crate::output::{self, csv_number};
+use crate::Failure;
+use crate::output::{csv_number, markdown};
 
 /// A printed value with ours.
 struct Pairing {
@@ -31,7 +31,7 @@ impl Pairing {
     }
 }
 
-/// Every printed value of which we have one.
+/// All printed values for which we have a result.
 fn pair(printed: Vec<Record>, ours: &[Record]) -> Vec<Pairing> {
     let pairing = |printed: Record| {
         let ours = ours.iter().find(|ours| ours.is_of(&printed))?.clone();
@@ -48,23 +48,22 @@ pub(super) fn write(folder: &Path, ours: &[Record]) -> Result<String, Failure> {
         let path = folder.join(format!("{name}.csv"));
         write_whole(&path.into(), csv(pairings).as_bytes())?;
     }
-    let rivals = Rivals::new(ours);
-    write_whole(&folder.join("rivals.csv").into(), rivals.csv().as_bytes())?;
+    let baselines = Baselines::new(ours);
+    write_whole(&folder.join("baselines.csv").into(), baselines.csv().as_bytes())?;
     let mut text = String::from(
-        "# The paper's results, computed anew\n\n\
+        "# The paper's results, reproduced\n\n\
          Means over test sets ± standard deviation; `agree` is a difference of at most two standard \
          errors, from both deviations and numbers of test sets (the paper's: 25 simulated sets, 5 \
          splits of real ones). About one in twenty disagrees by chance alone.\n",
     );
     text += &format!("\n## Log-losses (tables 1 and D.2)\n\n{}\n", verdict(&losses));
-    text +=
-        &format!("\n{}", output::markdown(&HEADER, &losses.iter().map(row).collect::<Vec<_>>()));
+    text += &format!("\n{}", markdown(&HEADER, &losses.iter().map(row).collect::<Vec<_>>()));
     text += &format!("\n## Bars of the figures\n\n{}\n", verdict(&bars));
     let apart: Vec<Vec<String>> = bars.iter().filter(|bar| !bar.agrees()).map(row).collect();
     if !apart.is_empty() {
-        text += &format!("Those that do not:\n\n{}", output::markdown(&HEADER, &apart));
+        text += &format!("The bars that differ:\n\n{}", markdown(&HEADER, &apart));
     }
-    text += &rivals.markdown();
+    text += &baselines.markdown();
     write_whole(&folder.join("report.md").into(), text.as_bytes())?;
     Ok(text)
 }
@@ -130,29 +129,29 @@ fn csv(pairings: &[Pairing]) -> String {
     text
 }
 
-/// Log-losses of all methods on all sets under the uniform class prior. `Pirs` alone has a prior of
-/// its own: the frequencies of its training items.
-struct Rivals<'a> {
+/// Log-losses of all methods on all data sets under the uniform class prior; `Pirs` uses the class
+/// frequencies of its training items.
+struct Baselines<'a> {
     sets: Vec<&'a str>,
     methods: Vec<&'a str>,
     records: Vec<&'a Record>,
 }
 
-impl<'a> Rivals<'a> {
+impl<'a> Baselines<'a> {
     fn new(records: &'a [Record]) -> Self {
         let records: Vec<&Record> = records.iter().filter(|r| r.metric == "log_loss").collect();
-        let mut rivals = Self { sets: Vec::new(), methods: Vec::new(), records };
-        for record in rivals.records.clone() {
-            if !rivals.sets.contains(&record.data_set.as_str()) {
-                rivals.sets.push(&record.data_set);
+        let mut baselines = Self { sets: Vec::new(), methods: Vec::new(), records };
+        for record in baselines.records.clone() {
+            if !baselines.sets.contains(&record.data_set.as_str()) {
+                baselines.sets.push(&record.data_set);
             }
-            // The meta classifiers of every set have names of their own; M1, M2 are the same.
-            let known = rivals.methods.contains(&record.method.as_str());
+            // Meta classifiers are named after classifiers of one data set; M1, M2 are the same.
+            let known = baselines.methods.contains(&record.method.as_str());
             if !known && !record.method.starts_with("meta:") {
-                rivals.methods.push(&record.method);
+                baselines.methods.push(&record.method);
             }
         }
-        rivals
+        baselines
     }
 
     fn find(&self, set: &str, method: &str) -> Option<&Record> {
@@ -170,16 +169,16 @@ impl<'a> Rivals<'a> {
         text
     }
 
-    /// One row a method, one column a set, the smallest of each set in bold.
+    /// One row per method, one column per data set, the smallest value of each in bold.
     fn markdown(&self) -> String {
         let mut text = String::from(
             "\n## All methods under the same class prior\n\n\
-             Log-loss, uniform class prior for all but `Pirs`, whose program takes the class \
-             frequencies (`normal-mixture` is the method repaired). CFM, IFM, IOP, M and Pirs as in \
-             the paper: on SIM all but Pirs know the true parameters; on real sets the paper's priors, \
-             posterior modes, resolution 0.03. Names in small letters are our methods by their defaults, fitted, the \
-             correlated and Dirichlet models by posterior modes. Bold: the smallest of what was \
-             fitted.\n",
+             Log-loss under the uniform class prior; `Pirs` uses the class frequencies, as its \
+             program does (`normal-mixture` is the repaired method). CFM, IFM, IOP, M and Pirs are \
+             the paper's methods: on simulated data all but Pirs use the true parameters; on real \
+             data they use the paper's priors, posterior modes and resolution 0.03. Names in lower \
+             case are our methods, fitted with their defaults, the correlated and Dirichlet models \
+             by posterior modes. Bold: the smallest value of the fitted methods.\n",
         );
         for (title, chosen) in [("Simulated", true), ("Real", false)] {
             let sets: Vec<&str> =
@@ -190,7 +189,7 @@ impl<'a> Rivals<'a> {
             let rows: Vec<Vec<String>> =
                 self.methods.iter().filter_map(|method| self.row(method, &sets, chosen)).collect();
             let header: Vec<&str> = std::iter::once("method").chain(sets).collect();
-            text += &format!("\n### {title}\n\n{}", output::markdown(&header, &rows));
+            text += &format!("\n### {title}\n\n{}", markdown(&header, &rows));
         }
         text
     }
@@ -214,7 +213,7 @@ impl<'a> Rivals<'a> {
     }
 }
 
-/// Methods that know the parameters of simulated sets.
+/// Whether a method uses the true parameters of simulated data.
 fn known_truth(method: &str) -> bool {
     ["CFM", "IFM", "M1", "M2"].contains(&method)
 }
@@ -228,7 +227,7 @@ mod tests {
         Record { data_set, method, metric: "log_loss".into(), mean, sd, n }
     }
 
-    /// se² = .01/25 + .04/100 = .0008: twice se is .0566.
+    /// se² = 0.01/25 + 0.04/100 = 0.0008, so 2 se = 0.0566.
     #[test]
     fn agreement_is_within_two_standard_errors() {
         let pairing =

@@ -1,6 +1,4 @@
-//! The real sets: the paper's splits with the paper's priors, our defaults beside them.
-
-use std::path::{Path, PathBuf};
+//! Real data sets: the paper's methods with its splits and priors, and our methods by default.
 
 use consilience::evaluation::Weighting;
 use consilience::evaluation::compare::{
@@ -9,35 +7,10 @@ use consilience::evaluation::compare::{
 use consilience::methods::correlated::learning::DeltaPrior;
 use consilience::methods::independent::AlphaPrior;
 use consilience::{FitConfig, MethodChoice, Outputs, PriorChoice, Progress};
-use consilience_io::{ReadOptions, read_outputs};
 
 use super::records::{Record, records};
 use super::{PIRS, PIRS_UNIFORM, published};
-use crate::error::Failure;
-
-/// Where the real sets are: the folder named, that of the environment, or the one beside the
-/// working folder's parent; none if it is not there.
-pub(super) fn folder(named: Option<&Path>) -> Option<PathBuf> {
-    let found = named
-        .map(Path::to_path_buf)
-        .or_else(|| std::env::var_os("CONSILIENCE_DATA").map(PathBuf::from))
-        .or_else(|| Some(PathBuf::from("../shared/data")))?;
-    found.is_dir().then_some(found)
-}
-
-/// What is said where the sets are not there.
-pub(super) const WHERE: &str = "the real sets are skipped: no folder with them (`--data DIR` or \
-    CONSILIENCE_DATA). The originals are published: bookmakers' odds by football-data.co.uk (England, file \
-    E0, and Germany, file D1, seasons 2005-06 to 2018-19), DNA splice junctions by the UCI repository \
-    (Molecular Biology, Splice-junction Gene Sequences); section D of the paper's supplement tells how \
-    they became outputs of classifiers";
-
-/// Reads a set.
-pub(super) fn read(name: &str, folder: &Path) -> Result<Outputs, Failure> {
-    let file = folder.join(format!("{name}.csv"));
-    let reading = ReadOptions { needs_labels: true, ..ReadOptions::default() };
-    Ok(read_outputs(&file.into(), &reading)?)
-}
+use crate::Failure;
 
 /// The scores of one method, and of the single classifiers, on all splits.
 pub(super) fn run(
@@ -47,7 +20,7 @@ pub(super) fn run(
     seed: u64,
     progress: &dyn Progress,
 ) -> Result<Vec<Record>, Failure> {
-    // The test sets have all classes alike, so that items count alike under any class prior.
+    // Test sets have equally many items per class, so that all items have the same weight.
     let settings = CompareSettings {
         protocol: Protocol::paper(splits),
         class_prior: if candidate.name == PIRS {
@@ -58,22 +31,21 @@ pub(super) fn run(
         weighting: Weighting::Items,
         seed,
     };
-    let comparison = compare(outputs, std::slice::from_ref(candidate), &settings, progress)
-        .map_err(Failure::in_data(name))?;
+    let comparison = compare(outputs, std::slice::from_ref(candidate), &settings, progress)?;
     let mut all = Vec::new();
     for method in &comparison.methods {
         if let Some(failure) = method.failures.first() {
-            return Err(Failure::message(format!(
-                "{name}: `{}` failed on split {}: {}",
-                method.method, failure.split, failure.message
-            )));
+            let (split, message) = (failure.split, &failure.message);
+            return Err(
+                format!("{name}: {} failed on split {split}: {message}", method.method).into()
+            );
         }
         all.extend(records(name, &paper_name(outputs, &method.method), &method.splits));
     }
     Ok(all)
 }
 
-/// Single classifiers are called C1, C2, ... as in the paper.
+/// The paper's names of single classifiers: C1, C2, ...
 fn paper_name(outputs: &Outputs, method: &str) -> String {
     let place = |name: &str| outputs.schema().classifier_index(name);
     match method.strip_prefix("classifier:").and_then(place) {
@@ -105,7 +77,7 @@ pub(super) fn candidates(outputs: &Outputs, seed: u64) -> Vec<Candidate> {
         candidates.push(Candidate { name: name.into(), config: published(&defaults) });
     }
     candidates.extend(all_methods(outputs.schema(), &by_mode(&defaults)));
-    // What takes longest comes last, so that an interrupted run has all else.
+    // The slowest method comes last, so that an interrupted run has all others.
     candidates.sort_by_key(|candidate| candidate.name == "correlated");
     candidates
 }

@@ -1,15 +1,14 @@
-//! Figures 3, 4, D.8 and D.9: entropy and log-loss of every method, as bars with the standard
-//! deviation over test sets.
+//! Figures 3, 4, D.8 and D.9: entropy and log-loss of every method, with the standard deviation
+//! over test sets.
 
 use std::path::Path;
 
 use super::records::Record;
 use super::simulated::{LEVELS, data_set};
-use crate::error::Failure;
-use crate::plots::{Bar, COLOURS, GroupedBars, Panel};
+use crate::Failure;
+use crate::plots::{Bar, Bars, COLOURS, GroupedPanel};
 
-/// A figure: its file, its title, what stands below it, its sets with what they are called, and
-/// its methods.
+/// A figure; `sets` are the data sets with their names in the figure.
 struct Figure {
     file: &'static str,
     title: &'static str,
@@ -18,16 +17,15 @@ struct Figure {
     methods: &'static [&'static str],
 }
 
-/// The bars of sets with two classifiers.
+/// The bars for data sets with two classifiers.
 const TWO: [&str; 7] = ["C1", "C2", "IOP", "IFM", "CFM", "M1", "M2"];
-/// And with three.
+/// The bars for data sets with three classifiers.
 const THREE: [&str; 9] = ["C1", "C2", "C3", "IOP", "IFM", "CFM", "M1", "M2", "M3"];
 
-/// What stands below simulated sets, and below real ones.
 const LEVEL_LABEL: &str = "correlation (bars ± one standard deviation over test sets)";
 const SPLIT_LABEL: &str = "bars ± one standard deviation over splits";
 
-/// Draws every figure of which there is any result.
+/// Draws every figure that has any result.
 pub(super) fn draw(folder: &Path, records: &[Record]) -> Result<Vec<&'static str>, Failure> {
     let mut drawn = Vec::new();
     for figure in all() {
@@ -89,27 +87,22 @@ impl Figure {
             let record = records.iter().find(own)?;
             Some(Bar { value: record.mean, error: record.sd })
         };
-        let panel = |(metric, y_label): (&str, &str)| {
+        let panel = |(metric, y_label): (&str, &'static str)| -> GroupedPanel<'_> {
             let group = |(set, name): &&(String, String)| {
                 let bars = self.methods.iter().map(|method| bar(set, method, metric));
-                (name.clone(), bars.collect::<Vec<Option<Bar>>>())
+                (name.clone(), bars.map(Option::unwrap_or_default).collect())
             };
-            Panel { y_label: y_label.to_owned(), groups: sets.iter().map(group).collect() }
+            (y_label, sets.iter().map(group).collect())
         };
         let panels = [("entropy", "entropy in nats"), ("log_loss", "log-loss in nats")].map(panel);
-        let series: Vec<(String, &str)> =
-            self.methods.iter().map(|method| ((*method).to_owned(), colour(method))).collect();
-        let picture = GroupedBars {
-            title: self.title,
-            x_label: self.x_label,
-            panels: &panels,
-            series: &series,
-        };
-        picture.write(folder, self.file)
+        let series: Vec<(&str, &str)> =
+            self.methods.iter().map(|method| (*method, colour(method))).collect();
+        let figure = Bars { title: self.title, x_label: self.x_label, series: &series };
+        figure.write_grouped(&panels, folder, self.file)
     }
 }
 
-/// One colour a method; none is black, on which error bars could not be seen.
+/// The colour of a method; none is black, which would hide error bars.
 fn colour(method: &str) -> &'static str {
     match method {
         "C1" => COLOURS[4],
