@@ -4,9 +4,11 @@
 //! The binary `consilience-lab` runs them; `make reproduce` and `make validate` call it.
 
 mod data;
+pub mod gibbs;
 mod output;
 mod plots;
 mod progress;
+pub mod published_mixture;
 pub mod reproduce;
 pub mod tables;
 

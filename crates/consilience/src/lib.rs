@@ -35,6 +35,9 @@ pub mod distributions;
 mod error;
 pub mod evaluation;
 mod folds;
+#[cfg(feature = "laboratory")]
+#[doc(hidden)]
+pub mod laboratory;
 pub mod methods;
 
 mod math;

@@ -10,9 +10,7 @@ mod tables;
 
 use std::path::Path;
 
-use consilience::methods::normal_mixture::{MixtureVariant, NormalMixture};
 use consilience::simulation::Preset;
-use consilience::{FitConfig, MethodChoice};
 
 pub use self::options::Options;
 use self::options::PaperPart;
@@ -51,16 +49,6 @@ pub fn run(options: &Options) -> Result<(), Failure> {
 const PIRS: &str = "Pirs";
 /// The same with the uniform prior of all other methods.
 const PIRS_UNIFORM: &str = "Pirs (uniform prior)";
-
-/// The method of Pirs & Štrumbelj as their program runs.
-fn published(defaults: &FitConfig) -> FitConfig {
-    let variant = MixtureVariant::Published;
-    FitConfig {
-        method: MethodChoice::NormalMixture,
-        normal_mixture: NormalMixture { variant, ..defaults.normal_mixture.clone() },
-        ..defaults.clone()
-    }
-}
 
 struct Work<'a> {
     options: &'a Options,
@@ -107,11 +95,11 @@ impl Work<'_> {
         let outputs = data::read(name, folder)?;
         let done = store.load().unwrap_or_default();
         let mut candidates = real::candidates(&outputs, self.options.seed);
-        candidates.retain(|own| done.iter().all(|record| record.method != own.name));
+        candidates.retain(|own| done.iter().all(|record| record.method != own.name()));
         let Options { splits, seed, .. } = *self.options;
         let progress = Lines::default();
         for candidate in &candidates {
-            note(format_args!("{name}, {}", candidate.name));
+            note(format_args!("{name}, {}", candidate.name()));
             store.add(real::run((name, &outputs), candidate, splits, seed, &progress)?)?;
         }
         Ok(candidates.len())

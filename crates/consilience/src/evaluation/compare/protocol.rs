@@ -67,9 +67,9 @@ impl fmt::Display for Protocol {
 
 /// One division of the items.
 #[derive(Debug)]
-pub(super) struct Split {
-    pub(super) test: Vec<usize>,
-    pub(super) train: Vec<usize>,
+pub(crate) struct Split {
+    pub(crate) test: Vec<usize>,
+    pub(crate) train: Vec<usize>,
 }
 
 impl Protocol {
@@ -80,7 +80,7 @@ impl Protocol {
 
     /// The protocol that these items allow (fewer folds where a class is small), or why there is
     /// none.
-    pub(super) fn checked(self, outputs: &Outputs) -> Result<Self> {
+    pub(crate) fn checked(self, outputs: &Outputs) -> Result<Self> {
         match self {
             Self::Folds { folds, repeats } => {
                 if !(1..=1000).contains(&repeats) {
@@ -99,7 +99,7 @@ impl Protocol {
     }
 
     /// All divisions.
-    pub(super) fn splits(
+    pub(crate) fn splits(
         self,
         outputs: &Outputs,
         labels: &[usize],
