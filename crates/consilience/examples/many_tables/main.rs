@@ -16,7 +16,7 @@ mod ties;
 use std::sync::Arc;
 
 use consilience::methods::correlated::Structure;
-use consilience::methods::correlated::learning::{CorrelatedConfig, CorrelatedInference};
+use consilience::methods::correlated::learning::{Correlated, CorrelatedInference};
 use consilience::methods::independent::Alpha;
 use consilience::methods::{Fusion, fuse};
 use consilience::simulation::Truth;
@@ -95,8 +95,7 @@ fn alpha_of(truth: &Truth) -> Alpha {
 /// A fit at the posterior's mode.
 fn quick(method: MethodChoice, structure: Structure) -> FitConfig {
     let mut config = FitConfig { method, structure, ..FitConfig::default() };
-    config.correlated =
-        CorrelatedConfig { inference: CorrelatedInference::Map, ..CorrelatedConfig::default() };
+    config.correlated = Correlated { inference: CorrelatedInference::Map, ..Correlated::default() };
     config
 }
 

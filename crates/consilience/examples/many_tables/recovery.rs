@@ -1,6 +1,6 @@
 //! How often the 90 % intervals of what pairs share cover the truth: three classifiers and classes, 500 items a class.
 
-use consilience::methods::correlated::learning::CorrelatedConfig;
+use consilience::methods::correlated::learning::Correlated;
 use consilience::{NoProgress, Result};
 
 use super::truth;
@@ -10,8 +10,7 @@ pub(super) fn run(replications: usize, first: usize) -> Result<()> {
     println!("replication,pair,elements,covered,mean_share,true_share,worst_r_hat");
     for seed in first..first + replications {
         let train = truth.simulate(500, 100 + seed as u64)?;
-        let config =
-            CorrelatedConfig { draws: 250, seed: seed as u64, ..CorrelatedConfig::default() };
+        let config = Correlated { draws: 250, seed: seed as u64, ..Correlated::default() };
         let fitted = config.fit_pairs(&train, &NoProgress)?;
         for (pair, report) in fitted.pairs.iter().zip(&fitted.delta_posteriors) {
             let (a, b) = pair.between;
