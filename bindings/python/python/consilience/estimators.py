@@ -436,7 +436,7 @@ class StackingFusion(Fusion):
     >>> import consilience as cs
     >>> P, y = cs.simulate("sim2", correlation=0.5, items_per_class=200, random_state=1)
     >>> round(cs.StackingFusion(ridge="cv").fit(P, y).score(P, y), 2)
-    0.76
+    0.77
     """
 
     ridge: Union[float, str] = 1.0
