@@ -58,7 +58,7 @@ def test_simulations(folder):
     ("correlated", cs.CorrelatedFusion, {"inference": "map", "resolution": 0.05}),
     ("stacking", cs.StackingFusion, {"ridge": "cv"}),
     ("logit-normal", cs.LogitNormalFusion, {}),
-    ("normal-mixture", cs.NormalMixtureFusion, {"variant": "repaired"}),
+    ("normal-mixture", cs.NormalMixtureFusion, {}),
     ("bcc", cs.BccFusion, {}),
 ])
 def test_fits_and_fused_probabilities(method, make, arguments, folder):

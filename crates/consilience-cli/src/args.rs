@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use consilience::methods::normal_mixture::MixtureVariant;
 use consilience::methods::pools::Weights;
 use consilience::methods::stacking::Ridge;
 use consilience::simulation::Preset;
@@ -180,7 +179,7 @@ pub(crate) struct FitOptions {
     #[arg(long, default_value = "auto", value_name = "METHOD", conflicts_with = "update")]
     pub(crate) method: MethodChoice,
     /// Probabilities of the classes before any output: uniform, empirical or p1,p2,...
-    /// [default: uniform; empirical for `--variant published`].
+    /// [default: uniform].
     #[arg(long, value_name = "PRIOR", conflicts_with = "update", allow_hyphen_values = true)]
     pub(crate) class_prior: Option<PriorChoice>,
     /// Weights of a linear or logarithmic pool: equal, simplex (fitted), free (fitted, log-pool
@@ -203,9 +202,6 @@ pub(crate) struct FitOptions {
         conflicts_with = "update"
     )]
     pub(crate) ridge: Ridge,
-    /// Sampler of `normal-mixture`: repaired, or published (as its authors' program runs).
-    #[arg(long, default_value = "repaired", value_name = "VARIANT", conflicts_with = "update")]
-    pub(crate) variant: MixtureVariant,
     /// Prior of the Dirichlets.
     #[arg(long, value_enum, default_value_t = AlphaPriorName::Pooled, conflicts_with = "update")]
     pub(crate) alpha_prior: AlphaPriorName,
@@ -232,9 +228,6 @@ pub(crate) struct FitOptions {
     /// [default: posterior; two-step for `correlated`].
     #[arg(long, value_enum, conflicts_with = "update", hide_default_value = true)]
     pub(crate) inference: Option<InferenceName>,
-    /// How the posterior of what two classifiers share is drawn from (`correlated`).
-    #[arg(long, value_enum, default_value_t = SamplerName::Likelihood, conflicts_with = "update")]
-    pub(crate) sampler: SamplerName,
     /// Markov chains.
     #[arg(long, default_value_t = 4, value_name = "N", conflicts_with = "update")]
     pub(crate) chains: usize,
@@ -258,11 +251,10 @@ pub(crate) struct FitOptions {
 }
 
 /// Options that only some methods look at: their identifiers, and those methods.
-const OPTIONS_OF_METHODS: [(&[&str], &[&str]); 5] = [
+const OPTIONS_OF_METHODS: [(&[&str], &[&str]); 4] = [
     (&["weights"], &["linear-pool", "log-pool"]),
     (&["ridge"], &["stacking"]),
-    (&["variant"], &["normal-mixture"]),
-    (&["delta_prior", "structure", "resolution", "sampler"], &["correlated"]),
+    (&["delta_prior", "structure", "resolution"], &["correlated"]),
     (
         &["alpha_prior", "prior_items", "inference", "chains", "draws", "warmup", "keep_draws"],
         &["independent", "correlated", "discounted", "meta"],
@@ -340,14 +332,6 @@ pub(crate) enum InferenceName {
     TwoStep,
     /// Dirichlets and what is shared together (`correlated`).
     Joint,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SamplerName {
-    /// With the density of the outputs.
-    Likelihood,
-    /// The paper's data augmentation: slow, an independent check.
-    Gibbs,
 }
 
 /// What fusing, scoring and density share.

@@ -3,6 +3,7 @@
 //!
 //! The binary `consilience-lab` runs them; `make reproduce` and `make validate` call it.
 
+pub mod calibration;
 mod data;
 pub mod gibbs;
 mod output;
@@ -11,6 +12,8 @@ mod progress;
 pub mod published_mixture;
 pub mod reproduce;
 pub mod tables;
+
+pub use data::real_data_set;
 
 /// Why an experiment failed.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;

@@ -95,11 +95,7 @@ impl PublishedMixture {
 }
 
 /// u of all classifiers, with noise added to the probabilities.
-fn log_odds(
-    outputs: &Outputs,
-    item: usize,
-    rng: &mut ChaCha8Rng,
-) -> Result<DVector<f64>, Failure> {
+fn log_odds(outputs: &Outputs, item: usize, rng: &mut ChaCha8Rng) -> Result<DVector<f64>, Failure> {
     let mut point = Vec::new();
     for k in 0..outputs.schema().n_classifiers() {
         let output = outputs.output(item, k).ok_or("an output is missing")?;

@@ -9,6 +9,8 @@ pub use crate::sampling::slice_step;
 use crate::data::outputs::Outputs;
 use crate::error::Result;
 use crate::evaluation::compare::Protocol;
+use crate::methods::correlated::learning::{self, Correlated};
+use crate::methods::independent::Alpha;
 
 /// A triangular factor F such that F·Fᵀ is a Wishart draw; see `distributions::wishart`.
 pub fn sample_precision<R: Rng + ?Sized>(
@@ -24,4 +26,10 @@ pub fn splits(protocol: Protocol, outputs: &Outputs, seed: u64) -> Result<Vec<[V
     let labels = outputs.require_labels()?;
     let splits = protocol.checked(outputs)?.splits(outputs, &labels, seed)?;
     Ok(splits.into_iter().map(|split| [split.train, split.test]).collect())
+}
+
+/// Draws of η = logit(δ/b) of every class and component given α, and of μ under the pooled prior: one list per
+/// coordinate, chain by chain.
+pub fn eta_draws(config: &Correlated, outputs: &Outputs, alpha: &Alpha) -> Result<Vec<Vec<f64>>> {
+    learning::eta_draws(config, outputs, alpha)
 }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use consilience::methods::correlated::learning::{
-    Correlated, CorrelatedInference, DeltaPrior, DeltaSampler, FittedPair, PairDraw,
+    Correlated, CorrelatedInference, DeltaPrior, FittedPair, PairDraw,
 };
 use consilience::simulation::Preset;
 use consilience::{InputFormat, NoProgress, Outputs, OutputsBuilder, Schema};
@@ -237,7 +237,6 @@ fn bad_settings_are_refused() {
         Correlated { draws: 3, ..good.clone() },
         Correlated { keep_draws: 5000, ..good.clone() },
         Correlated { keep_draws: 1, ..config(CorrelatedInference::Map) },
-        Correlated { sampler: DeltaSampler::Gibbs, ..config(CorrelatedInference::Map) },
     ] {
         assert!(bad.check().is_err(), "{bad:?}");
     }
@@ -255,9 +254,9 @@ fn bad_settings_are_refused() {
 ///
 /// Elements of one set are not independent; the standard error is about .03. Only too few fail: with few items more
 /// than 90 % are held. A likely cause, not tested: δ is the same part of α in every element, the middle of what the
-/// pooled prior expects. `simulation_based_calibration`, over truths drawn from the prior, takes α as known.
+/// pooled prior expects. `consilience-lab calibration delta`, over truths drawn from the prior, takes α as known.
 #[test]
-#[ignore = "slow: 80 fits; see the command at the top"]
+#[ignore = "slow: make validate"]
 fn intervals_cover() {
     for (preset, correlation, items) in [
         (Preset::Sim1, 0.75, 50),

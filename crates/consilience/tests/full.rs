@@ -161,7 +161,7 @@ fn posterior(draws: usize) -> FitConfig {
 /// A few items: the same at one and three threads, and every draw is legal, which reading the model again checks. A prior
 /// that is not served is refused.
 #[test]
-#[ignore = "slow: two fits of ten seconds"]
+#[ignore = "slow: make validate"]
 fn draws_of_all_that_is_shared_are_legal() {
     let train = two_classes().simulate(4, 9).unwrap();
     let run = |n: usize| {
@@ -184,7 +184,7 @@ fn draws_of_all_that_is_shared_are_legal() {
 /// Chains agree, and pairs share what they share in truth: of 40 items a class a pair's share, a mean over four elements, has
 /// a posterior sd of about .06. The bound is two and a half of them.
 #[test]
-#[ignore = "slow: a fit of a minute"]
+#[ignore = "slow: make validate"]
 fn all_that_is_shared_is_drawn() {
     let train = two_classes().simulate(40, 9).unwrap();
     let model = posterior(150).fit(&train, &NoProgress).unwrap();

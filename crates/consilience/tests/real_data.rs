@@ -90,7 +90,7 @@ fn describe(fitted: &FittedPair) {
 
 /// At the mode: with so many items it is within a posterior standard deviation of the mean.
 #[test]
-#[ignore = "slow: 5317 items, two fits; see the command at the top"]
+#[ignore = "slow: make validate"]
 fn bookmakers_beside_the_printed_parameters() {
     let (Some(text), Some(printed)) = (table("bookies_a"), table("paper_parameters")) else {
         return;
@@ -137,7 +137,7 @@ fn losses(fitted: &FittedPair, test: &Outputs) -> [f64; 3] {
 
 /// The paper's protocol: 20 test items a class, all others for training, uniform class prior.
 #[test]
-#[ignore = "slow: a fit of 3128 items for each of the splits; see the command at the top"]
+#[ignore = "slow: make validate"]
 fn tied_outputs_of_neighbours_fuse_as_well_as_the_better_one_alone() {
     let Some(text) = table("dna_a") else { return };
     let (classes, rows) = parse(&text);

@@ -347,9 +347,6 @@ class CorrelatedFusion(_Sampled, Fusion):
         `structure="full"` or "common" the posterior of all shared shapes together instead of that of
         the pairs. "joint": the posterior of concentrations and shared shapes together. "map": as
         "two-step" with posterior modes, which is faster and has no uncertainty.
-    sampler : {"likelihood", "gibbs"}, default="likelihood"
-        How the shared shapes are drawn: from the likelihood, or by the data augmentation of the paper,
-        which is slow.
     resolution : float, default=None
         Resolution of the outputs, that is the standard deviation of the noise of their log ratios; 0
         is the exact density. If None, 0.03 for two and three different classifiers, 0.1 for more.
@@ -391,7 +388,6 @@ class CorrelatedFusion(_Sampled, Fusion):
     prior_items: float = 2.0
     delta_prior: str = "pooled"
     inference: str = "two-step"
-    sampler: str = "likelihood"
     resolution: float | None = None
     structure: str = "tree"
     chains: int = 4
@@ -409,7 +405,6 @@ class CorrelatedFusion(_Sampled, Fusion):
                 "independent": self._dirichlets(margins),
                 "delta_prior": self.delta_prior,
                 "inference": self.inference,
-                "sampler": self.sampler,
                 **self._chains(),
             },
             "structure": self.structure,
@@ -488,9 +483,6 @@ class NormalMixtureFusion(Fusion):
 
     Parameters
     ----------
-    variant : {"repaired", "published"}, default="repaired"
-        "repaired": with weighted components, priors on the scale of the data and a warm-up.
-        "published": as the program of the authors runs; it needs `class_prior="empirical"`.
     components : int, default=10
         Largest number of components per class.
     chains : int, default=4
@@ -518,7 +510,6 @@ class NormalMixtureFusion(Fusion):
     (300, 3)
     """
 
-    variant: str = "repaired"
     components: int = 10
     chains: int = 4
     warmup: int = 50
@@ -529,8 +520,8 @@ class NormalMixtureFusion(Fusion):
 
     def _settings(self) -> dict[str, Any]:
         return {"normal_mixture": {
-            "variant": self.variant, "components": self.components, "chains": self.chains,
-            "warmup": self.warmup, "draws": self.draws, "seed": seed_of(self.random_state),
+            "components": self.components, "chains": self.chains, "warmup": self.warmup,
+            "draws": self.draws, "seed": seed_of(self.random_state),
         }}
 
 

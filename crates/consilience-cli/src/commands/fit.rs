@@ -6,22 +6,20 @@ use consilience::evaluation::{Gain, GainSettings, worth};
 use consilience::methods::auto::Auto;
 use consilience::methods::bcc::Bcc;
 use consilience::methods::correlated::Structure;
-use consilience::methods::correlated::learning::{
-    Correlated, CorrelatedInference, DeltaPrior, DeltaSampler,
-};
+use consilience::methods::correlated::learning::{Correlated, CorrelatedInference, DeltaPrior};
 use consilience::methods::independent::{AlphaPrior, Independent, Inference};
 use consilience::methods::logit_normal::LogitNormal;
-use consilience::methods::normal_mixture::{MixtureVariant, NormalMixture};
+use consilience::methods::normal_mixture::NormalMixture;
 use consilience::methods::stacking::Stacking;
 use consilience::model::PairPosterior;
 use consilience::sampling::diagnostics::Diagnostics;
-use consilience::{DEFAULT_FLOOR, FitConfig, MethodChoice, Model, Outputs, PriorChoice};
+use consilience::{DEFAULT_FLOOR, FitConfig, MethodChoice, Model, Outputs};
 use consilience_io::{Location, ReadOptions, check_writable, read_outputs, write_whole};
 use serde_json::json;
 
 use crate::args::{
     AlphaPriorName, CommonOptions, DeltaPriorName, FitOptions, InferenceName, ReportFormat,
-    SamplerName, StructureName,
+    StructureName,
 };
 use crate::data::{raised_sentence, read_all, read_model};
 use crate::error::Failure;
@@ -109,7 +107,7 @@ impl FitOptions {
         let independent = self.independent(seed)?;
         Ok(FitConfig {
             method: self.method.clone(),
-            class_prior: self.class_prior.clone().unwrap_or_else(|| self.usual_prior()),
+            class_prior: self.class_prior.clone().unwrap_or_default(),
             weights: self.weights.clone(),
             correlated: self.correlated(&independent),
             structure: match self.structure {
@@ -123,23 +121,10 @@ impl FitOptions {
             stacking: Stacking { ridge: self.ridge, seed, ..Stacking::default() },
             auto: Auto { seed },
             logit_normal: LogitNormal::default(),
-            normal_mixture: NormalMixture {
-                variant: self.variant,
-                seed,
-                ..NormalMixture::default()
-            },
+            normal_mixture: NormalMixture { seed, ..NormalMixture::default() },
             bcc: Bcc::default(),
             floor: self.reading.floor.unwrap_or(DEFAULT_FLOOR),
         })
-    }
-
-    /// The published variant of `normal-mixture` takes class frequencies for the class prior.
-    fn usual_prior(&self) -> PriorChoice {
-        let mixture = self.method == MethodChoice::NormalMixture;
-        match self.variant {
-            MixtureVariant::Published if mixture => PriorChoice::Empirical,
-            _ => PriorChoice::Uniform,
-        }
     }
 
     fn independent(&self, seed: u64) -> Result<Independent, Failure> {
@@ -181,10 +166,6 @@ impl FitOptions {
                 Some(InferenceName::Joint) => CorrelatedInference::Joint,
                 Some(InferenceName::Posterior) => CorrelatedInference::Posterior,
                 _ => CorrelatedInference::TwoStep,
-            },
-            sampler: match self.sampler {
-                SamplerName::Likelihood => DeltaSampler::Likelihood,
-                SamplerName::Gibbs => DeltaSampler::Gibbs,
             },
             chains: self.chains,
             draws: self.draws,

@@ -158,8 +158,10 @@ impl ClassState {
         let shapes = state.parameters.shapes();
         for at in 0..state.logits.len() {
             let l = at % state.width();
-            state.logits[at] =
-                state.component(at, state.totals[at / state.width()]).approximation(&shapes[l]).centre;
+            state.logits[at] = state
+                .component(at, state.totals[at / state.width()])
+                .approximation(&shapes[l])
+                .centre;
         }
         state
     }
@@ -243,8 +245,9 @@ impl ClassState {
     }
 
     fn set_standardised(&mut self, at: usize, shapes: &[Shapes], z: f64) {
-        let normal =
-            self.component(at, self.totals[at / self.width()]).approximation(&shapes[at % self.width()]);
+        let normal = self
+            .component(at, self.totals[at / self.width()])
+            .approximation(&shapes[at % self.width()]);
         self.logits[at] = normal.centre + normal.width * z;
     }
 

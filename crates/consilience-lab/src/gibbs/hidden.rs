@@ -154,7 +154,10 @@ fn beta_logit(p: f64, q: f64) -> NormalApproximation {
     };
     let trigamma = |x: f64| 1.0 / (x + 0.5) + 1.0 / (x * x);
     let (p, q) = (p.max(SMALLEST_SHAPE), q.max(SMALLEST_SHAPE));
-    NormalApproximation { centre: digamma(p) - digamma(q), width: (trigamma(p) + trigamma(q)).sqrt() }
+    NormalApproximation {
+        centre: digamma(p) - digamma(q),
+        width: (trigamma(p) + trigamma(q)).sqrt(),
+    }
 }
 
 /// Smaller shapes leave the approximation unchanged.
@@ -216,7 +219,8 @@ mod tests {
             (0.5, [1.5, 1.0], [0.1, -0.9]),
             (10.0, [0.5, 0.7], [2.3, 2.2]),
         ] {
-            let (shapes, component) = (Shapes { shared, private }, ComponentDensity::new(ln_g, 0.0));
+            let (shapes, component) =
+                (Shapes { shared, private }, ComponentDensity::new(ln_g, 0.0));
             let normal = component.approximation(&shapes);
             let (mut mass, mut first, mut second) = (0.0, 0.0, 0.0);
             for i in -4000..4000 {

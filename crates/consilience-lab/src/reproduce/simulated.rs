@@ -12,8 +12,8 @@ use consilience::simulation::{Preset, Truth};
 use consilience::{ClassPrior, FitConfig, NoProgress, Outputs, Progress, Result};
 use rayon::prelude::*;
 
-use super::records::{Record, records};
 use super::PIRS;
+use super::records::{Record, records};
 use crate::Failure;
 use crate::published_mixture::PublishedMixture;
 
@@ -121,12 +121,7 @@ pub(super) fn run(
 }
 
 /// One training set and its test sets.
-fn job(
-    truth: &Truth,
-    entry: &Entry,
-    size: &Size,
-    seed: u64,
-) -> Result<Vec<ScoreSet>, Failure> {
+fn job(truth: &Truth, entry: &Entry, size: &Size, seed: u64) -> Result<Vec<ScoreSet>, Failure> {
     let prior = ClassPrior::uniform(3);
     let predict = predictor(truth, entry, size, seed)?;
     let one = |i: usize| {
@@ -147,7 +142,9 @@ fn predictor(truth: &Truth, entry: &Entry, size: &Size, seed: u64) -> Result<Pre
     Ok(match entry {
         Entry::Single(k) => {
             let k = *k;
-            Box::new(move |test, prior| Ok(single_classifiers(test, prior)[k].probabilities.clone()))
+            Box::new(move |test, prior| {
+                Ok(single_classifiers(test, prior)[k].probabilities.clone())
+            })
         }
         Entry::Known(rule) => {
             let rule = rule.fusion(truth)?;

@@ -146,8 +146,7 @@ pub struct FitConfig {
     pub auto: Auto,
     /// The fit of `logit-normal`.
     pub logit_normal: LogitNormal,
-    /// The fit of `normal-mixture`. Its published variant has the class frequencies of the training
-    /// items for a class prior: for the published result choose [`PriorChoice::Empirical`].
+    /// The fit of `normal-mixture`.
     pub normal_mixture: NormalMixture,
     /// The fit of `bcc`.
     pub bcc: Bcc,

@@ -28,7 +28,7 @@ fn fit(config: &Correlated, outputs: &Outputs) -> CorrelatedFusion {
 }
 
 #[test]
-#[ignore = "slow: a fit of what is shared for each of ten folds, five sets"]
+#[ignore = "slow: make validate"]
 fn the_correlated_model_predicts_as_in_trials_at_its_mode() {
     let config = Correlated {
         inference: CorrelatedInference::Map,
@@ -39,7 +39,7 @@ fn the_correlated_model_predicts_as_in_trials_at_its_mode() {
 }
 
 #[test]
-#[ignore = "slow: a posterior of what is shared for each of ten folds, five sets"]
+#[ignore = "slow: make validate"]
 fn the_correlated_model_predicts_as_in_trials() {
     let config = Correlated::default();
     compare(&TRIALS, 0.006, |outputs| fit(&config, outputs));

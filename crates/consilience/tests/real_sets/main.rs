@@ -6,8 +6,8 @@
 #![allow(clippy::print_stderr)] // measurements are for reading, with `--nocapture`
 
 mod auto;
+mod baselines;
 mod correlated;
-mod rivals;
 mod robust;
 mod stacking;
 

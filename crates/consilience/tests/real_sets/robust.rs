@@ -32,7 +32,7 @@ fn best_exponent(prior: &ClassPrior, outputs: &Outputs, predictions: &Prediction
 /// classes accordingly, which is thinning without its noise. (`experiments/auto` also trains on
 /// thinned classes.)
 #[test]
-#[ignore = "slow: 6 sets, 2 class priors, 150 exponents"]
+#[ignore = "slow: make validate"]
 fn another_class_prior_leaves_it_calibrated() {
     let mut wrong = Vec::new();
     for name in SETS {
@@ -77,7 +77,7 @@ fn with_gaps(outputs: &Outputs) -> Outputs {
 
 /// Filling in is better than dropping incomplete training items, or at least no worse.
 #[test]
-#[ignore = "slow: 6 sets, 3 fits a fold"]
+#[ignore = "slow: make validate"]
 fn absent_outputs_cost_little() {
     for name in SETS {
         let Some(outputs) = real_set(name) else { return };

@@ -28,7 +28,7 @@ fn so_it_does_with_class_weights() {
 }
 
 #[test]
-#[ignore = "slow: 26 fits a fold, ten folds, five sets"]
+#[ignore = "slow: make validate"]
 fn so_it_does_with_a_ridge_by_cross_validation() {
     check(&Stacking { ridge: Ridge::CrossValidated, ..Stacking::default() });
 }

@@ -69,7 +69,7 @@ fn brute_force(distribution: &CorrelatedDirichlet, x: &[Vec<f64>], n: usize) -> 
 
 /// Cases where draws of D reach what matters; four standard errors of the draws, and three reported ones.
 #[test]
-#[ignore = "slow: two minutes of draws"]
+#[ignore = "slow: make validate"]
 fn brute_force_agrees() {
     let small = [0.4, 0.3];
     let cases = [

@@ -39,12 +39,8 @@ pub(super) fn normal_mixture_text(model: &Model, fusion: &NormalMixtureFusion) -
         let components: usize = parameters.draws.iter().map(|draw| draw[j].len()).sum();
         rows.push(vec![class.clone(), parameters.draws.len().to_string(), components.to_string()]);
     }
-    let jitter = match parameters.jitter {
-        0.0 => String::new(),
-        size => format!("noise added to probabilities: up to {size}\n"),
-    };
     format!(
-        "\n{}{jitter}{}",
+        "\n{}{}",
         output::table(&["true class", "mixtures averaged", "components in all"], &rows),
         logarithms_text(model, &fusion.overall())
     )

@@ -39,17 +39,6 @@ pub enum CorrelatedInference {
     Map,
 }
 
-/// How the posterior of δ is drawn from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DeltaSampler {
-    /// With the density of the outputs, all hidden variables integrated out.
-    #[default]
-    Likelihood,
-    /// The paper's data augmentation: hidden variables are drawn as well. Slow; an independent check.
-    Gibbs,
-}
-
 /// The resolution of few classifiers and, where errors of many pairs add up, of many.
 const RESOLUTIONS: [f64; 2] = [0.03, 0.1];
 /// So many different classifiers count as many.
@@ -78,8 +67,6 @@ pub struct Correlated {
     pub delta_prior: DeltaPrior,
     /// Two steps (default), joint, or the mode.
     pub inference: CorrelatedInference,
-    /// How draws are made; with the likelihood by default.
-    pub sampler: DeltaSampler,
     /// The resolution ε of the outputs, from 0 (exact) to 0.2; 0.03 by default.
     pub resolution: f64,
     /// Chains, 1 to 1000; 4 by default.
@@ -101,7 +88,6 @@ impl Default for Correlated {
             independent: Independent::default(),
             delta_prior: DeltaPrior::default(),
             inference: CorrelatedInference::default(),
-            sampler: DeltaSampler::default(),
             resolution: 0.03,
             chains: n_chains,
             draws: n_draws,
@@ -120,13 +106,6 @@ impl Correlated {
             return Err(Error::parameter("resolution", "between 0 and 0.2", self.resolution));
         }
         check_chains(&self.chain_settings())?;
-        if self.sampler == DeltaSampler::Gibbs && self.inference == CorrelatedInference::Map {
-            return Err(Error::parameter(
-                "sampler",
-                "`likelihood` with `map`, which draws none",
-                "gibbs",
-            ));
-        }
         if self.keep_draws > 0 && self.inference == CorrelatedInference::Map {
             let requirement = "0 with `map`, which draws none";
             return Err(Error::parameter("kept draws", requirement, self.keep_draws));

@@ -1,8 +1,7 @@
-//! The fit of α and δ together, by either sampler.
+//! The fit of α and δ together.
 
-use super::config::{Correlated, DeltaSampler};
+use super::config::Correlated;
 use super::delta_posterior::DeltaPosterior;
-use super::gibbs::{GibbsClass, GibbsTarget};
 use super::joint::JointTarget;
 use super::margins::Margin;
 use super::mode_search::search_mode;
@@ -27,30 +26,16 @@ impl Correlated {
         mut warnings: Vec<Warning>,
         progress: &dyn Progress,
     ) -> Result<FittedPair> {
-        let settings = self.chain_settings();
-        let prior = self.delta_prior;
-        let (draws, other_mode) = match self.sampler {
-            DeltaSampler::Gibbs => {
-                let one = |(j, class)| {
-                    GibbsClass::new(class, Some(self.both_margins(statistics, &posterior, j)))
-                };
-                let classes = posterior.classes.iter().enumerate().map(one).collect();
-                let target = GibbsTarget { classes, prior, resolution: self.resolution };
-                (target.sample(&settings, self.seed, progress)?, None)
-            }
-            DeltaSampler::Likelihood => {
-                progress.begin("climbing to the mode", 1);
-                let (top, other_mode) = search_mode(&mut posterior, false, progress)?;
-                warnings.extend(mode_warnings(&top, other_mode));
-                let one = |(j, class): (usize, &ClassLikelihood)| {
-                    (class.clone(), self.both_margins(statistics, &posterior, j))
-                };
-                let classes = posterior.classes.iter().enumerate().map(one).collect();
-                let target = JointTarget { classes, prior };
-                (target.sample(&top, &settings, self.seed, progress)?, other_mode)
-            }
+        progress.begin("climbing to the mode", 1);
+        let (top, other_mode) = search_mode(&mut posterior, false, progress)?;
+        warnings.extend(mode_warnings(&top, other_mode));
+        let one = |(j, class): (usize, &ClassLikelihood)| {
+            (class.clone(), self.both_margins(statistics, &posterior, j))
         };
-        // Either way is exact: hidden variables are drawn, or the exact likelihood corrects the polynomials.
+        let classes = posterior.classes.iter().enumerate().map(one).collect();
+        let target = JointTarget { classes, prior: self.delta_prior };
+        let draws = target.sample(&top, &self.chain_settings(), self.seed, progress)?;
+        // The exact likelihood corrects the polynomials.
         let sampled = PairSample { draws, spread: 0.0, corrected: None };
         let drawn = PairDraws { sampled, likelihood_error: 0.0, other_mode };
         Ok(self.conclude_joint(schema, &drawn, warnings))

@@ -58,10 +58,4 @@ impl Margin {
         }
         value
     }
-
-    /// The log density of ln α given everything but the pairs.
-    pub(super) fn ln_rest(&self, ln_alpha: &[f64]) -> f64 {
-        let mut unused = vec![0.0; ln_alpha.len()];
-        self.ln_density(ln_alpha, &mut unused) - self.ln_pairs(ln_alpha, 1.0, &mut unused)
-    }
 }

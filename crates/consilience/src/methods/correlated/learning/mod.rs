@@ -16,13 +16,10 @@
 
 mod all_pairs;
 mod alpha_uncertainty;
-#[cfg(test)]
-mod calibration;
 mod common_part;
 mod config;
 mod delta_posterior;
 mod full;
-mod gibbs;
 mod joint;
 mod joint_fit;
 mod margins;
@@ -41,8 +38,23 @@ mod surrogate_sampling;
 pub use all_pairs::{FittedPairs, PairsDraw};
 pub use common_part::Split;
 pub(crate) use config::default_resolution;
-pub use config::{Correlated, CorrelatedInference, DeltaPrior, DeltaSampler};
+pub use config::{Correlated, CorrelatedInference, DeltaPrior};
 pub use full::{FittedShared, SharedReport};
 pub use moment_match::moment_match;
 pub use observed_correlation::ObservedPair;
 pub use pair_fit::{DeltaReport, FittedPair, PairDraw};
+
+/// Draws of every η, and of μ under the pooled prior, given α: one list per coordinate.
+#[cfg(feature = "laboratory")]
+pub(crate) fn eta_draws(
+    config: &Correlated,
+    outputs: &crate::Outputs,
+    alpha: &crate::methods::independent::Alpha,
+) -> crate::Result<Vec<Vec<f64>>> {
+    let mut posterior = config.posterior(outputs, alpha)?;
+    let (mode, _) = mode_search::search_mode(&mut posterior, false, &crate::NoProgress)?;
+    let chains = (&config.chain_settings(), config.seed);
+    let sampled =
+        surrogate_sampling::sample_posterior(&posterior, &mode, chains, &crate::NoProgress)?;
+    Ok((0..posterior.dimension()).map(|l| sampled.draws.coordinate(l)).collect())
+}

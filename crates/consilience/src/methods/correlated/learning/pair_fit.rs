@@ -5,15 +5,14 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::alpha_uncertainty::AlphaDraws;
-use super::config::{Correlated, CorrelatedInference, DeltaSampler};
+use super::config::{Correlated, CorrelatedInference};
 use super::delta_posterior::DeltaPosterior;
-use super::gibbs::{GibbsClass, GibbsTarget};
 use super::mode_search::search_mode;
 use super::pair_items::PairItems;
 use super::pair_likelihood::ClassLikelihood;
 pub use super::report::DeltaReport;
 use super::report::{PairDraws, Summary, chain_warnings, lowest, mode_warnings, pair_warnings};
-use super::surrogate_sampling::{PairSample, likelihood_error, moments, sample_posterior};
+use super::surrogate_sampling::{likelihood_error, sample_posterior};
 use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
@@ -127,12 +126,6 @@ impl Correlated {
         if self.inference == CorrelatedInference::Joint {
             return self.fit_joint(schema, statistics, posterior, warnings, progress);
         }
-        if self.sampler == DeltaSampler::Gibbs {
-            let drawn = self.augment(&posterior, progress)?;
-            // carrying α's uncertainty along asks the likelihood at the mean
-            posterior.anchor(&moments(&drawn.sampled.draws).0)?;
-            return self.conclude(margins, statistics, &posterior, &drawn, (warnings, progress));
-        }
         progress.begin("climbing to the mode", 1);
         let quick = self.inference == CorrelatedInference::Map;
         let (top, other_mode) = search_mode(&mut posterior, quick, progress)?;
@@ -148,16 +141,6 @@ impl Correlated {
         let likelihood_error = likelihood_error(&posterior, &top.point, far)?;
         let drawn = PairDraws { sampled, likelihood_error, other_mode };
         self.conclude(margins, statistics, &posterior, &drawn, (warnings, progress))
-    }
-
-    /// Draws by data augmentation instead of the likelihood; without any approximation.
-    fn augment(&self, posterior: &DeltaPosterior, progress: &dyn Progress) -> Result<PairDraws> {
-        let class = |class| GibbsClass::new(class, None);
-        let classes = posterior.classes.iter().map(class).collect();
-        let target = GibbsTarget { classes, prior: self.delta_prior, resolution: self.resolution };
-        let draws = target.sample(&self.chain_settings(), self.seed, progress)?;
-        let sampled = PairSample { draws, spread: 0.0, corrected: None };
-        Ok(PairDraws { sampled, likelihood_error: 0.0, other_mode: None })
     }
 
     /// Everything that follows from the draws of δ given α, α's uncertainty carried along.
