@@ -40,6 +40,15 @@ def given(choice: Any) -> Any:
     return choice if isinstance(choice, str) else {"given": np.asarray(choice, float).tolist()}
 
 
+def plain(value: Any) -> Any:
+    """A value as JSON has it: arrays become lists, numpy's numbers become Python's."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, (str, type(None))) or np.isscalar(value):
+        return value
+    return np.asarray(value, float).tolist()
+
+
 def seed_of(random_state: Any) -> int:
     """The core's seed. None is 0: no result depends on hidden state."""
     if random_state is None:
@@ -88,23 +97,22 @@ class Fusion(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
         """
         return self._fit(X, y, sample_weight)
 
-    def _settings(self) -> dict[str, Any]:
-        """The method's own part of the core's settings."""
-        return {}
+    def _options(self) -> dict[str, Any]:
+        """The method's options: the parameters of the estimator that have their names."""
+        names = _core.method_options(self._method)
+        options = {name: plain(getattr(self, name)) for name in names if hasattr(self, name)}
+        if "seed" in names:
+            options["seed"] = seed_of(self.random_state)
+        return options
 
     def _fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         X, labels = self._read_labelled(X, y)
         if len(self.classes_) < 2:
             raise ConsilienceError(f"at least two classes are needed, found one class: {self.classes_[0]}")
         X, labels, weights = self._weighted(X, labels, sample_weight)
-        settings = {
-            "method": self._method,
-            "class_prior": given(self.class_prior),
-            "floor": self.floor,
-            **self._settings(),
-        }
         self.model_ = _core.Model.fit(
-            json.dumps(settings), self._block(X), labels, list(self.classifiers_),
+            self._method, json.dumps(self._options()), json.dumps(given(self.class_prior)),
+            self.floor, self._block(X), labels, list(self.classifiers_),
             [str(c) for c in self.classes_], self.values, weights, listener(self.progress),
         )
         self._learned()

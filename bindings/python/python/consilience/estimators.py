@@ -33,7 +33,7 @@ from typing import Any, ClassVar, Union
 import numpy as np
 
 from . import _core
-from ._base import Fusion, estimator, given, seed_of
+from ._base import Fusion, estimator, seed_of
 from ._progress import listener
 
 __all__ = [
@@ -70,9 +70,6 @@ class AutoFusion(Fusion):
     """
 
     _method: ClassVar[str] = "auto"
-
-    def _settings(self) -> dict[str, Any]:
-        return {"auto": {"seed": seed_of(self.random_state)}}
 
     def worth(self, X: Any, y: Any) -> dict[str, Any]:
         """What fusing is worth beside the best classifier, the average and stacking.
@@ -111,9 +108,6 @@ class LinearPool(OpinionPool):
 
     _method: ClassVar[str] = "linear-pool"
 
-    def _settings(self) -> dict[str, Any]:
-        return {"weights": given(self.weights)}
-
     @property
     def weights_(self) -> Any:
         """The weight of every classifier, (K,)."""
@@ -133,30 +127,8 @@ class LogPool(LinearPool):
     _method: ClassVar[str] = "log-pool"
 
 
-class _Sampled:
-    """Settings of fits with a posterior."""
-
-    def _chains(self) -> dict[str, Any]:
-        return {
-            "chains": self.chains,  # type: ignore[attr-defined]
-            "draws": self.draws,  # type: ignore[attr-defined]
-            "warmup": self.warmup,  # type: ignore[attr-defined]
-            "keep_draws": self.keep_draws,  # type: ignore[attr-defined]
-            "seed": seed_of(self.random_state),  # type: ignore[attr-defined]
-        }
-
-    def _dirichlets(self, inference: str) -> dict[str, Any]:
-        prior = self.alpha_prior  # type: ignore[attr-defined]
-        items = self.prior_items  # type: ignore[attr-defined]
-        return {
-            "alpha_prior": {"pooled": {"items": items}} if prior == "pooled" else prior,
-            "inference": inference,
-            **self._chains(),
-        }
-
-
 @estimator
-class IndependentFusion(_Sampled, Fusion):
+class IndependentFusion(Fusion):
     """A Dirichlet for every classifier and true class, learned with full posterior.
 
     Knows each classifier's bias and noise, and takes the classifiers for independent.
@@ -193,9 +165,6 @@ class IndependentFusion(_Sampled, Fusion):
 
     _method: ClassVar[str] = "independent"
 
-    def _settings(self) -> dict[str, Any]:
-        return {"independent": self._dirichlets(self.inference)}
-
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> IndependentFusion:
@@ -226,7 +195,7 @@ class DiscountedFusion(IndependentFusion):
 
 
 @estimator
-class CorrelatedFusion(_Sampled, Fusion):
+class CorrelatedFusion(Fusion):
     """The correlated Dirichlet model: what classifiers share is counted once.
 
     Two classifiers exactly, more as a tree of pairs or, slower, by the paper's model.
@@ -277,20 +246,6 @@ class CorrelatedFusion(_Sampled, Fusion):
     _method: ClassVar[str] = "correlated"
     _whole_weights: ClassVar[bool] = True
 
-    def _settings(self) -> dict[str, Any]:
-        margins = "map" if self.inference == "map" else "posterior"
-        return {
-            "correlated": {
-                "independent": self._dirichlets(margins),
-                "delta_prior": self.delta_prior,
-                "inference": self.inference,
-                "sampler": self.sampler,
-                **self._chains(),
-            },
-            "structure": self.structure,
-            "resolution": self.resolution,
-        }
-
 
 @estimator
 class StackingFusion(Fusion):
@@ -305,10 +260,6 @@ class StackingFusion(Fusion):
     ridge: Union[float, str] = 1.0
 
     _method: ClassVar[str] = "stacking"
-
-    def _settings(self) -> dict[str, Any]:
-        ridge = "cross-validated" if self.ridge == "cv" else {"sd": self.ridge}
-        return {"stacking": {"ridge": ridge, "seed": seed_of(self.random_state)}}
 
 
 @estimator
@@ -326,9 +277,6 @@ class LogitNormalFusion(Fusion):
 
     _method: ClassVar[str] = "logit-normal"
     _whole_weights: ClassVar[bool] = True
-
-    def _settings(self) -> dict[str, Any]:
-        return {"logit_normal": {"covariance_items": self.covariance_items, "mean_items": self.mean_items}}
 
 
 @estimator
@@ -354,12 +302,6 @@ class NormalMixtureFusion(Fusion):
     _method: ClassVar[str] = "normal-mixture"
     _whole_weights: ClassVar[bool] = True
 
-    def _settings(self) -> dict[str, Any]:
-        return {"normal_mixture": {
-            "variant": self.variant, "components": self.components, "chains": self.chains,
-            "warmup": self.warmup, "draws": self.draws, "seed": seed_of(self.random_state),
-        }}
-
 
 @estimator
 class BccFusion(Fusion):
@@ -374,9 +316,6 @@ class BccFusion(Fusion):
     prior_decisions: float = 1.0
 
     _method: ClassVar[str] = "bcc"
-
-    def _settings(self) -> dict[str, Any]:
-        return {"bcc": {"prior_decisions": self.prior_decisions}}
 
 
 METHODS: dict[str, type[Fusion]] = {

@@ -38,8 +38,8 @@ mod report;
 mod split;
 mod surrogate;
 
-pub(crate) use config::default_resolution;
 pub use config::{Correlated, CorrelatedInference, DeltaPrior, DeltaSampler};
+pub(crate) use config::{OPTIONS, default_resolution};
 pub use fit::{DeltaReport, FittedPair, PairDraw};
 pub use full::{FittedShared, SharedReport};
 pub use many::{FittedPairs, PairsDraw};
