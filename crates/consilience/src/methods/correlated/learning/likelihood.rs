@@ -7,7 +7,7 @@ use nalgebra::DMatrix;
 use super::items::PairItems;
 use crate::error::Result;
 use consilience_numerics::parallel;
-use correlated_dirichlet::pair::grid::{GridDensity, GridScratch, Lattice};
+use correlated_dirichlet::pair::smoothed::learning::{Lattice, LearningDensity, LearningScratch};
 use correlated_dirichlet::pair::{Gradient, PairDensity, Scratch};
 
 /// Items that one thread sums at a time; part of the result's definition, for sums are rounded.
@@ -84,7 +84,7 @@ pub(super) fn expit(x: f64) -> f64 {
 
 /// The density at one δ, by the way that suits the resolution.
 enum Engine {
-    Grid(GridDensity),
+    Grid(LearningDensity),
     Exact(Box<PairDensity>),
     /// At η and at η ± [`DIFFERENCE`] in every component.
     Differences(Vec<PairDensity>),
@@ -101,7 +101,7 @@ enum EngineKind {
 
 #[derive(Default)]
 struct Buffers {
-    grid: GridScratch,
+    grid: LearningScratch,
     exact: Scratch,
     gradient: Gradient,
 }
@@ -197,7 +197,7 @@ impl ClassLikelihood {
         let density = self.grid(eta, false)?;
         let items = &self.items;
         let chunks = parallel::map(items.len().div_ceil(CHUNK), |chunk| {
-            let mut scratch = GridScratch::default();
+            let mut scratch = LearningScratch::default();
             let range = chunk * CHUNK..((chunk + 1) * CHUNK).min(items.len());
             range
                 .map(|i| density.lattice(items.pair(i).0, items.pair(i).1, &mut scratch))
@@ -289,9 +289,9 @@ impl ClassLikelihood {
         }
     }
 
-    fn grid(&self, eta: &[f64], with_slopes: bool) -> Result<GridDensity> {
+    fn grid(&self, eta: &[f64], with_slopes: bool) -> Result<LearningDensity> {
         let alpha = [self.alpha[0].as_slice(), self.alpha[1].as_slice()];
-        Ok(GridDensity::new(alpha, &self.delta(eta), self.resolution, with_slopes)?)
+        Ok(LearningDensity::new(alpha, &self.delta(eta), self.resolution, with_slopes)?)
     }
 
     fn quadrature(&self, eta: &[f64]) -> Result<PairDensity> {
