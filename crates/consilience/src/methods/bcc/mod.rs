@@ -232,7 +232,7 @@ mod tests {
             ([0.5, 0.5, 0.3, 0.7], Some(1)),
             ([0.7, 0.3, gap, gap], Some(1)),
         ]);
-        let fusion = Bcc::default().fit(&train).unwrap();
+        let fusion = Bcc::default().learn(&train).unwrap();
         let want = [[[3.0, 1.0], [2.5, 1.5]], [[2.0, 2.0], [1.0, 2.0]]]
             .map(|m| m.map(|r| r.to_vec()).to_vec());
         assert_eq!(fusion.confusion().as_slice(), want);
