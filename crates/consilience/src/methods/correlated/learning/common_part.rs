@@ -11,7 +11,7 @@
 //! The last step keeps every private shape αₖ − c − Σₘ eₖₘ at 0 or above. It is needed where no common part and pairs
 //! have the learned pair margins: one classifier shares most of itself with each of two others that share little.
 
-use super::many::{FittedPairs, PairsDraw};
+use super::all_pairs::{FittedPairs, PairsDraw};
 use crate::methods::correlated::Structure;
 use crate::methods::independent::Alpha;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nalgebra::DMatrix;
 
-use super::items::PairItems;
+use super::pair_items::PairItems;
 use crate::error::Result;
 use consilience_numerics::parallel;
 use correlated_dirichlet::pair::smoothed::learning::{Lattice, LearningDensity, LearningScratch};
@@ -83,7 +83,7 @@ pub(super) fn expit(x: f64) -> f64 {
 }
 
 /// The density at one δ, by the way that suits the resolution.
-enum Engine {
+enum Density {
     Grid(LearningDensity),
     Exact(Box<PairDensity>),
     /// At η and at η ± [`DIFFERENCE`] in every component.
@@ -93,7 +93,7 @@ enum Engine {
 }
 
 /// The ways to a density with its derivatives.
-enum EngineKind {
+enum DensityKind {
     Grid,
     Exact,
     Differences,
@@ -213,7 +213,7 @@ impl ClassLikelihood {
         if self.items.len() == 0 {
             return Ok(Evaluation::zero(n));
         }
-        let engine = self.engine(eta)?;
+        let density_at = self.density_at(eta)?;
         let slopes: Vec<f64> = self
             .delta(eta)
             .iter()
@@ -224,7 +224,7 @@ impl ClassLikelihood {
             let (mut sum, mut buffers) = (Evaluation::zero(n), Buffers::default());
             let mut score = vec![0.0; n];
             for i in chunk * CHUNK..((chunk + 1) * CHUNK).min(self.items.len()) {
-                let value = self.score(&engine, i, &slopes, &mut buffers, &mut score);
+                let value = self.score(&density_at, i, &slopes, &mut buffers, &mut score);
                 sum.add_item(value, &score);
             }
             sum
@@ -236,15 +236,15 @@ impl ClassLikelihood {
     /// The log likelihood alone, on one thread.
     pub(super) fn value(&self, eta: &[f64]) -> Result<f64> {
         let n = self.bound.len();
-        let engine = match self.engine_kind() {
-            EngineKind::Grid => Engine::Grid(self.grid(eta, false)?),
-            EngineKind::Exact | EngineKind::Differences => {
-                Engine::Value(Box::new(self.quadrature(eta)?))
+        let density_at = match self.density_kind() {
+            DensityKind::Grid => Density::Grid(self.grid(eta, false)?),
+            DensityKind::Exact | DensityKind::Differences => {
+                Density::Value(Box::new(self.quadrature(eta)?))
             }
         };
         let (mut buffers, mut score, slopes) = (Buffers::default(), vec![0.0; n], vec![0.0; n]);
         let all = 0..self.items.len();
-        let one = |i: usize| self.score(&engine, i, &slopes, &mut buffers, &mut score);
+        let one = |i: usize| self.score(&density_at, i, &slopes, &mut buffers, &mut score);
         let sum: f64 = all.map(one).sum();
         Ok(if sum.is_finite() { self.weight * sum } else { f64::NEG_INFINITY })
     }
@@ -267,11 +267,11 @@ impl ClassLikelihood {
 
     /// The log likelihood of every `every`-th item by this likelihood's own way.
     pub(super) fn partial(&self, eta: &[f64], every: usize) -> Result<f64> {
-        let engine = self.engine(eta)?;
+        let density_at = self.density_at(eta)?;
         let (mut buffers, mut score) = (Buffers::default(), vec![0.0; self.bound.len()]);
         let slopes = vec![0.0; self.bound.len()];
         let chosen = (0..self.items.len()).step_by(every);
-        Ok(chosen.map(|i| self.score(&engine, i, &slopes, &mut buffers, &mut score)).sum())
+        Ok(chosen.map(|i| self.score(&density_at, i, &slopes, &mut buffers, &mut score)).sum())
     }
 
     /// Whether values come from grids rather than from adaptive quadrature.
@@ -279,13 +279,13 @@ impl ClassLikelihood {
         self.resolution >= GRID_FROM
     }
 
-    fn engine_kind(&self) -> EngineKind {
+    fn density_kind(&self) -> DensityKind {
         if self.uses_grids() {
-            EngineKind::Grid
+            DensityKind::Grid
         } else if self.resolution == 0.0 {
-            EngineKind::Exact
+            DensityKind::Exact
         } else {
-            EngineKind::Differences
+            DensityKind::Differences
         }
     }
 
@@ -299,11 +299,11 @@ impl ClassLikelihood {
         Ok(exact.with_resolution(self.resolution)?)
     }
 
-    fn engine(&self, eta: &[f64]) -> Result<Engine> {
-        match self.engine_kind() {
-            EngineKind::Grid => return Ok(Engine::Grid(self.grid(eta, true)?)),
-            EngineKind::Exact => return Ok(Engine::Exact(Box::new(self.quadrature(eta)?))),
-            EngineKind::Differences => {}
+    fn density_at(&self, eta: &[f64]) -> Result<Density> {
+        match self.density_kind() {
+            DensityKind::Grid => return Ok(Density::Grid(self.grid(eta, true)?)),
+            DensityKind::Exact => return Ok(Density::Exact(Box::new(self.quadrature(eta)?))),
+            DensityKind::Differences => {}
         }
         let mut densities = vec![self.quadrature(eta)?];
         for l in 0..eta.len() {
@@ -313,27 +313,27 @@ impl ClassLikelihood {
                 densities.push(self.quadrature(&moved)?);
             }
         }
-        Ok(Engine::Differences(densities))
+        Ok(Density::Differences(densities))
     }
 
     /// One item's log density; writes its score in η.
     fn score(
         &self,
-        engine: &Engine,
+        density_at: &Density,
         item: usize,
         slopes: &[f64],
         buffers: &mut Buffers,
         score: &mut [f64],
     ) -> f64 {
         let (first, second) = self.items.pair(item);
-        match engine {
-            Engine::Grid(density) => {
+        match density_at {
+            Density::Grid(density) => {
                 let lattice = &self.lattices[item];
                 let value = density.ln_density(first, second, lattice, &mut buffers.grid, score);
                 score.iter_mut().zip(slopes).for_each(|(score, slope)| *score *= slope);
                 value
             }
-            Engine::Exact(density) => {
+            Density::Exact(density) => {
                 let Buffers { exact, gradient, .. } = buffers;
                 let value = density.ln_density_and_gradient(first, second, exact, gradient);
                 for ((score, slope), d) in score.iter_mut().zip(slopes).zip(&gradient.delta) {
@@ -341,10 +341,10 @@ impl ClassLikelihood {
                 }
                 value.ln_density
             }
-            Engine::Value(density) => {
+            Density::Value(density) => {
                 density.ln_density(first, second, &mut buffers.exact).ln_density
             }
-            Engine::Differences(densities) => {
+            Density::Differences(densities) => {
                 let mut value = |k: usize| {
                     densities[k].ln_density(first, second, &mut buffers.exact).ln_density
                 };

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::config::{Correlated, CorrelatedInference};
-use super::fit::{DeltaReport, FittedPair, PairDraw};
-use super::items::{PairItems, are_copies};
+use super::pair_fit::{DeltaReport, FittedPair, PairDraw};
+use super::pair_items::{PairItems, are_copies};
 use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};

@@ -1,4 +1,4 @@
-//! Chains on surfaces that follow the likelihood, corrected by the likelihood itself.
+//! DelayedAcceptance on surfaces that follow the likelihood, corrected by the likelihood itself.
 //!
 //! One surface a class stands for its log likelihood. Chains on them say where the posterior is; there, and in a wider
 //! ("hot") version of it, the likelihood is asked for and the surfaces are fitted again, until both agree. What disagreement is
@@ -10,13 +10,15 @@ use nalgebra::DMatrix;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
-use super::legal::{FARTHEST, Place};
-use super::likelihood::{TiltedClass, places};
-use super::problem::Problem;
-use super::surface::{Frame, Known, Surface};
+use super::constraints::{FARTHEST, SharedShapes};
+use super::gaussian_process::{GaussianProcess, LengthScales, NoisyEvaluation};
+use super::posterior::FullPosterior;
+use super::reweighted_likelihood::{ReweightedClass, places};
 use crate::error::{Error, Result};
-use crate::methods::correlated::learning::chains::{block, moments, narrowed, spread, widened};
-use crate::methods::correlated::learning::surrogate::Region;
+use crate::methods::correlated::learning::polynomial_surrogate::Region;
+use crate::methods::correlated::learning::surrogate_sampling::{
+    block, moments, narrowed, spread, widened,
+};
 use crate::methods::independent::Alpha;
 use crate::progress::Progress;
 use crate::sampling::{ChainSettings, Draws, Mode, Target, hmc_steps, sample};
@@ -44,7 +46,7 @@ const GOOD_ACCEPTANCE: f64 = 0.6;
 const NEAR_ZERO: f64 = 0.01;
 
 /// Draws with what is known of their errors.
-pub(super) struct Sampled {
+pub(super) struct SharedSample {
     pub(super) draws: Draws,
     /// Standard deviation of likelihood − surfaces over the proposals.
     pub(super) spread: f64,
@@ -55,7 +57,7 @@ pub(super) struct Sampled {
 }
 
 /// A proposal.
-struct Weighed {
+struct Weighted {
     /// Log likelihood − surfaces.
     ln_weight: f64,
     /// Square of the log likelihood's error, and items that are not resolved.
@@ -66,13 +68,13 @@ struct Weighed {
 /// One corrected chain: its draws, all proposals, and how many were accepted.
 struct Corrected {
     draws: Vec<Vec<f64>>,
-    weighed: Vec<Weighed>,
+    weighted: Vec<Weighted>,
     accepted: usize,
 }
 
 /// How chains run.
-pub(super) struct Chains<'a> {
-    pub(super) problem: &'a Problem,
+pub(super) struct DelayedAcceptance<'a> {
+    pub(super) posterior: &'a FullPosterior,
     pub(super) alpha: &'a Alpha,
     pub(super) settings: ChainSettings,
     pub(super) seed: u64,
@@ -80,17 +82,17 @@ pub(super) struct Chains<'a> {
 }
 
 /// Everything that belongs to one class's surface.
-struct ClassState {
-    known: Vec<Known>,
-    surface: Surface,
+struct ClassProcess {
+    known: Vec<NoisyEvaluation>,
+    surface: GaussianProcess,
     spread: f64,
 }
 
-impl Chains<'_> {
+impl DelayedAcceptance<'_> {
     /// Draws from the posterior around its mode.
-    pub(super) fn run(&self, top: Mode) -> Result<Sampled> {
+    pub(super) fn run(&self, top: Mode) -> Result<SharedSample> {
         let mut mode = Mode { curvature: narrowed(&top.curvature.l()), ..top };
-        let classes = self.problem.n_classes;
+        let classes = self.posterior.n_classes;
         self.progress.begin("following the likelihood", (ROUNDS.end() * classes) as u64);
         let covariance = mode.curvature.inverse();
         let first = |j: usize| self.first(j, &mode.point, &covariance);
@@ -113,39 +115,44 @@ impl Chains<'_> {
     }
 
     fn eta<'b>(&self, class: usize, point: &'b [f64]) -> &'b [f64] {
-        let width = self.problem.width();
+        let width = self.posterior.width();
         &point[class * width..(class + 1) * width]
     }
 
     /// Shapes of a class in the surface's coordinates.
     fn place(&self, class: usize, eta: &[f64]) -> Vec<f64> {
-        on_surface(&places(&self.problem.legal(self.alpha, class), eta))
+        on_surface(&places(&self.posterior.constraints(self.alpha, class), eta))
     }
 
     /// Value and gradient, from the same random numbers everywhere: errors are alike.
-    fn evaluated(&self, class: usize, point: &[f64]) -> Result<Known> {
+    fn evaluated(&self, class: usize, point: &[f64]) -> Result<NoisyEvaluation> {
         self.progress.check()?;
         let near: Vec<f64> =
             self.eta(class, point).iter().map(|e| e.clamp(-FARTHEST, FARTHEST)).collect();
-        let legal = self.problem.legal(self.alpha, class);
-        let items = &self.problem.items[class];
-        let at = TiltedClass::new(legal, items, &near, (self.class_seed(class), 0.0))?;
+        let constraints = self.posterior.constraints(self.alpha, class);
+        let items = &self.posterior.items[class];
+        let at = ReweightedClass::new(constraints, items, &near, (self.class_seed(class), 0.0))?;
         let place = self.place(class, &near);
         let evaluation = at.evaluate(&near, None);
-        let exact = items.ln_likelihood(&at.legal, &near, self.class_seed(class))?.value;
+        let exact = items.ln_likelihood(&at.constraints, &near, self.class_seed(class))?.value;
         let value = if at.lost.is_empty() { exact } else { f64::NEG_INFINITY };
         let along = |slopes: &[f64]| slopes.iter().zip(&place).map(|(s, v)| 2.0 * v * s).collect();
         let (gradient, noise) = (along(&evaluation.slopes), along(&at.slope_noise()));
-        let ln_posterior = value + self.problem.ln_class_prior(class, point);
-        Ok(Known { place, value, gradient, noise, ln_posterior })
+        let ln_posterior = value + self.posterior.ln_class_prior(class, point);
+        Ok(NoisyEvaluation { place, value, gradient, noise, ln_posterior })
     }
 
     fn class_seed(&self, class: usize) -> u64 {
         self.seed.wrapping_add((class as u64) << 32)
     }
 
-    fn first(&self, class: usize, centre: &[f64], covariance: &DMatrix<f64>) -> Result<ClassState> {
-        let width = self.problem.width();
+    fn first(
+        &self,
+        class: usize,
+        centre: &[f64],
+        covariance: &DMatrix<f64>,
+    ) -> Result<ClassProcess> {
+        let width = self.posterior.width();
         let region = Region::new(self.eta(class, centre), &block(covariance, class, width));
         let mut known = vec![self.evaluated(class, centre)?];
         for eta in region.design(0, DESIGN * width) {
@@ -156,13 +163,19 @@ impl Chains<'_> {
         if !known.iter().any(|known| known.value.is_finite()) {
             return Err(unresolved());
         }
-        let surface = Surface::fit(&known, Frame::of(&known, &known[0].place));
-        Ok(ClassState { known, surface, spread: f64::INFINITY })
+        let surface = GaussianProcess::fit(&known, LengthScales::of(&known, &known[0].place));
+        Ok(ClassProcess { known, surface, spread: f64::INFINITY })
     }
 
     /// Draws by the surfaces alone, their likelihood to some power.
-    fn scout(&self, states: &[ClassState], mode: &Mode, power: f64, round: usize) -> Result<Draws> {
-        let target = Followed { chains: self, states, mode, power };
+    fn scout(
+        &self,
+        states: &[ClassProcess],
+        mode: &Mode,
+        power: f64,
+        round: usize,
+    ) -> Result<Draws> {
+        let target = SurrogatePosterior { chains: self, states, mode, power };
         let one = ChainSettings { n_chains: 1, n_warmup: SCOUTS, n_draws: THINNING * SCOUTS };
         let seed = self.seed.wrapping_add(round as u64) ^ power.to_bits();
         let runs = parallel::map(self.settings.n_chains, |c| {
@@ -181,7 +194,7 @@ impl Chains<'_> {
     fn check(
         &self,
         class: usize,
-        state: &mut ClassState,
+        state: &mut ClassProcess,
         draws: &Draws,
         hot: &Draws,
     ) -> Result<()> {
@@ -200,22 +213,24 @@ impl Chains<'_> {
         Ok(())
     }
 
-    fn refit(&self, states: &mut [ClassState], draws: &Draws) {
+    fn refit(&self, states: &mut [ClassProcess], draws: &Draws) {
         let surfaces = parallel::map(states.len(), |j| {
             let centre = moments(&draws.mapped(|point| self.place(j, self.eta(j, point)))).0;
             let known = &states[j].known;
-            Surface::fit(known, Frame::of(known, &centre))
+            GaussianProcess::fit(known, LengthScales::of(known, &centre))
         });
         states.iter_mut().zip(surfaces).for_each(|(state, surface)| state.surface = surface);
     }
 
     /// Compares the likelihood with the surfaces.
-    fn weighed(&self, states: &[ClassState], point: &[f64]) -> Result<Weighed> {
-        let mut all = Weighed { ln_weight: 0.0, variance: 0.0, unresolved: 0 };
+    fn weighted(&self, states: &[ClassProcess], point: &[f64]) -> Result<Weighted> {
+        let mut all = Weighted { ln_weight: 0.0, variance: 0.0, unresolved: 0 };
         for (j, state) in states.iter().enumerate() {
             self.progress.check()?;
-            let (eta, legal) = (self.eta(j, point), self.problem.legal(self.alpha, j));
-            let exact = self.problem.items[j].ln_likelihood(&legal, eta, self.class_seed(j))?;
+            let (eta, constraints) =
+                (self.eta(j, point), self.posterior.constraints(self.alpha, j));
+            let exact =
+                self.posterior.items[j].ln_likelihood(&constraints, eta, self.class_seed(j))?;
             let place = self.place(j, eta);
             all.ln_weight += exact.value - state.surface.value(&place, &mut vec![0.0; place.len()]);
             all.variance += exact.variance;
@@ -228,8 +243,13 @@ impl Chains<'_> {
     }
 
     /// Chains of the posterior itself, each from a draw by the surfaces.
-    fn corrected(&self, states: &[ClassState], mode: &Mode, draws: &Draws) -> Result<Sampled> {
-        let target = Followed { chains: self, states, mode, power: 1.0 };
+    fn corrected(
+        &self,
+        states: &[ClassProcess],
+        mode: &Mode,
+        draws: &Draws,
+    ) -> Result<SharedSample> {
+        let target = SurrogatePosterior { chains: self, states, mode, power: 1.0 };
         let (n_chains, kept) = (self.settings.n_chains, self.settings.n_draws.min(CORRECTED));
         self.progress.begin("correcting the draws", (n_chains * (kept + SETTLING)) as u64);
         let scale = self.scale(&target, draws);
@@ -239,21 +259,21 @@ impl Chains<'_> {
         });
         let runs = runs.into_iter().collect::<Result<Vec<_>>>()?;
         let accepted: usize = runs.iter().map(|run| run.accepted).sum();
-        let weighed: Vec<&Weighed> = runs.iter().flat_map(|run| &run.weighed).collect();
-        let (n, items) = (weighed.len() as f64, self.problem.n_items() as f64);
-        let mean = |f: fn(&Weighed) -> f64| weighed.iter().map(|w| f(w)).sum::<f64>() / n;
-        let weights = weighed.iter().map(|w| w.ln_weight).filter(|weight| weight.is_finite());
+        let weighted: Vec<&Weighted> = runs.iter().flat_map(|run| &run.weighted).collect();
+        let (n, items) = (weighted.len() as f64, self.posterior.n_items() as f64);
+        let mean = |f: fn(&Weighted) -> f64| weighted.iter().map(|w| f(w)).sum::<f64>() / n;
+        let weights = weighted.iter().map(|w| w.ln_weight).filter(|weight| weight.is_finite());
         let spread = spread(&weights.collect::<Vec<_>>());
         let noise = mean(|w| w.variance).sqrt();
         let unresolved = mean(|w| w.unresolved as f64) / items.max(1.0);
         let chains = runs.into_iter().map(|run| run.draws).collect();
         let draws = Draws::from_chains(chains, accepted as f64 / n);
-        Ok(Sampled { draws, spread, noise, unresolved })
+        Ok(SharedSample { draws, spread, noise, unresolved })
     }
 
     fn one_corrected(
         &self,
-        target: &Followed<'_>,
+        target: &SurrogatePosterior<'_>,
         start: &[f64],
         (kept, scale): (usize, f64),
         stream: u64,
@@ -261,12 +281,12 @@ impl Chains<'_> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         rng.set_stream(stream);
         let mut current = start.to_vec();
-        let mut weight = self.weighed(target.states, start)?.ln_weight;
-        let (mut draws, mut weighed, mut accepted) = (Vec::new(), Vec::new(), 0);
+        let mut weight = self.weighted(target.states, start)?.ln_weight;
+        let (mut draws, mut weighted, mut accepted) = (Vec::new(), Vec::new(), 0);
         for i in 0..SETTLING + kept {
             let steps = (TRAJECTORIES, scale);
             let (next, _) = hmc_steps(target, target.mode, &current, steps, &mut rng);
-            let proposed = self.weighed(target.states, &next)?;
+            let proposed = self.weighted(target.states, &next)?;
             if rng.random::<f64>().ln() < proposed.ln_weight - weight {
                 accepted += usize::from(next != current);
                 (current, weight) = (next, proposed.ln_weight);
@@ -277,15 +297,15 @@ impl Chains<'_> {
                     return Err(unresolved());
                 }
             }
-            weighed.push(proposed);
+            weighted.push(proposed);
             draws.push(current.clone());
             self.progress.advance(1);
         }
-        Ok(Corrected { draws: draws.split_off(SETTLING), weighed, accepted })
+        Ok(Corrected { draws: draws.split_off(SETTLING), weighted, accepted })
     }
 
     /// How much smaller than usual the steps of trajectories have to be.
-    fn scale(&self, target: &Followed<'_>, draws: &Draws) -> f64 {
+    fn scale(&self, target: &SurrogatePosterior<'_>, draws: &Draws) -> f64 {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         let mut acceptance = |scale: f64| {
             let starts = (0..8).map(|i| draws.draw(i * draws.len() / 8));
@@ -298,7 +318,7 @@ impl Chains<'_> {
 }
 
 /// Shapes, component by component, in the surface's coordinates.
-fn on_surface(places: &[Place]) -> Vec<f64> {
+fn on_surface(places: &[SharedShapes]) -> Vec<f64> {
     places.iter().flat_map(|p| &p.delta).map(|d| (d + NEAR_ZERO).sqrt()).collect()
 }
 
@@ -312,33 +332,38 @@ fn unresolved() -> Error {
 }
 
 /// Prior plus surfaces.
-struct Followed<'a> {
-    chains: &'a Chains<'a>,
-    states: &'a [ClassState],
+struct SurrogatePosterior<'a> {
+    chains: &'a DelayedAcceptance<'a>,
+    states: &'a [ClassProcess],
     mode: &'a Mode,
     power: f64,
 }
 
-impl Target for Followed<'_> {
+impl Target for SurrogatePosterior<'_> {
     fn dimension(&self) -> usize {
-        self.chains.problem.dimension()
+        self.chains.posterior.dimension()
     }
 
     fn ln_density(&self, point: &[f64], gradient: &mut [f64]) -> f64 {
-        let problem = self.chains.problem;
-        let mut sum = problem.ln_prior(point, gradient);
-        let (width, parts) = (problem.width(), problem.members.len());
+        let posterior = self.chains.posterior;
+        let mut sum = posterior.ln_prior(point, gradient);
+        let (width, parts) = (posterior.width(), posterior.members.len());
         let (mut slopes, mut own) = (vec![0.0; width], vec![0.0; width]);
         for (j, state) in self.states.iter().enumerate() {
             let eta = self.chains.eta(j, point);
-            let legal = problem.legal(self.chains.alpha, j);
-            let places = places(&legal, eta);
+            let constraints = posterior.constraints(self.chains.alpha, j);
+            let places = places(&constraints, eta);
             let v = on_surface(&places);
             sum += self.power * state.surface.value(&v, &mut slopes);
             slopes.iter_mut().zip(&v).for_each(|(s, v)| *s *= 0.5 * self.power / v);
-            for (l, (legal, place)) in legal.iter().zip(&places).enumerate() {
+            for (l, (constraints, place)) in constraints.iter().zip(&places).enumerate() {
                 let part = l * parts..(l + 1) * parts;
-                legal.pull_back(place, &eta[part.clone()], &slopes[part.clone()], &mut own[part]);
+                constraints.pull_back(
+                    place,
+                    &eta[part.clone()],
+                    &slopes[part.clone()],
+                    &mut own[part],
+                );
             }
             let all = &mut gradient[j * width..(j + 1) * width];
             all.iter_mut().zip(&own).for_each(|(g, s)| *g += s);

@@ -4,10 +4,10 @@ use nalgebra::{Cholesky, DMatrix, Dyn};
 use rand::rngs::ChaCha8Rng;
 use rand::{Rng, RngExt, SeedableRng};
 
-use super::climb::{Top, factorise};
-use super::posterior::Posterior;
+use super::delta_posterior::DeltaPosterior;
+use super::mode_search::{PosteriorMode, factorise};
+use super::polynomial_surrogate::{EvaluatedPoint, PolynomialSurrogate, Region, lifted, n_points};
 use super::prior;
-use super::surrogate::{Known, Region, Surrogate, lifted, n_points};
 use crate::error::Result;
 use crate::progress::Progress;
 use crate::sampling::diagnostics::{Diagnostics, ESS_PER_CHAIN_LIMIT};
@@ -38,7 +38,7 @@ const LEAST_PRECISION: f64 = 0.25;
 const COMPARED: usize = 80;
 
 /// Draws with the polynomials' errors.
-pub(super) struct Sampled {
+pub(super) struct PairSample {
     pub(super) draws: Draws,
     /// Standard deviation of exact − surrogate log posterior over the draws.
     pub(super) spread: f64,
@@ -47,10 +47,10 @@ pub(super) struct Sampled {
 }
 
 /// Everything that belongs to one class's polynomial.
-struct ClassState {
-    known: Vec<Known>,
+struct ClassSurrogate {
+    known: Vec<EvaluatedPoint>,
     region: Region,
-    surrogate: Surrogate,
+    surrogate: PolynomialSurrogate,
     /// Points of the design used so far.
     used: usize,
     spread: f64,
@@ -58,11 +58,11 @@ struct ClassState {
 
 /// Draws from the posterior around its mode.
 pub(super) fn sample_posterior(
-    posterior: &Posterior,
-    top: &Top,
+    posterior: &DeltaPosterior,
+    top: &PosteriorMode,
     (settings, seed): (&ChainSettings, u64),
     progress: &dyn Progress,
-) -> Result<Sampled> {
+) -> Result<PairSample> {
     progress.begin("learning the polynomials", posterior.classes.len() as u64);
     let mut mode = Mode {
         point: top.point.clone(),
@@ -88,7 +88,7 @@ pub(super) fn sample_posterior(
             let target = SurrogatePosterior { posterior, states: &states, mode: &mode };
             let draws = longer(&target, draws, (settings, seed), progress)?;
             if spread < CORRECT_FROM {
-                return Ok(Sampled { draws, spread, corrected: None });
+                return Ok(PairSample { draws, spread, corrected: None });
             }
             return corrected(&target, &draws, seed, progress);
         }
@@ -153,7 +153,7 @@ fn corrected(
     draws: &Draws,
     seed: u64,
     progress: &dyn Progress,
-) -> Result<Sampled> {
+) -> Result<PairSample> {
     let per_chain = (CORRECTED / draws.n_chains()).clamp(4, draws.len() / draws.n_chains());
     let n = per_chain * draws.n_chains();
     progress.begin("correcting the draws", n as u64);
@@ -170,7 +170,7 @@ fn corrected(
     let (chosen, accepted) = metropolis(&weights, draws.n_chains(), &mut rng);
     let chosen: Vec<usize> = chosen.into_iter().map(index).collect();
     let finite: Vec<f64> = weights.into_iter().filter(|weight| weight.is_finite()).collect();
-    Ok(Sampled {
+    Ok(PairSample {
         draws: draws.chosen(&chosen, draws.acceptance()),
         spread: spread(&finite),
         corrected: Some(accepted as f64 / (n - draws.n_chains()) as f64),
@@ -205,7 +205,7 @@ fn metropolis<R: Rng>(weights: &[f64], n_chains: usize, rng: &mut R) -> (Vec<usi
 }
 
 /// ln prior of one class's η given μ at the mode.
-fn ln_prior(posterior: &Posterior, class: usize, eta: &[f64], mu: f64) -> f64 {
+fn ln_prior(posterior: &DeltaPosterior, class: usize, eta: &[f64], mu: f64) -> f64 {
     let bounds = posterior.classes[class].bound();
     eta.iter()
         .zip(bounds)
@@ -213,12 +213,17 @@ fn ln_prior(posterior: &Posterior, class: usize, eta: &[f64], mu: f64) -> f64 {
         .sum()
 }
 
-fn evaluate(posterior: &Posterior, class: usize, eta: &[f64], mu: f64) -> Result<Known> {
+fn evaluate(
+    posterior: &DeltaPosterior,
+    class: usize,
+    eta: &[f64],
+    mu: f64,
+) -> Result<EvaluatedPoint> {
     let evaluation = posterior.classes[class].evaluate(eta)?;
-    Ok(Known::new(eta, evaluation, ln_prior(posterior, class, eta, mu)))
+    Ok(EvaluatedPoint::new(eta, evaluation, ln_prior(posterior, class, eta, mu)))
 }
 
-fn mu(posterior: &Posterior, point: &[f64]) -> f64 {
+fn mu(posterior: &DeltaPosterior, point: &[f64]) -> f64 {
     point.get(posterior.n_eta()).copied().unwrap_or(0.0)
 }
 
@@ -227,12 +232,12 @@ pub(super) fn block(matrix: &DMatrix<f64>, class: usize, width: usize) -> DMatri
 }
 
 fn first_state(
-    posterior: &Posterior,
+    posterior: &DeltaPosterior,
     class: usize,
-    top: &Top,
+    top: &PosteriorMode,
     covariance: &DMatrix<f64>,
     progress: &dyn Progress,
-) -> Result<ClassState> {
+) -> Result<ClassSurrogate> {
     let width = posterior.width();
     let centre = posterior.eta(class, &top.point);
     let lifted: Vec<f64> = centre.iter().map(|x| lifted(*x)).collect();
@@ -245,15 +250,15 @@ fn first_state(
         known.push(evaluate(posterior, class, &eta, mu(posterior, &top.point))?);
     }
     progress.advance(1);
-    let surrogate = Surrogate::fit(&known, &region);
-    Ok(ClassState { known, region, surrogate, used, spread: f64::INFINITY })
+    let surrogate = PolynomialSurrogate::fit(&known, &region);
+    Ok(ClassSurrogate { known, region, surrogate, used, spread: f64::INFINITY })
 }
 
 /// Compares the polynomial with the likelihood at some draws, which are then known as well.
 fn check(
-    posterior: &Posterior,
+    posterior: &DeltaPosterior,
     class: usize,
-    state: &mut ClassState,
+    state: &mut ClassSurrogate,
     draws: &Draws,
     round: usize,
 ) -> Result<()> {
@@ -273,7 +278,7 @@ fn check(
 }
 
 /// Where one class's draws are.
-fn region_of(posterior: &Posterior, class: usize, draws: &Draws) -> Region {
+fn region_of(posterior: &DeltaPosterior, class: usize, draws: &Draws) -> Region {
     let width = posterior.width();
     let lifted =
         draws.mapped(|point| posterior.eta(class, point).iter().map(|x| lifted(*x)).collect());
@@ -282,13 +287,18 @@ fn region_of(posterior: &Posterior, class: usize, draws: &Draws) -> Region {
 }
 
 /// Adds points to a class's region and fits again.
-fn refit(posterior: &Posterior, class: usize, state: &mut ClassState, mu: f64) -> Result<()> {
+fn refit(
+    posterior: &DeltaPosterior,
+    class: usize,
+    state: &mut ClassSurrogate,
+    mu: f64,
+) -> Result<()> {
     let more = n_points(posterior.width()) / 2;
     for eta in state.region.design(state.used, state.used + more) {
         state.known.push(evaluate(posterior, class, &eta, mu)?);
     }
     state.used += more;
-    state.surrogate = Surrogate::fit(&state.known, &state.region);
+    state.surrogate = PolynomialSurrogate::fit(&state.known, &state.region);
     Ok(())
 }
 
@@ -319,7 +329,7 @@ pub(super) fn moments(draws: &Draws) -> (Vec<f64>, DMatrix<f64>) {
 
 /// How far grid and adaptive quadrature disagree on the difference between two points, from some
 /// items, scaled to all of them; 0 where no grids are used.
-pub(super) fn likelihood_error(posterior: &Posterior, a: &[f64], b: &[f64]) -> Result<f64> {
+pub(super) fn likelihood_error(posterior: &DeltaPosterior, a: &[f64], b: &[f64]) -> Result<f64> {
     let mut worst = 0.0f64;
     for (j, class) in posterior.classes.iter().enumerate() {
         if !class.uses_grids() || class.n_items() == 0 {
@@ -337,8 +347,8 @@ pub(super) fn likelihood_error(posterior: &Posterior, a: &[f64], b: &[f64]) -> R
 
 /// Prior plus polynomials.
 struct SurrogatePosterior<'a> {
-    posterior: &'a Posterior,
-    states: &'a [ClassState],
+    posterior: &'a DeltaPosterior,
+    states: &'a [ClassSurrogate],
     mode: &'a Mode,
 }
 

@@ -3,27 +3,27 @@
 use nalgebra::DMatrix;
 
 use super::config::DeltaPrior;
-use super::likelihood::{ClassLikelihood, Evaluation};
+use super::pair_likelihood::{ClassLikelihood, Evaluation};
 use super::prior;
 use crate::error::Result;
 use crate::methods::independent::Alpha;
 
 /// Likelihoods and prior. A point is η class by class, then μ where there is one.
 #[derive(Debug, Clone)]
-pub(super) struct Posterior {
+pub(super) struct DeltaPosterior {
     pub(super) classes: Vec<ClassLikelihood>,
     pub(super) prior: DeltaPrior,
 }
 
 /// Value, gradient and a positive definite stand-in for the negative Hessian.
 #[derive(Debug, Clone)]
-pub(super) struct Local {
+pub(super) struct LocalExpansion {
     pub(super) value: f64,
     pub(super) gradient: Vec<f64>,
     pub(super) curvature: DMatrix<f64>,
 }
 
-impl Posterior {
+impl DeltaPosterior {
     /// Components of a class.
     pub(super) fn width(&self) -> usize {
         self.classes.len()
@@ -92,7 +92,7 @@ impl Posterior {
     }
 
     /// The whole log density of η and μ, given the likelihoods.
-    pub(super) fn local(&self, point: &[f64], likelihoods: &[Evaluation]) -> Local {
+    pub(super) fn local(&self, point: &[f64], likelihoods: &[Evaluation]) -> LocalExpansion {
         let d = self.dimension();
         let mut gradient = vec![0.0; d];
         let mut value = self.ln_prior(point, &mut gradient);
@@ -107,7 +107,7 @@ impl Posterior {
                 }
             }
         }
-        Local { value, gradient, curvature }
+        LocalExpansion { value, gradient, curvature }
     }
 
     /// ln of the prior's density; writes its gradient.

@@ -13,7 +13,7 @@
 
 use nalgebra::{DMatrix, DVector};
 
-use super::likelihood::{Evaluation, expit};
+use super::pair_likelihood::{Evaluation, expit};
 use super::polynomial::{Polynomial, n_terms};
 use consilience_numerics::special::normal_quantile;
 
@@ -37,7 +37,7 @@ pub(super) fn lifted(eta: f64) -> f64 {
 
 /// A point where the likelihood is known.
 #[derive(Debug, Clone)]
-pub(super) struct Known {
+pub(super) struct EvaluatedPoint {
     pub(super) eta: Vec<f64>,
     pub(super) value: f64,
     pub(super) gradient: Vec<f64>,
@@ -45,7 +45,7 @@ pub(super) struct Known {
     pub(super) ln_posterior: f64,
 }
 
-impl Known {
+impl EvaluatedPoint {
     pub(super) fn new(eta: &[f64], evaluation: Evaluation, ln_prior: f64) -> Self {
         Self {
             eta: eta.to_vec(),
@@ -71,7 +71,7 @@ impl Region {
         let matrix = DMatrix::from_fn(centre.len(), centre.len(), |l, m| {
             covariance[(l, m)] * shrink[l] * shrink[m]
         });
-        let factor = super::climb::factorise(&matrix).l();
+        let factor = super::mode_search::factorise(&matrix).l();
         let centre = centre.iter().map(|x| x.min(FURTHEST));
         Self { centre: DVector::from_iterator(shrink.len(), centre), factor }
     }
@@ -141,7 +141,7 @@ impl Coordinate {
 
 /// The polynomial with its coordinates.
 #[derive(Debug, Clone)]
-pub(super) struct Surrogate {
+pub(super) struct PolynomialSurrogate {
     coordinate: Coordinate,
     centre: DVector<f64>,
     factor: DMatrix<f64>,
@@ -172,9 +172,9 @@ pub(super) fn n_points(n: usize) -> usize {
     (2 * n_terms(n, first_degree(n))).div_ceil(n + 1) + 2
 }
 
-impl Surrogate {
+impl PolynomialSurrogate {
     /// The best of the three coordinates.
-    pub(super) fn fit(known: &[Known], region: &Region) -> Self {
+    pub(super) fn fit(known: &[EvaluatedPoint], region: &Region) -> Self {
         [Coordinate::Logit, Coordinate::Low, Coordinate::High]
             .into_iter()
             .map(|coordinate| Self::fit_in(coordinate, known, region))
@@ -182,7 +182,7 @@ impl Surrogate {
             .expect("three coordinates")
     }
 
-    fn fit_in(coordinate: Coordinate, known: &[Known], region: &Region) -> Self {
+    fn fit_in(coordinate: Coordinate, known: &[EvaluatedPoint], region: &Region) -> Self {
         let n = region.centre.len();
         let top = known.iter().map(|k| k.ln_posterior).fold(f64::NEG_INFINITY, f64::max);
         let weights: Vec<f64> = known
@@ -197,7 +197,7 @@ impl Surrogate {
         surrogate
     }
 
-    fn solve(&mut self, known: &[Known], weights: &[f64]) {
+    fn solve(&mut self, known: &[EvaluatedPoint], weights: &[f64]) {
         let (n, terms) = (self.centre.len(), self.polynomial.n_terms());
         let (mut rows, mut right, mut total) = (Vec::new(), Vec::new(), 0.0);
         let mut inverse = DMatrix::identity(n, n);
@@ -256,12 +256,12 @@ impl Surrogate {
 /// Weighted mean and Cholesky factor of the covariance of the points.
 fn standardise(
     coordinate: Coordinate,
-    known: &[Known],
+    known: &[EvaluatedPoint],
     weights: &[f64],
 ) -> (DVector<f64>, DMatrix<f64>) {
     let n = known[0].eta.len();
     let total: f64 = weights.iter().sum();
-    let w = |k: &Known| DVector::from_fn(n, |l, _| coordinate.value(k.eta[l]));
+    let w = |k: &EvaluatedPoint| DVector::from_fn(n, |l, _| coordinate.value(k.eta[l]));
     let mut centre = DVector::zeros(n);
     known.iter().zip(weights).for_each(|(k, weight)| centre += w(k) * (*weight / total));
     let mut covariance = DMatrix::zeros(n, n);
@@ -269,5 +269,5 @@ fn standardise(
         let off = w(k) - &centre;
         covariance += &off * off.transpose() * (*weight / total);
     }
-    (centre, super::climb::factorise(&covariance).l())
+    (centre, super::mode_search::factorise(&covariance).l())
 }

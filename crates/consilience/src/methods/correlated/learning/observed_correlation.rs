@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::items::PairItems;
+use super::pair_items::PairItems;
 use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
 use crate::error::Result;

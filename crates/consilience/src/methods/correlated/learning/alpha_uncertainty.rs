@@ -16,10 +16,10 @@
 
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
 
-use super::fit::PairDraw;
-use super::items::PairItems;
-use super::likelihood::ClassLikelihood;
-use super::posterior::Posterior;
+use super::delta_posterior::DeltaPosterior;
+use super::pair_fit::PairDraw;
+use super::pair_items::PairItems;
+use super::pair_likelihood::ClassLikelihood;
 use crate::error::Result;
 use crate::methods::independent::{Alpha, SufficientStatistics};
 use crate::progress::Progress;
@@ -31,14 +31,14 @@ const STEP: f64 = 0.01;
 const MOST_CLASSES: usize = 12;
 
 /// Draws of α with what they do to η.
-pub(super) struct MarginDraws {
+pub(super) struct AlphaDraws {
     /// Empty where α is known.
     draws: Vec<Alpha>,
     /// How far each moves η, all classes; none where that was not asked for.
     shifts: Vec<DVector<f64>>,
 }
 
-impl MarginDraws {
+impl AlphaDraws {
     /// Of known margins.
     pub(super) fn none() -> Self {
         Self { draws: Vec::new(), shifts: Vec::new() }
@@ -46,7 +46,7 @@ impl MarginDraws {
 
     /// From separate draws of both classifiers' margins.
     pub(super) fn new(
-        posterior: &Posterior,
+        posterior: &DeltaPosterior,
         (alpha, mut draws): (&Alpha, Vec<Alpha>),
         statistics: &SufficientStatistics,
         sampled: &Draws,
@@ -68,7 +68,13 @@ impl MarginDraws {
     }
 
     /// The i-th of `n` draws of all parameters, with η drawn at the point estimate of α.
-    pub(super) fn draw(&self, posterior: &Posterior, i: usize, n: usize, eta: &[f64]) -> PairDraw {
+    pub(super) fn draw(
+        &self,
+        posterior: &DeltaPosterior,
+        i: usize,
+        n: usize,
+        eta: &[f64],
+    ) -> PairDraw {
         if self.draws.is_empty() {
             return PairDraw { alpha: posterior.alpha(), delta: posterior.delta(eta) };
         }
@@ -176,14 +182,14 @@ fn inverse_root(matrix: &DMatrix<f64>) -> DMatrix<f64> {
 
 /// H⁻¹ (∂²ℓ/∂η ∂ln α) Δln α of every draw.
 fn shifts(
-    posterior: &Posterior,
+    posterior: &DeltaPosterior,
     alpha: &Alpha,
     draws: &[Alpha],
     sampled: &Draws,
     progress: &dyn Progress,
 ) -> Result<Vec<DVector<f64>>> {
     let (n, width) = (posterior.n_eta(), posterior.width());
-    let (mean, covariance) = super::chains::moments(sampled);
+    let (mean, covariance) = super::surrogate_sampling::moments(sampled);
     let mut effect = DMatrix::zeros(n, 2 * n);
     progress.begin("carrying the margins' uncertainty", width as u64);
     for (j, class) in posterior.classes.iter().enumerate() {

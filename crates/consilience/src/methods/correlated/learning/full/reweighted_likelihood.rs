@@ -1,6 +1,6 @@
 //! The likelihood of one class's shared shapes, from points drawn at a centre (see `many::tilted`).
 
-use super::legal::{Legal, Place};
+use super::constraints::{Constraints, SharedShapes};
 use crate::error::Result;
 use consilience_numerics::parallel;
 use consilience_numerics::special::{digamma, ln_gamma, trigamma};
@@ -48,11 +48,11 @@ impl ClassItems {
     /// The log likelihood at η, every item's density estimated for itself.
     pub(super) fn ln_likelihood(
         &self,
-        legal: &[Legal<'_>],
+        constraints: &[Constraints<'_>],
         eta: &[f64],
         seed: u64,
     ) -> Result<LnLikelihood> {
-        let density = density(legal, &places(legal, eta))?;
+        let density = density(constraints, &places(constraints, eta))?;
         let wanted = WANTED / (self.items.len() as f64).sqrt();
         let tolerance = wanted.clamp(*EXACTNESS.start(), *EXACTNESS.end());
         let all = self.map(seed, |(seed, i), x, scratch| {
@@ -81,9 +81,9 @@ pub(super) type Scores<'a> = &'a mut dyn FnMut(&[f64]);
 
 /// One class: its items' points at a centre.
 #[derive(Debug)]
-pub(super) struct TiltedClass<'a> {
+pub(super) struct ReweightedClass<'a> {
     /// One component each.
-    pub(super) legal: Vec<Legal<'a>>,
+    pub(super) constraints: Vec<Constraints<'a>>,
     centre: Vec<f64>,
     ln_constant: f64,
     items: Vec<Tilted>,
@@ -92,7 +92,7 @@ pub(super) struct TiltedClass<'a> {
 }
 
 /// The log likelihood at a point.
-pub(super) struct Evaluation {
+pub(super) struct ReweightedEvaluation {
     pub(super) value: f64,
     /// In δ, component by component.
     pub(super) slopes: Vec<f64>,
@@ -102,18 +102,18 @@ pub(super) struct Evaluation {
     pub(super) effective: f64,
 }
 
-impl<'a> TiltedClass<'a> {
+impl<'a> ReweightedClass<'a> {
     /// Draws every item's points at η; `seed` and the item's place decide them. Items with a smaller effective share of their
     /// points than `least` are lost.
     pub(super) fn new(
-        legal: Vec<Legal<'a>>,
+        constraints: Vec<Constraints<'a>>,
         items: &ClassItems,
         eta: &[f64],
         (seed, least): (u64, f64),
     ) -> Result<Self> {
-        let places = places(&legal, eta);
+        let places = places(&constraints, eta);
         let centre: Vec<f64> = places.iter().flat_map(|p| p.delta.clone()).collect();
-        let density = density(&legal, &places)?;
+        let density = density(&constraints, &places)?;
         let all = items.map(seed, |points, x, scratch| {
             let found = density.tilted(x, points, BATCHES, scratch);
             // shapes of next to 0 have no points, and features would not be where they are expected
@@ -121,8 +121,8 @@ impl<'a> TiltedClass<'a> {
         });
         let lost = (0..all.len()).filter(|i| all[*i].is_none()).collect();
         let items: Vec<Tilted> = all.into_iter().flatten().collect();
-        let ln_constant = ln_constant(&legal, &centre);
-        Ok(Self { legal, centre, ln_constant, items, lost })
+        let ln_constant = ln_constant(&constraints, &centre);
+        Ok(Self { constraints, centre, ln_constant, items, lost })
     }
 
     pub(super) fn n_items(&self) -> usize {
@@ -140,24 +140,28 @@ impl<'a> TiltedClass<'a> {
     pub(super) fn slope_noise(&self) -> Vec<f64> {
         let points = self.effective() * (BATCHES * 64) as f64;
         let scale = self.items.len() as f64 / points.max(1.0);
-        let width = self.legal[0].members.len();
-        let one = |(legal, delta): (&Legal<'_>, &[f64])| {
-            let private: Vec<f64> = private(legal, delta).into_iter().map(trigamma).collect();
+        let width = self.constraints[0].members.len();
+        let one = |(constraints, delta): (&Constraints<'_>, &[f64])| {
+            let private: Vec<f64> = private(constraints, delta).into_iter().map(trigamma).collect();
             let noise = |(members, d): (&Vec<usize>, &f64)| {
                 let others: f64 = members.iter().map(|&k| private[k]).sum();
                 (scale * (trigamma(d.max(LEAST)) + others)).sqrt()
             };
-            legal.members.iter().zip(delta).map(noise).collect::<Vec<_>>()
+            constraints.members.iter().zip(delta).map(noise).collect::<Vec<_>>()
         };
-        self.legal.iter().zip(self.centre.chunks_exact(width)).flat_map(one).collect()
+        self.constraints.iter().zip(self.centre.chunks_exact(width)).flat_map(one).collect()
     }
 
     /// The log likelihood at η; `each` is told every item's score in η.
-    pub(super) fn evaluate(&self, eta: &[f64], mut each: Option<Scores<'_>>) -> Evaluation {
-        let places = places(&self.legal, eta);
+    pub(super) fn evaluate(
+        &self,
+        eta: &[f64],
+        mut each: Option<Scores<'_>>,
+    ) -> ReweightedEvaluation {
+        let places = places(&self.constraints, eta);
         let delta: Vec<f64> = places.iter().flat_map(|p| p.delta.clone()).collect();
         let shift: Vec<f64> = delta.iter().zip(&self.centre).map(|(d, c)| d - c).collect();
-        let constants = constant_gradient(&self.legal, &delta);
+        let constants = constant_gradient(&self.constraints, &delta);
         let mut means = vec![0.0; delta.len()];
         let (mut value, mut effective) = (0.0, 0.0);
         let (mut sum, mut score) = (vec![0.0; delta.len()], vec![0.0; delta.len()]);
@@ -174,63 +178,67 @@ impl<'a> TiltedClass<'a> {
             }
         }
         let n = self.items.len() as f64;
-        value += n * (ln_constant(&self.legal, &delta) - self.ln_constant);
+        value += n * (ln_constant(&self.constraints, &delta) - self.ln_constant);
         let mut gradient = vec![0.0; delta.len()];
         self.pull_back(&places, eta, &sum, &mut gradient);
-        Evaluation { value, slopes: sum, gradient, effective: effective / n.max(1.0) }
+        ReweightedEvaluation { value, slopes: sum, gradient, effective: effective / n.max(1.0) }
     }
 
-    fn pull_back(&self, places: &[Place], eta: &[f64], slopes: &[f64], out: &mut [f64]) {
-        let width = self.legal[0].members.len();
-        for (l, (legal, place)) in self.legal.iter().zip(places).enumerate() {
+    fn pull_back(&self, places: &[SharedShapes], eta: &[f64], slopes: &[f64], out: &mut [f64]) {
+        let width = self.constraints[0].members.len();
+        for (l, (constraints, place)) in self.constraints.iter().zip(places).enumerate() {
             let own = l * width..(l + 1) * width;
             let (eta, slopes) = (&eta[own.clone()], &slopes[own.clone()]);
-            legal.pull_back(place, eta, slopes, &mut out[own]);
+            constraints.pull_back(place, eta, slopes, &mut out[own]);
         }
     }
 }
 
-pub(super) fn places(legal: &[Legal<'_>], eta: &[f64]) -> Vec<Place> {
-    let width = legal[0].members.len();
-    legal.iter().zip(eta.chunks_exact(width)).map(|(legal, eta)| legal.place(eta)).collect()
+pub(super) fn places(constraints: &[Constraints<'_>], eta: &[f64]) -> Vec<SharedShapes> {
+    let width = constraints[0].members.len();
+    constraints
+        .iter()
+        .zip(eta.chunks_exact(width))
+        .map(|(constraints, eta)| constraints.place(eta))
+        .collect()
 }
 
 /// Private shapes.
-fn private(legal: &Legal<'_>, delta: &[f64]) -> Vec<f64> {
-    let mut rest = legal.alpha.clone();
-    for (members, d) in legal.members.iter().zip(delta) {
+fn private(constraints: &Constraints<'_>, delta: &[f64]) -> Vec<f64> {
+    let mut rest = constraints.alpha.clone();
+    for (members, d) in constraints.members.iter().zip(delta) {
         members.iter().for_each(|&k| rest[k] -= d);
     }
     rest.iter().map(|a| a.max(LEAST)).collect()
 }
 
 /// N, the sum of all shapes.
-fn power(legal: &[Legal<'_>], delta: &[f64]) -> f64 {
-    let width = legal[0].members.len();
-    let one = |(legal, delta): (&Legal<'_>, &[f64])| {
-        private(legal, delta).iter().sum::<f64>() + delta.iter().sum::<f64>()
+fn power(constraints: &[Constraints<'_>], delta: &[f64]) -> f64 {
+    let width = constraints[0].members.len();
+    let one = |(constraints, delta): (&Constraints<'_>, &[f64])| {
+        private(constraints, delta).iter().sum::<f64>() + delta.iter().sum::<f64>()
     };
-    legal.iter().zip(delta.chunks_exact(width)).map(one).sum()
+    constraints.iter().zip(delta.chunks_exact(width)).map(one).sum()
 }
 
 /// ln Γ(N) − Σ ln Γ over all shapes.
-fn ln_constant(legal: &[Legal<'_>], delta: &[f64]) -> f64 {
-    let width = legal[0].members.len();
-    let one = |(legal, delta): (&Legal<'_>, &[f64])| {
-        let private: f64 = private(legal, delta).iter().map(|a| ln_gamma(*a)).sum();
+fn ln_constant(constraints: &[Constraints<'_>], delta: &[f64]) -> f64 {
+    let width = constraints[0].members.len();
+    let one = |(constraints, delta): (&Constraints<'_>, &[f64])| {
+        let private: f64 = private(constraints, delta).iter().map(|a| ln_gamma(*a)).sum();
         private + delta.iter().map(|d| ln_gamma(d.max(LEAST))).sum::<f64>()
     };
-    let all: f64 = legal.iter().zip(delta.chunks_exact(width)).map(one).sum();
-    ln_gamma(power(legal, delta)) - all
+    let all: f64 = constraints.iter().zip(delta.chunks_exact(width)).map(one).sum();
+    ln_gamma(power(constraints, delta)) - all
 }
 
-fn constant_gradient(legal: &[Legal<'_>], delta: &[f64]) -> Vec<f64> {
-    let width = legal[0].members.len();
-    let all = digamma(power(legal, delta));
+fn constant_gradient(constraints: &[Constraints<'_>], delta: &[f64]) -> Vec<f64> {
+    let width = constraints[0].members.len();
+    let all = digamma(power(constraints, delta));
     let mut gradient = Vec::with_capacity(delta.len());
-    for (legal, delta) in legal.iter().zip(delta.chunks_exact(width)) {
-        let private: Vec<f64> = private(legal, delta).into_iter().map(digamma).collect();
-        for (members, d) in legal.members.iter().zip(delta) {
+    for (constraints, delta) in constraints.iter().zip(delta.chunks_exact(width)) {
+        let private: Vec<f64> = private(constraints, delta).into_iter().map(digamma).collect();
+        for (members, d) in constraints.members.iter().zip(delta) {
             let freed: f64 = members.iter().map(|&k| private[k]).sum();
             let others = (members.len() - 1) as f64;
             gradient.push(freed - others * all - digamma(d.max(LEAST)));
@@ -239,15 +247,18 @@ fn constant_gradient(legal: &[Legal<'_>], delta: &[f64]) -> Vec<f64> {
     gradient
 }
 
-fn density(legal: &[Legal<'_>], places: &[Place]) -> Result<MultiDensity> {
-    Ok(MultiDensity::new(&distribution(legal, places)?)?)
+fn density(constraints: &[Constraints<'_>], places: &[SharedShapes]) -> Result<MultiDensity> {
+    Ok(MultiDensity::new(&distribution(constraints, places)?)?)
 }
 
-fn distribution(legal: &[Legal<'_>], places: &[Place]) -> Result<CorrelatedDirichlet> {
-    let n = legal[0].alpha.len();
-    let alpha = (0..n).map(|k| legal.iter().map(|l| l.alpha[k]).collect()).collect();
+fn distribution(
+    constraints: &[Constraints<'_>],
+    places: &[SharedShapes],
+) -> Result<CorrelatedDirichlet> {
+    let n = constraints[0].alpha.len();
+    let alpha = (0..n).map(|k| constraints.iter().map(|l| l.alpha[k]).collect()).collect();
     let part = |i: usize| places.iter().map(|p| p.delta[i]).collect::<Vec<f64>>();
-    let pairs = legal[0].members.iter().enumerate().skip(1).map(|(i, members)| SharedPair {
+    let pairs = constraints[0].members.iter().enumerate().skip(1).map(|(i, members)| SharedPair {
         first: members[0],
         second: members[1],
         delta: part(i),
@@ -265,21 +276,23 @@ mod tests {
     fn tilting_follows_the_density() {
         let members = vec![vec![0, 1, 2], vec![0, 1], vec![0, 2], vec![1, 2]];
         let alpha = [[6.0, 4.0, 4.0], [5.0, 4.0, 5.0], [6.0, 5.0, 4.0]];
-        let legal = || -> Vec<Legal<'_>> {
-            let one = |l: usize| Legal { members: &members, alpha: alpha.map(|a| a[l]).to_vec() };
+        let constraints = || -> Vec<Constraints<'_>> {
+            let one =
+                |l: usize| Constraints { members: &members, alpha: alpha.map(|a| a[l]).to_vec() };
             (0..3).map(one).collect()
         };
         let eta: Vec<f64> = (0..12).map(|i| -1.0 + 0.1 * f64::from(i % 5)).collect();
         let mut rng: rand::rngs::ChaCha8Rng = rand::SeedableRng::seed_from_u64(4);
-        let truth = distribution(&legal(), &places(&legal(), &eta)).unwrap();
+        let truth = distribution(&constraints(), &places(&constraints(), &eta)).unwrap();
         let items =
             ClassItems { n_classes: 3, items: (0..8).map(|_| truth.sample(&mut rng)).collect() };
-        let class = TiltedClass::new(legal(), &items, &eta, (3, 0.03)).unwrap();
+        let class = ReweightedClass::new(constraints(), &items, &eta, (3, 0.03)).unwrap();
         assert_eq!((class.n_items(), class.lost.len()), (8, 0));
         let exact = |eta: &[f64]| -> f64 {
-            let density =
-                MultiDensity::new(&distribution(&legal(), &places(&legal(), eta)).unwrap())
-                    .unwrap();
+            let density = MultiDensity::new(
+                &distribution(&constraints(), &places(&constraints(), eta)).unwrap(),
+            )
+            .unwrap();
             let mut scratch = Scratch::default();
             let one = |x: &Vec<f64>| {
                 density.ln_density(&x.chunks(3).collect::<Vec<_>>(), &mut scratch).ln_density

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::carried::MarginDraws;
-use super::chains::{Sampled, likelihood_error, moments, sample_posterior};
-use super::climb::find_top;
+use super::alpha_uncertainty::AlphaDraws;
 use super::config::{Correlated, CorrelatedInference, DeltaSampler};
+use super::delta_posterior::DeltaPosterior;
 use super::gibbs::{GibbsClass, GibbsTarget};
-use super::items::PairItems;
-use super::likelihood::ClassLikelihood;
-use super::posterior::Posterior;
+use super::mode_search::search_mode;
+use super::pair_items::PairItems;
+use super::pair_likelihood::ClassLikelihood;
 pub use super::report::DeltaReport;
-use super::report::{Drawn, Summary, chain_warnings, lowest, mode_warnings, pair_warnings};
+use super::report::{PairDraws, Summary, chain_warnings, lowest, mode_warnings, pair_warnings};
+use super::surrogate_sampling::{PairSample, likelihood_error, moments, sample_posterior};
 use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
@@ -135,7 +135,7 @@ impl Correlated {
         }
         progress.begin("climbing to the mode", 1);
         let quick = self.inference == CorrelatedInference::Map;
-        let (top, other_mode) = find_top(&mut posterior, quick, progress)?;
+        let (top, other_mode) = search_mode(&mut posterior, quick, progress)?;
         progress.advance(1);
         warnings.extend(mode_warnings(&top, other_mode));
         if quick {
@@ -146,19 +146,19 @@ impl Correlated {
         let sampled = sample_posterior(&posterior, &top, chains, progress)?;
         let far = sampled.draws.draw(lowest(&posterior, &sampled.draws));
         let likelihood_error = likelihood_error(&posterior, &top.point, far)?;
-        let drawn = Drawn { sampled, likelihood_error, other_mode };
+        let drawn = PairDraws { sampled, likelihood_error, other_mode };
         self.conclude(margins, statistics, &posterior, &drawn, (warnings, progress))
     }
 
     /// Draws by data augmentation instead of the likelihood; without any approximation.
-    fn augment(&self, posterior: &Posterior, progress: &dyn Progress) -> Result<Drawn> {
+    fn augment(&self, posterior: &DeltaPosterior, progress: &dyn Progress) -> Result<PairDraws> {
         let class = |class| GibbsClass::new(class, None);
         let classes = posterior.classes.iter().map(class).collect();
         let target =
             GibbsTarget { classes, prior: self.delta_prior, resolution: self.resolution() };
         let draws = target.sample(&self.chain_settings(), self.seed, progress)?;
-        let sampled = Sampled { draws, spread: 0.0, corrected: None };
-        Ok(Drawn { sampled, likelihood_error: 0.0, other_mode: None })
+        let sampled = PairSample { draws, spread: 0.0, corrected: None };
+        Ok(PairDraws { sampled, likelihood_error: 0.0, other_mode: None })
     }
 
     /// Everything that follows from the draws of δ given α, α's uncertainty carried along.
@@ -166,14 +166,14 @@ impl Correlated {
         &self,
         mut margins: FittedIndependent,
         statistics: &SufficientStatistics,
-        posterior: &Posterior,
-        drawn: &Drawn,
+        posterior: &DeltaPosterior,
+        drawn: &PairDraws,
         (mut warnings, progress): (Vec<Warning>, &dyn Progress),
     ) -> Result<FittedPair> {
         let draws = &drawn.sampled.draws;
         let separate = std::mem::take(&mut margins.draws);
         let alpha = margins.fusion.alpha();
-        let carried = MarginDraws::new(posterior, (alpha, separate), statistics, draws, progress)?;
+        let carried = AlphaDraws::new(posterior, (alpha, separate), statistics, draws, progress)?;
         let summary = Summary::new(posterior, draws, &carried);
         let delta = summary.mean.clone();
         let report = summary.report(drawn);
@@ -208,13 +208,13 @@ impl Correlated {
         Ok(())
     }
 
-    pub(super) fn posterior(&self, outputs: &Outputs, alpha: &Alpha) -> Result<Posterior> {
+    pub(super) fn posterior(&self, outputs: &Outputs, alpha: &Alpha) -> Result<DeltaPosterior> {
         let items = PairItems::by_class(outputs)?;
         let class = |(j, items): (usize, PairItems)| {
             ClassLikelihood::new(items, [&alpha[0][j], &alpha[1][j]], self.resolution())
         };
         let classes = items.into_iter().enumerate().map(class).collect();
-        Ok(Posterior { classes, prior: self.delta_prior })
+        Ok(DeltaPosterior { classes, prior: self.delta_prior })
     }
 }
 

@@ -12,7 +12,7 @@
 
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
-use crate::methods::correlated::learning::climb::factorise;
+use crate::methods::correlated::learning::mode_search::factorise;
 
 /// The trend is −|z|² times this, half of what a normal posterior has.
 const TREND: f64 = 0.25;
@@ -33,7 +33,7 @@ const MOST: usize = 3000;
 
 /// A point where the function is known.
 #[derive(Debug, Clone)]
-pub(super) struct Known {
+pub(super) struct NoisyEvaluation {
     pub(super) place: Vec<f64>,
     pub(super) value: f64,
     pub(super) gradient: Vec<f64>,
@@ -45,15 +45,15 @@ pub(super) struct Known {
 
 /// The centre of what matters, and the Cholesky factor of a matrix of squared lengths over which the function varies by about 1.
 #[derive(Debug, Clone)]
-pub(super) struct Frame {
+pub(super) struct LengthScales {
     centre: DVector<f64>,
     factor: DMatrix<f64>,
 }
 
-impl Frame {
+impl LengthScales {
     /// Gradients, those of the points that matter before all, say how fast the function varies in which direction. (A normal
     /// distribution's log density has gradients whose mean square is the inverse of its covariance.)
-    pub(super) fn of(known: &[Known], centre: &[f64]) -> Self {
+    pub(super) fn of(known: &[NoisyEvaluation], centre: &[f64]) -> Self {
         let d = centre.len();
         let top = known.iter().map(|k| k.ln_posterior).fold(f64::NEG_INFINITY, f64::max);
         let (mut squares, mut total) = (DMatrix::zeros(d, d), 0.0);
@@ -100,19 +100,20 @@ struct Nodes {
 
 /// The mean of the process given what is known.
 #[derive(Debug, Clone)]
-pub(super) struct Surface {
-    frame: Frame,
+pub(super) struct GaussianProcess {
+    frame: LengthScales,
     length: f64,
     level: f64,
     /// Point by point: z, then the weight of its value, then those of its gradient, a² included.
     nodes: Vec<f64>,
 }
 
-impl Surface {
+impl GaussianProcess {
     /// Of at least one known point; those that matter least are left out where there are very many.
-    pub(super) fn fit(known: &[Known], frame: Frame) -> Self {
+    pub(super) fn fit(known: &[NoisyEvaluation], frame: LengthScales) -> Self {
         let width = frame.centre.len() + 1;
-        let mut best: Vec<&Known> = known.iter().filter(|k| k.value.is_finite()).collect();
+        let mut best: Vec<&NoisyEvaluation> =
+            known.iter().filter(|k| k.value.is_finite()).collect();
         best.sort_by(|a, b| b.ln_posterior.total_cmp(&a.ln_posterior));
         best.truncate((MOST / width).max(1));
         let nodes = Nodes::new(&best, &frame);
@@ -128,7 +129,7 @@ impl Surface {
         Self::of(&nodes, weights.as_slice(), shape, frame, best[0].value)
     }
 
-    fn of(nodes: &Nodes, weights: &[f64], shape: Shape, frame: Frame, level: f64) -> Self {
+    fn of(nodes: &Nodes, weights: &[f64], shape: Shape, frame: LengthScales, level: f64) -> Self {
         let width = frame.centre.len() + 1;
         let square = shape.size * shape.size;
         let mut flat = Vec::with_capacity(nodes.z.len() * (2 * width - 1));
@@ -169,7 +170,7 @@ impl Surface {
 }
 
 impl Nodes {
-    fn new(best: &[&Known], frame: &Frame) -> Self {
+    fn new(best: &[&NoisyEvaluation], frame: &LengthScales) -> Self {
         let (mut z, mut observed, mut noise) = (Vec::new(), Vec::new(), Vec::new());
         for known in best {
             let own = allowed(best[0].ln_posterior - known.ln_posterior);
@@ -215,7 +216,7 @@ impl Nodes {
         for (a, za) in self.z.iter().enumerate() {
             for (b, zb) in self.z[..=a].iter().enumerate() {
                 let mut block = matrix.view_mut((a * width, b * width), (width, width));
-                let between = Between::new(za, zb, shape);
+                let between = PointPair::new(za, zb, shape);
                 for i in 0..width {
                     for j in 0..width {
                         block[(i, j)] = between.covariance(i, j);
@@ -233,7 +234,7 @@ impl Nodes {
 }
 
 /// Two places, and what their observations' covariances have in common.
-struct Between<'a> {
+struct PointPair<'a> {
     z: &'a DVector<f64>,
     w: &'a DVector<f64>,
     precision: f64,
@@ -241,7 +242,7 @@ struct Between<'a> {
     near: f64,
 }
 
-impl<'a> Between<'a> {
+impl<'a> PointPair<'a> {
     fn new(z: &'a DVector<f64>, w: &'a DVector<f64>, shape: Shape) -> Self {
         let precision = shape.length.powi(-2);
         let square: f64 = z.iter().zip(w).map(|(z, w)| (z - w) * (z - w)).sum();
@@ -277,21 +278,21 @@ mod tests {
         (value, vec![slope, slope * 0.6 * b - 0.8 * b])
     }
 
-    fn surface() -> Surface {
-        let known: Vec<Known> = (0..60)
+    fn surface() -> GaussianProcess {
+        let known: Vec<NoisyEvaluation> = (0..60)
             .map(|i| {
                 let turn = 2.4 * f64::from(i);
                 let radius = 2.2 * (f64::from(i) / 60.0).sqrt();
                 let place = vec![radius * turn.cos(), radius * turn.sin()];
                 let (value, gradient) = ridge(&place);
-                Known { place, value, gradient, noise: vec![0.0; 2], ln_posterior: value }
+                NoisyEvaluation { place, value, gradient, noise: vec![0.0; 2], ln_posterior: value }
             })
             .collect();
-        let frame = Frame::of(&known, &[0.1, -0.2]);
-        Surface::fit(&known, frame)
+        let frame = LengthScales::of(&known, &[0.1, -0.2]);
+        GaussianProcess::fit(&known, frame)
     }
 
-    /// Between the known points the surface is the function, within the noise that it allows for.
+    /// PointPair the known points the surface is the function, within the noise that it allows for.
     #[test]
     fn the_surface_meets_what_is_known() {
         let (surface, mut gradient) = (surface(), [0.0; 2]);
@@ -327,7 +328,7 @@ mod tests {
         let (z, w) = (DVector::from_vec(vec![0.4, -1.0]), DVector::from_vec(vec![-0.3, 0.8]));
         let shape = Shape { length: 1.7, size: 40.0 };
         let between = |z: &DVector<f64>, w: &DVector<f64>, i: usize, j: usize| {
-            Between::new(z, w, shape).covariance(i, j)
+            PointPair::new(z, w, shape).covariance(i, j)
         };
         let h = 1e-4;
         let moved = |x: &DVector<f64>, l: usize, by: f64| {

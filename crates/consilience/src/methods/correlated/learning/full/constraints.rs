@@ -1,4 +1,4 @@
-//! Coordinates of the shared shapes in which every real point is legal.
+//! Coordinates of the shared shapes in which every real point is allowed.
 //!
 //! In one component the parts, the common one first and then the pairs, are taken one after the other from what is
 //! left of their members' α:
@@ -11,7 +11,7 @@
 //! the exact density cannot be resolved. The map is continuous, and smooth but where two
 //! members have the same left.
 
-use crate::methods::correlated::learning::likelihood::expit;
+use crate::methods::correlated::learning::pair_likelihood::expit;
 
 /// η of a centre is kept within this: shapes there are neither 0 nor all that is left.
 pub(super) const FARTHEST: f64 = 6.0;
@@ -21,7 +21,7 @@ const PRIVATE: f64 = 0.5;
 
 /// One component's parts and the α that they are taken from.
 #[derive(Debug, Clone)]
-pub(super) struct Legal<'a> {
+pub(super) struct Constraints<'a> {
     /// Who takes part in every part.
     pub(super) members: &'a [Vec<usize>],
     /// α of every classifier.
@@ -29,20 +29,20 @@ pub(super) struct Legal<'a> {
 }
 
 /// The shapes at a point, and what their gradients need.
-pub(super) struct Place {
+pub(super) struct SharedShapes {
     pub(super) delta: Vec<f64>,
     bounds: Vec<f64>,
     /// The member whose rest is the bound.
     nearest: Vec<usize>,
 }
 
-impl Legal<'_> {
+impl Constraints<'_> {
     /// What every classifier may share.
     fn budget(&self) -> Vec<f64> {
         self.alpha.iter().map(|a| a - (0.25 * a).min(PRIVATE)).collect()
     }
 
-    pub(super) fn place(&self, eta: &[f64]) -> Place {
+    pub(super) fn place(&self, eta: &[f64]) -> SharedShapes {
         let mut rest = self.budget();
         let (mut delta, mut bounds, mut nearest) = (Vec::new(), Vec::new(), Vec::new());
         for (members, eta) in self.members.iter().zip(eta) {
@@ -54,7 +54,7 @@ impl Legal<'_> {
             bounds.push(bound);
             nearest.push(near);
         }
-        Place { delta, bounds, nearest }
+        SharedShapes { delta, bounds, nearest }
     }
 
     /// η of given shapes, kept within reach.
@@ -74,7 +74,13 @@ impl Legal<'_> {
     }
 
     /// The gradient in η of a function with this gradient in δ.
-    pub(super) fn pull_back(&self, place: &Place, eta: &[f64], gradient: &[f64], out: &mut [f64]) {
+    pub(super) fn pull_back(
+        &self,
+        place: &SharedShapes,
+        eta: &[f64],
+        gradient: &[f64],
+        out: &mut [f64],
+    ) {
         // by how much the function falls when a member's rest shrinks
         let mut rest = vec![0.0; self.alpha.len()];
         for i in (0..eta.len()).rev() {
@@ -109,7 +115,7 @@ mod tests {
             eta in proptest::collection::vec(-30.0f64..30.0, 4),
         ) {
             let members = members();
-            let delta = Legal { members: &members, alpha: alpha.clone() }.place(&eta).delta;
+            let delta = Constraints { members: &members, alpha: alpha.clone() }.place(&eta).delta;
             for (k, a) in alpha.iter().enumerate() {
                 let own = members.iter().zip(&delta).filter(|(m, _)| m.contains(&k));
                 let sum: f64 = own.map(|(_, d)| d).sum();
@@ -122,16 +128,16 @@ mod tests {
     #[test]
     fn gradients_agree_with_differences_and_shapes_come_back() {
         let members = members();
-        let legal = Legal { members: &members, alpha: vec![5.0, 4.0, 6.5] };
+        let constraints = Constraints { members: &members, alpha: vec![5.0, 4.0, 6.5] };
         let (eta, weights) = ([0.3, -0.8, 0.4, 1.1], [1.0, -2.0, 0.5, 3.0]);
         let value = |eta: &[f64]| -> f64 {
-            legal.place(eta).delta.iter().zip(weights).map(|(d, w)| w * d * d).sum()
+            constraints.place(eta).delta.iter().zip(weights).map(|(d, w)| w * d * d).sum()
         };
-        let place = legal.place(&eta);
+        let place = constraints.place(&eta);
         let gradient: Vec<f64> =
             place.delta.iter().zip(weights).map(|(d, w)| 2.0 * w * d).collect();
         let mut found = [0.0; 4];
-        legal.pull_back(&place, &eta, &gradient, &mut found);
+        constraints.pull_back(&place, &eta, &gradient, &mut found);
         for i in 0..4 {
             let moved = |by: f64| {
                 let mut eta = eta;
@@ -141,7 +147,7 @@ mod tests {
             let difference = (moved(1e-5) - moved(-1e-5)) / 2e-5;
             assert!((found[i] - difference).abs() < 1e-6, "{i}: {} {difference}", found[i]);
         }
-        for (a, b) in legal.eta(&place.delta).iter().zip(eta) {
+        for (a, b) in constraints.eta(&place.delta).iter().zip(eta) {
             assert!((a - b).abs() < 1e-9);
         }
     }

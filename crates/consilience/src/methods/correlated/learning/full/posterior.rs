@@ -2,13 +2,13 @@
 
 use nalgebra::DMatrix;
 
-use super::legal::{FARTHEST, Legal};
-use super::likelihood::{ClassItems, TiltedClass};
+use super::constraints::{Constraints, FARTHEST};
+use super::reweighted_likelihood::{ClassItems, ReweightedClass};
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
 use crate::methods::correlated::Structure;
+use crate::methods::correlated::learning::all_pairs::FittedPairs;
 use crate::methods::correlated::learning::config::DeltaPrior;
-use crate::methods::correlated::learning::many::FittedPairs;
 use crate::methods::correlated::learning::prior;
 use crate::methods::independent::Alpha;
 use crate::sampling::Target;
@@ -21,14 +21,14 @@ const USABLE: f64 = 0.03;
 const MOST_LEFT_OUT: f64 = 0.1;
 
 /// Items, parts and prior. A point is η by class, component and part, then the μ.
-pub(super) struct Problem {
+pub(super) struct FullPosterior {
     pub(super) items: Vec<ClassItems>,
     pub(super) members: Vec<Vec<usize>>,
     pub(super) n_classes: usize,
     prior: DeltaPrior,
 }
 
-impl Problem {
+impl FullPosterior {
     pub(super) fn new(
         outputs: &Outputs,
         pairs: &FittedPairs,
@@ -64,8 +64,8 @@ impl Problem {
         }
     }
 
-    pub(super) fn legal(&self, alpha: &Alpha, class: usize) -> Vec<Legal<'_>> {
-        let one = |l: usize| Legal {
+    pub(super) fn constraints(&self, alpha: &Alpha, class: usize) -> Vec<Constraints<'_>> {
+        let one = |l: usize| Constraints {
             members: &self.members,
             alpha: alpha.iter().map(|rows| rows[class][l]).collect(),
         };
@@ -102,9 +102,9 @@ impl Problem {
     pub(super) fn point(&self, alpha: &Alpha, delta: &[Vec<Vec<f64>>]) -> Vec<f64> {
         let mut point = Vec::new();
         for j in 0..self.n_classes {
-            for (l, legal) in self.legal(alpha, j).iter().enumerate() {
+            for (l, constraints) in self.constraints(alpha, j).iter().enumerate() {
                 let own: Vec<f64> = delta.iter().map(|part| part[j][l]).collect();
-                point.extend(legal.eta(&own));
+                point.extend(constraints.eta(&own));
             }
         }
         let n = point.len();
@@ -121,9 +121,11 @@ impl Problem {
         let n_parts = self.members.len();
         let mut delta = vec![vec![vec![0.0; self.n_classes]; self.n_classes]; n_parts];
         for (j, eta) in point[..self.n_eta()].chunks_exact(self.width()).enumerate() {
-            let legal = self.legal(alpha, j);
-            for (l, (legal, eta)) in legal.iter().zip(eta.chunks_exact(n_parts)).enumerate() {
-                let own = legal.place(eta).delta;
+            let constraints = self.constraints(alpha, j);
+            for (l, (constraints, eta)) in
+                constraints.iter().zip(eta.chunks_exact(n_parts)).enumerate()
+            {
+                let own = constraints.place(eta).delta;
                 delta.iter_mut().zip(own).for_each(|(part, d)| part[j][l] = d);
             }
         }
@@ -136,12 +138,12 @@ impl Problem {
         alpha: &Alpha,
         point: &[f64],
         seed: u64,
-    ) -> Result<SharedPosterior<'_>> {
+    ) -> Result<ReweightedPosterior<'_>> {
         let etas = point.chunks_exact(self.width());
         let class = |(j, (items, eta)): (usize, (&ClassItems, &[f64]))| {
             let near: Vec<f64> = eta.iter().map(|e| e.clamp(-FARTHEST, FARTHEST)).collect();
-            TiltedClass::new(
-                self.legal(alpha, j),
+            ReweightedClass::new(
+                self.constraints(alpha, j),
                 items,
                 &near,
                 (seed.wrapping_add((j as u64) << 32), USABLE),
@@ -149,7 +151,7 @@ impl Problem {
         };
         let classes =
             self.items.iter().zip(etas).enumerate().map(class).collect::<Result<Vec<_>>>()?;
-        let posterior = SharedPosterior { problem: self, classes };
+        let posterior = ReweightedPosterior { posterior: self, classes };
         let n = self.n_items();
         if posterior.left_out() as f64 > MOST_LEFT_OUT * n as f64 {
             return Err(Error::Unsupported {
@@ -166,12 +168,12 @@ impl Problem {
 }
 
 /// Likelihoods by points around a centre, and the prior.
-pub(super) struct SharedPosterior<'a> {
-    problem: &'a Problem,
-    classes: Vec<TiltedClass<'a>>,
+pub(super) struct ReweightedPosterior<'a> {
+    posterior: &'a FullPosterior,
+    classes: Vec<ReweightedClass<'a>>,
 }
 
-impl SharedPosterior<'_> {
+impl ReweightedPosterior<'_> {
     fn left_out(&self) -> usize {
         self.classes.iter().map(|class| class.lost.len()).sum()
     }
@@ -180,20 +182,23 @@ impl SharedPosterior<'_> {
         self.classes.iter().map(|class| class.lost.clone()).collect()
     }
 
-    pub(super) fn in_numbers(&self) -> AtMode {
-        let n: usize = self.classes.iter().map(TiltedClass::n_items).sum();
+    pub(super) fn in_numbers(&self) -> ReweightingSummary {
+        let n: usize = self.classes.iter().map(ReweightedClass::n_items).sum();
         let weighted = self.classes.iter().map(|class| class.n_items() as f64 * class.effective());
-        AtMode { effective: weighted.sum::<f64>() / (n as f64).max(1.0), left_out: self.left_out() }
+        ReweightingSummary {
+            effective: weighted.sum::<f64>() / (n as f64).max(1.0),
+            left_out: self.left_out(),
+        }
     }
 }
 
 /// What the points are worth at the mode.
-pub(super) struct AtMode {
+pub(super) struct ReweightingSummary {
     pub(super) effective: f64,
     pub(super) left_out: usize,
 }
 
-impl Problem {
+impl FullPosterior {
     /// ln of the prior's density of one class's η, given the μ.
     pub(super) fn ln_class_prior(&self, class: usize, point: &[f64]) -> f64 {
         let own = class * self.width()..(class + 1) * self.width();
@@ -227,14 +232,14 @@ impl Problem {
     }
 }
 
-impl Target for SharedPosterior<'_> {
+impl Target for ReweightedPosterior<'_> {
     fn dimension(&self) -> usize {
-        self.problem.dimension()
+        self.posterior.dimension()
     }
 
     fn ln_density(&self, point: &[f64], gradient: &mut [f64]) -> f64 {
-        let mut sum = self.problem.ln_prior(point, gradient);
-        let width = self.problem.width();
+        let mut sum = self.posterior.ln_prior(point, gradient);
+        let width = self.posterior.width();
         for (j, class) in self.classes.iter().enumerate() {
             let own = j * width..(j + 1) * width;
             let at = class.evaluate(&point[own.clone()], None);
@@ -249,7 +254,7 @@ impl Target for SharedPosterior<'_> {
 
     /// The items' scores stand for the information.
     fn curvature(&self, point: &[f64]) -> DMatrix<f64> {
-        let (problem, d, width) = (self.problem, self.dimension(), self.problem.width());
+        let (posterior, d, width) = (self.posterior, self.dimension(), self.posterior.width());
         let mut matrix = DMatrix::zeros(d, d);
         for (j, class) in self.classes.iter().enumerate() {
             let first = j * width;
@@ -262,10 +267,10 @@ impl Target for SharedPosterior<'_> {
             };
             class.evaluate(&point[first..first + width], Some(&mut add));
         }
-        for i in 0..problem.n_eta() {
-            let mean = problem.mean_of(i);
+        for i in 0..posterior.n_eta() {
+            let mean = posterior.mean_of(i);
             let mu = point.get(mean).copied().unwrap_or(0.0);
-            let bend = prior::element(problem.prior, point[i], 1.0, mu).curvature.max(0.0);
+            let bend = prior::element(posterior.prior, point[i], 1.0, mu).curvature.max(0.0);
             matrix[(i, i)] += bend;
             if mean < d {
                 matrix[(mean, mean)] += bend;
@@ -273,7 +278,7 @@ impl Target for SharedPosterior<'_> {
                 matrix[(mean, i)] -= bend;
             }
         }
-        for mean in problem.n_eta()..d {
+        for mean in posterior.n_eta()..d {
             matrix[(mean, mean)] += prior::logistic(point[mean]).curvature;
         }
         matrix
