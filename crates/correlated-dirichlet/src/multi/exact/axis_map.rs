@@ -1,67 +1,59 @@
-//! One-dimensional laws as maps: from a normal variable to an innovation.
+//! One-dimensional maps from a standard normal variable to an innovation, fitted to a density along one axis.
 //!
-//! An innovation is drawn as t(v), v standard normal. t is a piecewise cubic with straight ends, and the weight of a point
-//! takes its derivative exactly; how well t fits the integrand changes the variance of the estimate, never its mean.
+//! An innovation is drawn as t(v), v standard normal. t is a piecewise cubic, linear beyond its table, and the weight of a point
+//! contains its exact derivative: the quality of the fit changes the variance of the estimate, never its mean.
 
 use std::sync::LazyLock;
 
 use pulp::Simd;
 
-use super::kernel::POINTS;
+use super::super::constants::{
+    BATCH, MAP_CELLS, MAP_REACH, PROFILE_NODES, PROFILE_SUBDIVISION, TAIL_STRETCH, TAIL_STRETCH_FROM,
+};
 use consilience_numerics::vector::fma;
 
-/// v runs over ±`REACH` in the table, and on along straight lines.
-const REACH: f64 = 7.0;
-const CELLS: usize = 56;
-const STEP: f64 = 2.0 * REACH / CELLS as f64;
-
-/// A profile is taken at this many places around 0, close together in the middle and far out at the ends.
-pub(super) const NODES: usize = 29;
-/// Subdivision of the profile's cells when it is integrated.
-const FINE: usize = 4;
-
-/// Beyond a few units v is stretched by up to this share: the law's tails are heavier than the profile's, so
-/// that weights stay bounded where the two differ.
-const HEAVIER: f64 = 0.1;
-const HEAVIER_FROM: f64 = 3.0;
+/// Width of a cell of the table.
+const STEP: f64 = 2.0 * MAP_REACH / MAP_CELLS as f64;
 
 /// Stretched v at the knots as log odds λ = ln(Φ(v)/Φ(−v)), with dλ/dv times [`STEP`].
-static KNOTS: LazyLock<[(f64, f64); CELLS + 1]> = LazyLock::new(|| {
+static KNOTS: LazyLock<[(f64, f64); MAP_CELLS + 1]> = LazyLock::new(|| {
     std::array::from_fn(|i| {
-        let (v, stretch) = stretched(i as f64 * STEP - REACH);
+        let (v, stretch) = stretched(i as f64 * STEP - MAP_REACH);
         let [below, above] = [-v, v].map(|v| 0.5 * libm::erfc(v / std::f64::consts::SQRT_2));
         let density = (-0.5 * v * v).exp() / (2.0 * std::f64::consts::PI).sqrt();
         ((below / above).ln(), STEP * stretch * density / (below * above))
     })
 });
 
-static PLACES: LazyLock<[f64; NODES]> =
-    LazyLock::new(|| std::array::from_fn(|j| 1.5 * ((j as f64 - (NODES / 2) as f64) / 4.0).sinh()));
+/// Nodes of a profile: close together in the middle, far apart at the ends.
+static NODES: LazyLock<[f64; PROFILE_NODES]> = LazyLock::new(|| {
+    std::array::from_fn(|j| 1.5 * ((j as f64 - (PROFILE_NODES / 2) as f64) / 4.0).sinh())
+});
 
-/// Where the profile is taken, for a law of standard deviation 1.
+/// A node of the profile, for a density of standard deviation 1.
 pub(super) fn node(j: usize) -> f64 {
-    PLACES[j]
+    NODES[j]
 }
 
-/// Cubics of the cells, lowest power first, in the fraction of a cell.
+/// A monotone map: one cubic per cell, lowest power first, in the fraction of the cell.
 #[derive(Debug, Clone)]
-pub(super) struct Law {
-    /// As many as an index of eight bits can name, so that no index needs to be checked.
+pub(super) struct AxisMap {
+    /// As many as an index of eight bits can address, so that no bounds check is needed.
     cubics: Box<[[f64; 4]; 256]>,
 }
 
-impl Law {
-    /// Overwrites v by t(v) and the slopes by t'(v), of a batch.
+impl AxisMap {
+    /// Replaces v by t(v) and the slopes by t'(v), for a batch.
     ///
-    /// Cells are found and cubics evaluated in vectors; between, coefficients are looked up one by one.
+    /// Cells are located and cubics evaluated in vector instructions; the coefficients are looked up one by one.
     #[inline(always)]
     pub(super) fn apply<S: Simd>(&self, simd: S, v: &mut [f64], slopes: &mut [f64]) {
-        let mut fractions = [0.0; POINTS];
-        let mut cells = [0; POINTS];
+        let mut fractions = [0.0; BATCH];
+        let mut cells = [0; BATCH];
         for ((v, fraction), cell) in v.iter().zip(&mut fractions).zip(&mut cells) {
             (*cell, *fraction) = cell_of(*v);
         }
-        let mut coefficients = [[0.0; POINTS]; 4];
+        let mut coefficients = [[0.0; BATCH]; 4];
         for (i, cell) in cells.iter().enumerate() {
             let row = self.cubics[(cell & 0xff) as usize];
             for (c, coefficients) in row.iter().zip(&mut coefficients) {
@@ -71,8 +63,8 @@ impl Law {
         let fractions = S::as_simd_f64s(&fractions).0;
         let [a, b, c, d] = coefficients.each_ref().map(|c| S::as_simd_f64s(c).0);
         let (v, slopes) = (S::as_mut_simd_f64s(v).0, S::as_mut_simd_f64s(slopes).0);
-        let places = v.iter_mut().zip(slopes).zip(fractions).enumerate();
-        for (p, ((t, slope), &f)) in places {
+        let lanes = v.iter_mut().zip(slopes).zip(fractions).enumerate();
+        for (p, ((t, slope), &f)) in lanes {
             let fd = simd.mul_f64s(f, d[p]);
             let cubic = fma(simd, fma(simd, simd.add_f64s(c[p], fd), f, b[p]), f, a[p]);
             let twice = fma(simd, simd.splat_f64s(3.0), fd, simd.add_f64s(c[p], c[p]));
@@ -84,16 +76,16 @@ impl Law {
     /// t(v) and t'(v).
     #[cfg(test)]
     fn at(&self, v: f64) -> (f64, f64) {
-        let (mut t, mut slopes) = ([v; POINTS], [0.0; POINTS]);
+        let (mut t, mut slopes) = ([v; BATCH], [0.0; BATCH]);
         self.apply(pulp::Scalar, &mut t, &mut slopes);
         (t[0], slopes[0])
     }
 
-    /// The law whose log density is `profile` at `scale`·[`node`]s, up to a constant.
-    pub(super) fn from_profile(scale: f64, profile: &[f64; NODES]) -> Self {
-        let fine = Cumulative::new(scale, profile);
+    /// The map to the density whose logarithm is `profile` at `scale`·[`node`]s, up to a constant.
+    pub(super) fn from_profile(scale: f64, profile: &[f64; PROFILE_NODES]) -> Self {
+        let cumulative = Cumulative::new(scale, profile);
         let knot = |&(lambda, slope): &(f64, f64)| {
-            let (t, in_lambda) = fine.quantile(lambda);
+            let (t, in_lambda) = cumulative.quantile(lambda);
             (t, in_lambda * slope)
         };
         let knots: Vec<(f64, f64)> = KNOTS.iter().map(knot).collect();
@@ -101,42 +93,42 @@ impl Law {
         // Slopes of at most three times the neighbouring secants keep a cubic monotone.
         let slope = |i: usize| {
             let below = if i > 0 { secant(i - 1) } else { f64::INFINITY };
-            let above = if i < CELLS { secant(i) } else { f64::INFINITY };
+            let above = if i < MAP_CELLS { secant(i) } else { f64::INFINITY };
             knots[i].1.min(3.0 * below).min(3.0 * above)
         };
         let mut cubics = Box::new([[0.0; 4]; 256]);
         cubics[0] = [knots[0].0 - slope(0), slope(0), 0.0, 0.0];
-        for i in 0..CELLS {
+        for i in 0..MAP_CELLS {
             let (rise, left, right) = (secant(i), slope(i), slope(i + 1));
             let (square, cube) = (3.0 * rise - 2.0 * left - right, left + right - 2.0 * rise);
             cubics[i + 1] = [knots[i].0, left, square, cube];
         }
-        cubics[CELLS + 1] = [knots[CELLS].0, slope(CELLS), 0.0, 0.0];
+        cubics[MAP_CELLS + 1] = [knots[MAP_CELLS].0, slope(MAP_CELLS), 0.0, 0.0];
         Self { cubics }
     }
 }
 
-/// The cell of v, in the lowest eight bits, and where in it v lies.
+/// The index of v's cell, in the lowest eight bits, and the position of v within it.
 ///
-/// Cells count from the left; the first and the last are the straight ends. The cell's number is read from the lowest
-/// bits of a sum that rounds to integers: a cast, which saturates, takes twice as long.
+/// Cells are numbered from the left; the first and the last are the linear ends. The index is read from the lowest
+/// bits of a sum that rounds to integers: a saturating cast takes twice as long.
 #[inline(always)]
 fn cell_of(v: f64) -> (u64, f64) {
     const ROUNDER: f64 = 6_755_399_441_055_744.0;
-    let position = (v + REACH) * (1.0 / STEP) + 1.0;
-    let cell = (position - 0.5).clamp(0.0, (CELLS + 1) as f64) + ROUNDER;
+    let position = (v + MAP_REACH) * (1.0 / STEP) + 1.0;
+    let cell = (position - 0.5).clamp(0.0, (MAP_CELLS + 1) as f64) + ROUNDER;
     (cell.to_bits(), position - (cell - ROUNDER))
 }
 
-/// v with heavier tails, and its derivative.
+/// v stretched in the tails, and its derivative.
 fn stretched(v: f64) -> (f64, f64) {
-    let (fourth, from) = (v.powi(4), HEAVIER_FROM.powi(4));
+    let (fourth, from) = (v.powi(4), TAIL_STRETCH_FROM.powi(4));
     let share = fourth / (fourth + from);
-    let slope = 1.0 + HEAVIER * share * (1.0 + 4.0 * from / (fourth + from));
-    (v * (1.0 + HEAVIER * share), slope)
+    let slope = 1.0 + TAIL_STRETCH * share * (1.0 + 4.0 * from / (fourth + from));
+    (v * (1.0 + TAIL_STRETCH * share), slope)
 }
 
-/// A profile integrated from both ends.
+/// The cumulative distribution of a profile, integrated from both ends.
 struct Cumulative {
     /// t, ln density (normalised), and λ = ln(mass below / mass above).
     points: Vec<[f64; 3]>,
@@ -145,21 +137,21 @@ struct Cumulative {
 }
 
 impl Cumulative {
-    fn new(scale: f64, profile: &[f64; NODES]) -> Self {
+    fn new(scale: f64, profile: &[f64; PROFILE_NODES]) -> Self {
         let top = profile.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        // Where the integrand vanishes, or is not a number, the law still has tails.
+        // Where the integrand vanishes or is NaN, the density still has tails.
         let level = |j: usize| if profile[j] > top - 300.0 { profile[j] - top } else { -300.0 };
-        let mut points: Vec<[f64; 3]> = Vec::with_capacity(FINE * NODES);
-        for j in 0..NODES - 1 {
+        let mut points: Vec<[f64; 3]> = Vec::with_capacity(PROFILE_SUBDIVISION * PROFILE_NODES);
+        for j in 0..PROFILE_NODES - 1 {
             let cubic = Hermite::new(j, scale, &level);
-            for i in 0..FINE {
-                let f = i as f64 / FINE as f64;
+            for i in 0..PROFILE_SUBDIVISION {
+                let f = i as f64 / PROFILE_SUBDIVISION as f64;
                 points.push([cubic.left + f * cubic.width, cubic.at(f), 0.0]);
             }
         }
-        points.push([scale * node(NODES - 1), level(NODES - 1), 0.0]);
+        points.push([scale * node(PROFILE_NODES - 1), level(PROFILE_NODES - 1), 0.0]);
         let n = points.len();
-        // Outwards from b to a; where the profile does not fall at all, slowly.
+        // The decay from b outwards to a; slow if the profile does not fall at all.
         let rate = |a: [f64; 3], b: [f64; 3]| {
             let rate = (b[1] - a[1]) / (b[0] - a[0]).abs();
             if rate > 0.0 { rate } else { 1e-4 / scale }
@@ -185,8 +177,8 @@ impl Cumulative {
     /// t at λ, and dt/dλ.
     fn quantile(&self, lambda: f64) -> (f64, f64) {
         let (first, last) = (self.points[0], self.points[self.points.len() - 1]);
-        // In an exponential tail ln of the mass beyond is linear in t. The tail may hold nearly all there is: a shape of
-        // .001 leaves 97 % of its mass beyond 30 units.
+        // In an exponential tail the logarithm of the mass beyond t is linear in t. The tail may hold nearly all the mass: a
+        // shape of 0.001 has 97 % of it beyond 30 units.
         let ln_below = |lambda: f64| -(-lambda).exp().ln_1p();
         if lambda <= first[2] {
             let t = first[0] + (ln_below(lambda) - ln_below(first[2])) / self.rates[0];
@@ -229,8 +221,8 @@ impl Hermite {
             if j == 0 {
                 return secant(0);
             }
-            if j == NODES - 1 {
-                return secant(NODES - 2);
+            if j == PROFILE_NODES - 1 {
+                return secant(PROFILE_NODES - 2);
             }
             let (before, after) = (t(j) - t(j - 1), t(j + 1) - t(j));
             (after * secant(j - 1) + before * secant(j)) / (before + after)
@@ -256,8 +248,8 @@ mod tests {
     use super::*;
     use consilience_numerics::special::{digamma, trigamma};
 
-    /// The drawn law of a small shape, e^(δt) below 0 and nothing above: t is −1/δ times an exponential variable, whose
-    /// quartiles are known, though all of the table lies in its last 3 %.
+    /// The density of a small shape, e^(δt) below 0 and nothing above: t is −1/δ times an exponential variable, whose
+    /// quartiles are known. The nodes cover its last 3 % only.
     #[test]
     fn a_long_tail_is_drawn_as_it_is() {
         let delta = 1e-3;
@@ -265,32 +257,32 @@ mod tests {
             let t = 1.2 * node(j);
             delta * t - (3.0 * t).exp()
         });
-        let law = Law::from_profile(1.2, &profile);
+        let map = AxisMap::from_profile(1.2, &profile);
         for (p, v) in
             [(0.25, -0.674_489_750_196_081_7), (0.5, 0.0), (0.75, 0.674_489_750_196_081_7)]
         {
             let want = f64::ln(p) / delta;
-            let got = law.at(v).0;
+            let got = map.at(v).0;
             assert!((got / want - 1.0).abs() < 0.01, "{p}: {got}, not {want}");
         }
     }
 
     /// ln of a gamma of shape 2 has the mean ψ(2) and the variance ψ'(2); about its mode ln 2, sd about 0.7.
     #[test]
-    fn a_map_has_the_law_of_its_profile() {
+    fn a_map_draws_from_its_profile() {
         let mode = 2.0f64.ln();
         let profile = std::array::from_fn(|j| {
             let t = 0.7 * node(j) + mode;
             2.0 * t - t.exp()
         });
-        let law = Law::from_profile(0.7, &profile);
-        // Moments through the change of variables, which is exact, and of the drawn law itself, which is close but has
-        // heavier tails: by design its variance is 3 % larger.
+        let map = AxisMap::from_profile(0.7, &profile);
+        // Moments of the weighted points, which are exact, and of the unweighted points, whose tails are heavier by design:
+        // their variance is 3 % larger.
         let (mut exact, mut drawn) = ([0.0; 3], [0.0; 3]);
         let h = 0.001;
         for i in -30_000..30_000 {
             let v = (f64::from(i) + 0.5) * h;
-            let (t, slope) = law.at(v);
+            let (t, slope) = map.at(v);
             assert!(slope > 0.0, "not monotone at {v}");
             let t = t + mode;
             let weight = h * slope * (2.0 * t - t.exp()).exp();

@@ -1,17 +1,17 @@
-//! Closed-form tails of sums whose terms are, far out, a few known exponentials.
+//! Closed-form tails of infinite sums whose terms are eventually a sum of a few known exponentials.
 //!
-//! A trapezoid rule on an infinite line has to stop somewhere. If from there on its terms are
-//! `F_k = Σᵢ cᵢ rᵢᵏ` with known `rᵢ = exp(−eᵢ h)` and unknown `cᵢ`, i < M, the whole rest follows from M of them:
+//! A trapezoid rule on an infinite line is cut off at some node. If from there on its terms are
+//! `F_k = Σᵢ cᵢ rᵢᵏ` with known `rᵢ = exp(−eᵢ h)` and unknown `cᵢ`, i < M, the rest of the sum follows from M of them:
 //!
 //! ```text
 //! Σ_{k≥0} F_k = Σ_{j<M} w_j F_j,   w_j = (p₀ + … + p_{M−1−j}) / Πᵢ(1 − rᵢ),   Πᵢ(1 − rᵢx) = Σ pᵢxⁱ
 //! ```
 //!
-//! It is exact for each exponential, repeated ones included, however slowly the first decays.
+//! The formula is exact for each exponential, including repeated ones, however slowly the first one decays.
 
 /// The weights `w_j · e₀` of the first M terms of an infinite sum, the innermost first.
 ///
-/// The factor e₀, the smallest exponent, keeps them finite as e₀ → 0, where the tail is all there is.
+/// The factor e₀, the smallest exponent, keeps them finite as e₀ → 0, where the tail dominates the sum.
 pub fn scaled_weights<const M: usize>(exponents: &[f64; M], step: f64) -> [f64; M] {
     let mut polynomial = [0.0; M];
     polynomial[0] = 1.0;
@@ -39,7 +39,7 @@ pub fn scaled_weights<const M: usize>(exponents: &[f64; M], step: f64) -> [f64; 
 }
 
 /// Weights for the exponents e₀, e₀+1, e₀+2, …; see [`scaled_weights`].
-pub fn ladder<const M: usize>(first: f64, step: f64) -> [f64; M] {
+pub fn integer_spaced_weights<const M: usize>(first: f64, step: f64) -> [f64; M] {
     let mut exponents = [first; M];
     for (i, e) in exponents.iter_mut().enumerate() {
         *e += i as f64;
@@ -47,10 +47,13 @@ pub fn ladder<const M: usize>(first: f64, step: f64) -> [f64; M] {
     scaled_weights(&exponents, step)
 }
 
-/// Derivative of [`ladder`] in its first exponent.
-pub fn ladder_derivative<const M: usize>(first: f64, step: f64) -> [f64; M] {
+/// Derivative of [`integer_spaced_weights`] in its first exponent.
+pub fn integer_spaced_weights_derivative<const M: usize>(first: f64, step: f64) -> [f64; M] {
     const STEP: f64 = 1e-4;
-    let (up, down) = (ladder::<M>(first + STEP, step), ladder::<M>(first - STEP, step));
+    let (up, down) = (
+        integer_spaced_weights::<M>(first + STEP, step),
+        integer_spaced_weights::<M>(first - STEP, step),
+    );
     std::array::from_fn(|j| (up[j] - down[j]) / (2.0 * STEP))
 }
 
@@ -72,8 +75,8 @@ mod tests {
     #[test]
     fn tends_to_a_point_mass() {
         for first in [0.0, 1e-14, 1e-9] {
-            let weights: [f64; 4] = ladder(first, 0.5);
-            // a constant has all its mass in the first exponential: e₀ Σ → 1/h
+            let weights: [f64; 4] = integer_spaced_weights(first, 0.5);
+            // The mass of a constant is in the first exponential: e₀ Σ → 1/h.
             assert!((weights.iter().sum::<f64>() - 2.0).abs() < 1e-8);
         }
     }

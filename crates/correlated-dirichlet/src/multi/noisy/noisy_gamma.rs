@@ -1,7 +1,7 @@
-//! One classifier's component observed at a finite resolution.
+//! The density of one gamma variable observed with log-normal noise, given its shared part.
 //!
-//! G = A + B, B what is shared and given, A ~ Γ(a) private; seen is y = G e^η, η ~ N(0, σ²). With t = ln(G/B) and v = ln(y/B) the
-//! density of ln y is
+//! G = A + B, where B is shared and given, and A ~ Γ(a) is private. Observed is y = G e^η, η ~ N(0, σ²). With t = ln(G/B) and
+//! v = ln(y/B) the density of ln y is
 //!
 //! ```text
 //! h(y | B) = B^a/Γ(a) ∫₀^∞ (e^t − 1)^(a−1) e^(t − B(e^t − 1)) N(v − t; σ²) dt.
@@ -9,42 +9,43 @@
 //!
 //! # Numerics
 //! The integrand is t^(a−1), singular for small shapes, times the exponential of
-//! q(t) = (a−1) ln((e^t−1)/t) + t − B(e^t−1) and of the normal law. q is smooth, and t is confined to a few σ, so q is taken to
-//! second order about the place t* where the integrand is largest (in ln t), and what is left is a function of one number,
+//! q(t) = (a−1) ln((e^t−1)/t) + t − B(e^t−1), times the normal density. q is smooth, and t is confined to a few σ. Therefore q is expanded
+//! to second order about the maximum t* of the integrand (in ln t). The remaining integral is a function of one number,
 //!
 //! ```text
 //! W_a(c) = ln (1/Γ(a)) ∫₀^∞ τ^(a−1) φ(τ − c) dτ,
 //! ```
 //!
-//! kept in a table. As a → 0, W → ln φ(c) and h → N(v; σ²): no wall is left, and nothing degenerates. What is left out is the third
-//! derivative of q, about B: an error of ln h below .003 at σ = .02 (ε = .03), and up to .02 at σ = .07 where t may be either near 0
-//! or near v, four σ away, with B = 30 and more.
+//! which is tabulated. As a → 0, W → ln φ(c) and h → N(v; σ²), without a boundary or a singularity. The third derivative of q, about B, is
+//! neglected: the error of ln h is below 0.003 at σ = 0.02 (ε = 0.03), and up to 0.02 at σ = 0.07 with B ≥ 30 where t can be near
+//! 0 as well as near v, four σ away.
 
 use std::f64::consts::PI;
 
+use super::super::constants::NOISY_TABLE_CELLS;
 use consilience_numerics::special::ln_gamma;
 
 /// ln √(2π).
 const LN_ROOT_TWO_PI: f64 = 0.918_938_533_204_672_8;
-const CELLS: usize = 128;
 
-/// h for one shape and one σ.
+/// h for one shape a and one σ.
 #[derive(Debug, Clone)]
-pub(super) struct Blurred {
+pub(super) struct NoisyGamma {
     shape: f64,
-    /// 1/σ², and half its logarithm.
+    /// 1/σ², and −ln σ.
     precision: f64,
     ln_precision: f64,
     /// −ln Γ(a).
     ln_constant: f64,
-    /// At equidistant c in ±`reach`: W for shapes below 1, its excess over the saddle point for others; empty for shape 0.
+    /// At equidistant c in ±`reach`: W for shapes below 1, for others the excess of W over its saddle-point approximation. Empty for
+    /// shape 0.
     table: Vec<f64>,
     reach: f64,
-    /// The excess at both ends.
+    /// The excess at both ends of the table.
     ends: [f64; 2],
 }
 
-impl Blurred {
+impl NoisyGamma {
     pub(super) fn new(shape: f64, sigma: f64) -> Self {
         let (precision, ln_precision) = (1.0 / (sigma * sigma), -sigma.ln());
         if shape == 0.0 {
@@ -60,20 +61,20 @@ impl Blurred {
             };
         }
         let reach = 9.0 + 3.0 * shape.sqrt();
-        let step = 2.0 * reach / CELLS as f64;
+        let step = 2.0 * reach / NOISY_TABLE_CELLS as f64;
         let ln_constant = -ln_gamma(shape);
-        // For small shapes W is smooth itself, and the saddle point, about c = 0, is not.
+        // For small shapes W itself is smooth, and its saddle-point approximation, near c = 0, is not.
         let entry = |i: usize| {
             let c = i as f64 * step - reach;
             let exact = ln_integral(shape, c);
             if shape < 1.0 { exact + ln_constant } else { exact - saddle(shape, c) }
         };
-        let table: Vec<f64> = (0..=CELLS).map(entry).collect();
+        let table: Vec<f64> = (0..=NOISY_TABLE_CELLS).map(entry).collect();
         let ends = [-reach, reach].map(|c| ln_integral(shape, c) - saddle(shape, c));
         Self { shape, precision, ln_precision, ln_constant, table, reach, ends }
     }
 
-    /// ln h: of ln y, given B > 0.
+    /// ln h at ln y, given B > 0.
     pub(super) fn ln_density(&self, ln_y: f64, b: f64) -> f64 {
         let ln_b = b.ln();
         let v = ln_y - ln_b;
@@ -81,7 +82,7 @@ impl Blurred {
         if a == 0.0 {
             return -0.5 * v * v * precision + self.ln_precision - LN_ROOT_TWO_PI;
         }
-        // Twice about the place of the largest integrand: the second time it is where it should be.
+        // The maximum of the integrand in two steps; the second expansion is accurate enough.
         let mut at = positive_root(v - b / (precision + b), a / (precision + b));
         let [_, slope, second] = exponent(a, b, at);
         let precise = precision - second.min(0.5 * precision);
@@ -97,10 +98,10 @@ impl Blurred {
         a * ln_b + top + self.ln_precision + self.scaled(mean, precise)
     }
 
-    /// ln h where nothing is shared: A itself, ln A smoothed.
+    /// ln h if nothing is shared, B = 0: the density of ln A with noise.
     ///
-    /// The integrand of a t − e^t + ln N is log-concave; Gauss-Hermite about its mode with seven nodes.
-    pub(super) fn ln_density_alone(&self, ln_y: f64) -> f64 {
+    /// The integrand is log-concave; Gauss-Hermite quadrature about its mode with seven nodes.
+    pub(super) fn ln_density_unshared(&self, ln_y: f64) -> f64 {
         const NODES: [(f64, f64); 7] = [
             (-2.651_961_356_835_233, 9.717_812_450_995_19e-4),
             (-1.673_551_628_767_471, 5.451_558_281_912_703e-2),
@@ -127,16 +128,16 @@ impl Blurred {
         top + (scale * sum).ln() + self.ln_constant + self.ln_precision - LN_ROOT_TWO_PI
     }
 
-    /// W at c = mean·√precision, less ½a ln(precision): the saddle point plus what the table holds.
+    /// W at c = mean·√precision, minus ½a ln(precision).
     fn scaled(&self, mean: f64, precision: f64) -> f64 {
         let (reach, a) = (self.reach, self.shape);
         let root = precision.sqrt();
         let c = mean * root;
         let excess = if c >= reach {
-            // Beyond the table the excess nears its limits like 1/c².
+            // Beyond the table the excess converges to its limits like 1/c².
             self.ends[1] * (reach / c).powi(2)
         } else if c <= -reach {
-            // ∫ → Γ(a)|c|^−a φ(c), the saddle point → its Stirling form
+            // The integral tends to Γ(a)|c|^−a φ(c), its approximation to Stirling's formula for that.
             let limit = -self.ln_constant - (a * a.ln() - a + 0.5 * (2.0 * PI / a).ln());
             limit + (self.ends[0] - limit) * (reach / c).powi(2)
         } else {
@@ -151,11 +152,11 @@ impl Blurred {
         saddle + excess + self.ln_constant
     }
 
-    /// The table by cubics through four neighbours.
+    /// The table interpolated by cubics through four neighbours.
     fn interpolated(&self, c: f64) -> f64 {
-        let place = (c + self.reach) * (CELLS as f64 / (2.0 * self.reach));
-        let cell = (place as usize).clamp(1, CELLS - 2);
-        let f = place - cell as f64;
+        let position = (c + self.reach) * (NOISY_TABLE_CELLS as f64 / (2.0 * self.reach));
+        let cell = (position as usize).clamp(1, NOISY_TABLE_CELLS - 2);
+        let f = position - cell as f64;
         let [p, q, r, s] = [-1, 0, 1, 2].map(|i: isize| self.table[cell.wrapping_add_signed(i)]);
         let (d, e) = (0.5 * (r - p), 0.5 * (s - q));
         q + f * (d + f * (3.0 * (r - q) - 2.0 * d - e + f * (d + e - 2.0 * (r - q))))
@@ -164,7 +165,7 @@ impl Blurred {
 
 /// q and its first two derivatives.
 fn exponent(a: f64, b: f64, t: f64) -> [f64; 3] {
-    // ln((e^t−1)/t) and its derivatives, by series where they cancel
+    // ln((e^t−1)/t) and its derivatives, by series where the closed forms cancel.
     let (grown, value, first, second) = if t < 0.05 {
         let square = t * t;
         let grown = t
@@ -187,7 +188,7 @@ fn positive_root(m: f64, r: f64) -> f64 {
     if m >= 0.0 { 0.5 * (m + root) } else { 2.0 * r / (root - m) }
 }
 
-/// The saddle point approximation, in ln τ, of ln ∫ τ^(a−1) φ(τ−c) dτ.
+/// The saddle-point approximation, in ln τ, of ln ∫ τ^(a−1) φ(τ−c) dτ.
 fn saddle(a: f64, c: f64) -> f64 {
     let tau = positive_root(c, a);
     a * tau.ln() - 0.5 * (tau - c).powi(2) - 0.5 * (tau * tau + a).ln()
@@ -199,13 +200,13 @@ fn ln_integral(a: f64, c: f64) -> f64 {
     let tau = positive_root(c, a);
     let top = level(tau.ln());
     if a >= 1.0 {
-        // One peak: ±10 standard deviations and more about it.
+        // A single peak: the sum covers at least 10 standard deviations on each side.
         let step = 0.25 / (tau * tau + a).sqrt();
         let sum: f64 =
             (-60..=60).map(|i| (level(tau.ln() + f64::from(i) * step) - top).exp()).sum();
         return top + (sum * step).ln() - LN_ROOT_TWO_PI;
     }
-    // A peak and a long slope e^(ax) to the left of it, summed in closed form below x₀.
+    // A peak and a slowly decaying tail e^(ax) to its left, summed in closed form below the first node.
     let (first, step) = (-14.0, 0.02);
     let last = (c.max(0.0) + 9.0).ln();
     let top = top.max(level(first) - a.ln());
@@ -219,7 +220,7 @@ fn ln_integral(a: f64, c: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// The definition, t = r^(1/a) on a fine lattice where a is small.
+    /// The definition on a fine grid, in t = r^(1/a) for small a.
     fn slow(shape: f64, sigma: f64, ln_y: f64, b: f64) -> f64 {
         let v = ln_y - b.ln();
         let upper = v.max(0.0) + 9.0 * sigma;
@@ -227,7 +228,7 @@ mod tests {
         let mut sum = 0.0;
         let power = shape.min(1.0);
         for i in 0..n {
-            // t^(power) equidistant: t^(power−1) dt = d(t^power)/power
+            // Equidistant in t^power: t^(power−1) dt = d(t^power)/power.
             let r = (f64::from(i) + 0.5) / f64::from(n) * upper.powf(power);
             let t = r.powf(1.0 / power);
             let g = t.exp_m1();
@@ -243,16 +244,16 @@ mod tests {
     }
 
     #[test]
-    fn blurred_densities_are_those_of_the_definition() {
+    fn noisy_densities_agree_with_the_definition() {
         for shape in [0.003, 0.1, 0.5, 1.0, 3.0, 40.0] {
-            // The cubic term that is left out grows like σ³.
+            // The neglected cubic term grows like σ³.
             for (sigma, tolerance) in [(0.02, 3e-3), (0.07, 2e-2)] {
-                let blurred = Blurred::new(shape, sigma);
+                let noisy = NoisyGamma::new(shape, sigma);
                 for b in [0.01f64, 1.0, 30.0, 300.0] {
                     for v in [-3.0 * sigma, -sigma, 0.0, 0.5 * sigma, 3.0 * sigma, 0.3, 1.0] {
                         let ln_y = b.ln() + v;
                         let (got, want) =
-                            (blurred.ln_density(ln_y, b), slow(shape, sigma, ln_y, b));
+                            (noisy.ln_density(ln_y, b), slow(shape, sigma, ln_y, b));
                         if want < -60.0 {
                             continue;
                         }
@@ -266,20 +267,20 @@ mod tests {
         }
     }
 
-    /// Shape 0 is the noise alone, and small shapes tend to it.
+    /// Shape 0 leaves the noise alone, and small shapes converge to it.
     #[test]
-    fn no_private_part_leaves_the_noise() {
-        let (none, little) = (Blurred::new(0.0, 0.03), Blurred::new(1e-7, 0.03));
+    fn without_a_private_part_only_the_noise_is_left() {
+        let (none, little) = (NoisyGamma::new(0.0, 0.03), NoisyGamma::new(1e-7, 0.03));
         for v in [-0.05, 0.0, 0.02] {
             assert!((none.ln_density(v, 1.0) - little.ln_density(v, 1.0)).abs() < 1e-5);
         }
     }
 
-    /// Without noise worth speaking of, the law of ln A: shape 2.5 at A = 3.
+    /// With negligible noise, the density of ln A: shape 2.5 at A = 3.
     #[test]
-    fn nothing_shared_is_a_gamma() {
-        let blurred = Blurred::new(2.5, 1e-4);
+    fn without_a_shared_part_it_is_a_gamma() {
+        let noisy = NoisyGamma::new(2.5, 1e-4);
         let want = 2.5 * 3.0f64.ln() - 3.0 - ln_gamma(2.5);
-        assert!((blurred.ln_density_alone(3.0f64.ln()) - want).abs() < 1e-6);
+        assert!((noisy.ln_density_unshared(3.0f64.ln()) - want).abs() < 1e-6);
     }
 }

@@ -1,32 +1,28 @@
-//! The centre of the integrand: where totals and shared gammas are likely to be, given the outputs.
+//! The mode of the integrand: the most likely totals and shared gammas, given the outputs.
 //!
-//! Maximises, over totals sₖ and shared gammas D, the concave function
+//! It maximises, over totals sₖ and shared gammas D, the concave function
 //!
 //! ```text
 //! Φ = Σ δ ln D + Σ a ln A − T,   A_kl = sₖ x_kl − Σ_{S∋k} D_Sl,   T = Σ A + Σ D
 //! ```
 //!
-//! with exponents δ and a, not δ−1 and a−1: in logarithmic coordinates the volume element raises each by one, and
-//! so the maximum is inside however small the shapes are. Newton's method; given the totals the classes do
-//! not interact, so every class is eliminated first and the totals are left.
+//! The exponents are δ and a, not δ−1 and a−1, because the volume element of logarithmic coordinates raises each by one. The maximum is
+//! therefore inside the domain, however small the shapes are. Newton's method finds it. Given the totals, the components
+//! do not interact: every step first eliminates the shared gammas of each component, then solves for the totals.
 
 use nalgebra::{DMatrix, DVector};
 
-use super::block::{Block, Component};
+use super::constants::{MODE_DECREMENT, MODE_SHAPE_FLOOR, MODE_STEPS};
+use super::group::{ComponentShapes, Group};
 
-/// Smaller shapes are taken for this when looking for the centre: the integrand's maximum then stays at a
-/// distance from its walls that the coordinates can bridge.
-const SMALLEST: f64 = 0.02;
-const MAX_STEPS: usize = 80;
-
-/// A point (s, D), and the negative Hessian of Φ there in (ln s, ln D).
+/// The maximum (s, D) of Φ, with the negative Hessian there in (ln s, ln D).
 #[derive(Debug, Clone)]
-pub(super) struct Centre {
+pub(super) struct IntegrandMode {
     /// Totals s.
     pub(super) totals: Vec<f64>,
-    /// Shared gammas D, class by class.
+    /// Shared gammas D, component by component.
     pub(super) shared: Vec<Vec<f64>>,
-    /// Private parts A, class by class.
+    /// Private parts A, component by component.
     pub(super) private: Vec<Vec<f64>>,
     pub(super) curvature: Curvature,
 }
@@ -34,32 +30,32 @@ pub(super) struct Centre {
 /// −∇²Φ in (ln s, ln D).
 #[derive(Debug, Clone)]
 pub(super) struct Curvature {
-    /// Of ln s: the diagonal.
+    /// The block of ln s, which is diagonal.
     pub(super) totals: Vec<f64>,
-    /// By class, of ln D.
+    /// Per component, the block of ln D.
     pub(super) shared: Vec<DMatrix<f64>>,
-    /// By class, between ln D (rows) and ln s (columns).
+    /// Per component, the block between ln D (rows) and ln s (columns).
     pub(super) between: Vec<DMatrix<f64>>,
 }
 
-/// A shape as it enters Φ.
+/// A shape as it enters Φ: at least [`MODE_SHAPE_FLOOR`].
 pub(super) fn floored(shape: f64) -> f64 {
-    shape.max(SMALLEST)
+    shape.max(MODE_SHAPE_FLOOR)
 }
 
-impl Centre {
-    /// The centre for outputs `x[k][l]` of a block's classifiers; `None` if the numbers do not allow one.
-    pub(super) fn find(block: &Block, x: &[Vec<f64>]) -> Option<Self> {
-        let mut at = Iterate::start(block, x);
-        for _ in 0..MAX_STEPS {
-            let step = at.newton(block, x)?;
-            let length = at.longest(block, x, &step);
+impl IntegrandMode {
+    /// The mode for outputs `x[k][l]` of a group's classifiers; `None` if a Hessian is not positive definite.
+    pub(super) fn find(group: &Group, x: &[Vec<f64>]) -> Option<Self> {
+        let mut at = Iterate::start(group, x);
+        for _ in 0..MODE_STEPS {
+            let step = at.newton(group, x)?;
+            let length = at.longest(group, x, &step);
             let gain = step.decrement;
             let mut fraction = 1.0f64.min(0.9 * length);
-            let value = at.value(block, x);
+            let value = at.value(group, x);
             let next = loop {
                 let next = at.moved(&step, fraction);
-                let better = next.value(block, x)
+                let better = next.value(group, x)
                     >= value + 1e-4 * fraction * gain - 1e-9 * (1.0 + value.abs());
                 if better || fraction < 1e-6 {
                     break next;
@@ -67,11 +63,11 @@ impl Centre {
                 fraction *= 0.5;
             };
             at = next;
-            if gain < 1e-8 {
+            if gain < MODE_DECREMENT {
                 break;
             }
         }
-        Some(at.finish(block, x))
+        Some(at.finish(group, x))
     }
 }
 
@@ -80,57 +76,54 @@ struct Iterate {
     shared: Vec<Vec<f64>>,
 }
 
-struct Step {
+struct NewtonStep {
     totals: DVector<f64>,
     shared: Vec<DVector<f64>>,
-    /// gᵀH⁻¹g: twice the gain that the quadratic model promises.
+    /// The Newton decrement gᵀH⁻¹g: twice the gain predicted by the quadratic model.
     decrement: f64,
 }
 
-/// Gradient and negative Hessian of one class in (D, s), and its private parts.
-struct ClassTerms {
+/// Gradient and negative Hessian of one component in (D, s).
+struct ComponentTerms {
     gradient: DVector<f64>,
     shared: DMatrix<f64>,
     between: DMatrix<f64>,
-    /// Of Φ in the totals: the gradient's and the diagonal Hessian's parts.
+    /// Per total, the contributions to the gradient and to the diagonal of the Hessian.
     totals: Vec<(f64, f64)>,
 }
 
 impl Iterate {
-    /// Every classifier's total near its mean, every D its share of the smallest component it is in.
-    fn start(block: &Block, x: &[Vec<f64>]) -> Self {
-        let alpha = |c: &Component, k: usize| {
-            let shared = c.factors.iter().filter(|f| f.members.contains(&k));
-            floored(c.private[k]) + shared.map(|f| floored(f.shape)).sum::<f64>()
-        };
+    /// Starts at the mean of every total, and with every D at its expected share of the smallest gamma that contains it.
+    fn start(group: &Group, x: &[Vec<f64>]) -> Self {
+        let alpha = |c: &ComponentShapes, k: usize| c.alpha_with(k, floored);
         let totals: Vec<f64> =
-            (0..block.len()).map(|k| block.components.iter().map(|c| alpha(c, k)).sum()).collect();
-        let start = |l: usize, c: &Component| -> Vec<f64> {
-            c.factors
+            (0..group.len()).map(|k| group.components.iter().map(|c| alpha(c, k)).sum()).collect();
+        let start = |l: usize, c: &ComponentShapes| -> Vec<f64> {
+            c.shared
                 .iter()
-                .map(|f| {
-                    let part = |&k: &usize| totals[k] * x[k][l] * floored(f.shape) / alpha(c, k);
-                    f.members.iter().map(part).fold(f64::INFINITY, f64::min)
+                .map(|d| {
+                    let part = |&k: &usize| totals[k] * x[k][l] * floored(d.shape) / alpha(c, k);
+                    d.members.iter().map(part).fold(f64::INFINITY, f64::min)
                 })
                 .collect()
         };
-        let shared = block.components.iter().enumerate().map(|(l, c)| start(l, c)).collect();
+        let shared = group.components.iter().enumerate().map(|(l, c)| start(l, c)).collect();
         Self { totals, shared }
     }
 
-    fn private(&self, c: &Component, l: usize, x: &[Vec<f64>]) -> Vec<f64> {
+    fn private(&self, c: &ComponentShapes, l: usize, x: &[Vec<f64>]) -> Vec<f64> {
         let mut rest: Vec<f64> = self.totals.iter().zip(x).map(|(s, x)| s * x[l]).collect();
-        for (factor, d) in c.factors.iter().zip(&self.shared[l]) {
-            factor.members.iter().for_each(|&k| rest[k] -= d);
+        for (gamma, d) in c.shared.iter().zip(&self.shared[l]) {
+            gamma.members.iter().for_each(|&k| rest[k] -= d);
         }
         rest
     }
 
-    fn value(&self, block: &Block, x: &[Vec<f64>]) -> f64 {
+    fn value(&self, group: &Group, x: &[Vec<f64>]) -> f64 {
         let mut sum = 0.0;
-        for (l, c) in block.components.iter().enumerate() {
-            for (factor, d) in c.factors.iter().zip(&self.shared[l]) {
-                sum += floored(factor.shape) * d.ln() - d;
+        for (l, c) in group.components.iter().enumerate() {
+            for (gamma, d) in c.shared.iter().zip(&self.shared[l]) {
+                sum += floored(gamma.shape) * d.ln() - d;
             }
             for (a, rest) in c.private.iter().zip(self.private(c, l, x)) {
                 sum += floored(*a) * rest.ln() - rest;
@@ -139,24 +132,24 @@ impl Iterate {
         if sum.is_nan() { f64::NEG_INFINITY } else { sum }
     }
 
-    fn class_terms(&self, c: &Component, l: usize, x: &[Vec<f64>]) -> ClassTerms {
-        let (n_factors, n) = (c.factors.len(), self.totals.len());
+    fn component_terms(&self, c: &ComponentShapes, l: usize, x: &[Vec<f64>]) -> ComponentTerms {
+        let (n_shared, n) = (c.shared.len(), self.totals.len());
         let rest = self.private(c, l, x);
         let first: Vec<f64> =
             c.private.iter().zip(&rest).map(|(a, r)| floored(*a) / r - 1.0).collect();
         let second: Vec<f64> =
             c.private.iter().zip(&rest).map(|(a, r)| floored(*a) / (r * r)).collect();
-        let mut gradient = DVector::zeros(n_factors);
-        let mut shared = DMatrix::zeros(n_factors, n_factors);
-        let mut between = DMatrix::zeros(n_factors, n);
-        for (i, (factor, &d)) in c.factors.iter().zip(&self.shared[l]).enumerate() {
-            let shape = floored(factor.shape);
+        let mut gradient = DVector::zeros(n_shared);
+        let mut shared = DMatrix::zeros(n_shared, n_shared);
+        let mut between = DMatrix::zeros(n_shared, n);
+        for (i, (gamma, &d)) in c.shared.iter().zip(&self.shared[l]).enumerate() {
+            let shape = floored(gamma.shape);
             gradient[i] = shape / d - 1.0;
             shared[(i, i)] = shape / (d * d);
-            for &k in &factor.members {
+            for &k in &gamma.members {
                 gradient[i] -= first[k];
                 between[(i, k)] = -second[k] * x[k][l];
-                for (j, other) in c.factors.iter().enumerate() {
+                for (j, other) in c.shared.iter().enumerate() {
                     if other.members.contains(&k) {
                         shared[(i, j)] += second[k];
                     }
@@ -164,17 +157,17 @@ impl Iterate {
             }
         }
         let totals = (0..n).map(|k| (first[k] * x[k][l], second[k] * x[k][l] * x[k][l])).collect();
-        ClassTerms { gradient, shared, between, totals }
+        ComponentTerms { gradient, shared, between, totals }
     }
 
-    fn newton(&self, block: &Block, x: &[Vec<f64>]) -> Option<Step> {
+    fn newton(&self, group: &Group, x: &[Vec<f64>]) -> Option<NewtonStep> {
         let n = self.totals.len();
         let mut hessian = DMatrix::<f64>::zeros(n, n);
         let mut gradient = DVector::<f64>::zeros(n);
         let mut decrement = 0.0;
         let mut eliminated = Vec::new();
-        for (l, c) in block.components.iter().enumerate() {
-            let terms = self.class_terms(c, l, x);
+        for (l, c) in group.components.iter().enumerate() {
+            let terms = self.component_terms(c, l, x);
             for (k, (g, h)) in terms.totals.iter().enumerate() {
                 gradient[k] += g;
                 hessian[(k, k)] += h;
@@ -190,11 +183,11 @@ impl Iterate {
         let totals = hessian.cholesky()?.solve(&gradient);
         decrement += totals.dot(&gradient);
         let shared = eliminated.iter().map(|(alone, across)| alone - across * &totals).collect();
-        decrement.is_finite().then_some(Step { totals, shared, decrement })
+        decrement.is_finite().then_some(NewtonStep { totals, shared, decrement })
     }
 
-    /// The longest step that leaves everything positive.
-    fn longest(&self, block: &Block, x: &[Vec<f64>], step: &Step) -> f64 {
+    /// The longest step for which all totals, shared gammas and private parts stay positive.
+    fn longest(&self, group: &Group, x: &[Vec<f64>], step: &NewtonStep) -> f64 {
         let ahead = self.moved(step, 1.0);
         let mut length = f64::INFINITY;
         let mut limit = |now: f64, then: f64| {
@@ -203,7 +196,7 @@ impl Iterate {
             }
         };
         self.totals.iter().zip(&ahead.totals).for_each(|(a, b)| limit(*a, *b));
-        for (l, c) in block.components.iter().enumerate() {
+        for (l, c) in group.components.iter().enumerate() {
             self.shared[l].iter().zip(&ahead.shared[l]).for_each(|(a, b)| limit(*a, *b));
             let (now, then) = (self.private(c, l, x), ahead.private(c, l, x));
             now.iter().zip(&then).for_each(|(a, b)| limit(*a, *b));
@@ -211,7 +204,7 @@ impl Iterate {
         length
     }
 
-    fn moved(&self, step: &Step, fraction: f64) -> Self {
+    fn moved(&self, step: &NewtonStep, fraction: f64) -> Self {
         let add = |(a, b): (&f64, &f64)| a + fraction * b;
         let totals = self.totals.iter().zip(step.totals.iter()).map(add).collect();
         let shared = self.shared.iter().zip(&step.shared);
@@ -219,14 +212,14 @@ impl Iterate {
         Self { totals, shared }
     }
 
-    /// The curvature in logarithms. At the maximum the gradient is 0, so that a change of coordinates only
+    /// The Hessian in logarithms. At the maximum the gradient is 0, so that the change of coordinates only
     /// scales rows and columns.
-    fn finish(self, block: &Block, x: &[Vec<f64>]) -> Centre {
+    fn finish(self, group: &Group, x: &[Vec<f64>]) -> IntegrandMode {
         let n = self.totals.len();
         let mut totals = vec![0.0; n];
         let (mut shared, mut between, mut private) = (Vec::new(), Vec::new(), Vec::new());
-        for (l, c) in block.components.iter().enumerate() {
-            let mut terms = self.class_terms(c, l, x);
+        for (l, c) in group.components.iter().enumerate() {
+            let mut terms = self.component_terms(c, l, x);
             for (k, (_, h)) in terms.totals.iter().enumerate() {
                 totals[k] += h * self.totals[k] * self.totals[k];
             }
@@ -243,6 +236,6 @@ impl Iterate {
             private.push(self.private(c, l, x));
         }
         let curvature = Curvature { totals, shared, between };
-        Centre { totals: self.totals, shared: self.shared, private, curvature }
+        IntegrandMode { totals: self.totals, shared: self.shared, private, curvature }
     }
 }

@@ -1,14 +1,28 @@
-//! Marginalising classifiers, and the exact moments of pairs.
+//! Marginal distributions of one classifier, of a pair, and of all classifiers but one; moments of pairs.
 
-use crate::error::{Error, Result};
-use crate::pair::{ComponentMoments, moments};
-use crate::{CorrelatedDirichlet, SharedPair};
+use crate::pair::{ComponentMoments, PairDensity, moments};
+use crate::{CorrelatedDirichlet, Dirichlet, Error, Result, SharedPair};
 
 impl CorrelatedDirichlet {
-    /// The distribution of the other classifiers' outputs when one is missing, exactly.
+    /// The marginal distribution of one classifier's output: Dirichlet(αᵏ).
     ///
-    /// What it shared with one other classifier becomes private to that one, the common part stays common: sums of
-    /// gammas of one scale are gammas, so no margin changes. Classifiers after it move up by one.
+    /// # Panics
+    /// If there is no such classifier.
+    pub fn marginal(&self, classifier: usize) -> Dirichlet {
+        Dirichlet::new(&self.alpha[classifier]).expect("margins are checked when they are made")
+    }
+
+    /// The joint density of two classifiers' outputs, with all other classifiers marginalised.
+    pub fn pair_density(&self, a: usize, b: usize) -> Result<PairDensity> {
+        self.check_pair(a, b)?;
+        PairDensity::new(&self.alpha[a], &self.alpha[b], &self.shared_by(a, b))
+    }
+
+    /// The joint distribution of all classifiers' outputs but one.
+    ///
+    /// The marginal is exact: a gamma that the classifier shared with one other becomes part of the other's private gamma, and the common
+    /// gamma stays common. Sums of independent gammas of one scale are gammas, so that no margin changes. The indices of later
+    /// classifiers decrease by one.
     ///
     /// # Example
     /// ```
@@ -33,12 +47,12 @@ impl CorrelatedDirichlet {
             second: moved(p.second),
             delta: p.delta.clone(),
         });
-        // Alone, a classifier shares with nobody.
+        // A single classifier shares nothing.
         let common = (n > 2).then(|| self.common.clone());
         Self::new(alpha, common, pairs.collect())
     }
 
-    /// Exact first and second moments of two classifiers' outputs, class by class, the others marginalised.
+    /// Exact means, variances and correlations of two classifiers' outputs, component by component.
     ///
     /// # Example
     /// ```
@@ -49,14 +63,16 @@ impl CorrelatedDirichlet {
     /// # Ok::<(), correlated_dirichlet::Error>(())
     /// ```
     pub fn pair_moments(&self, a: usize, b: usize) -> Result<Vec<ComponentMoments>> {
-        if a == b || a.max(b) >= self.n_classifiers() {
-            return Err(Error::parameter(
-                "classifiers",
-                "two different ones",
-                format!("{a} and {b}"),
-            ));
-        }
+        self.check_pair(a, b)?;
         moments(&self.alpha[a], &self.alpha[b], &self.shared_by(a, b))
+    }
+
+    fn check_pair(&self, a: usize, b: usize) -> Result<()> {
+        if a == b || a.max(b) >= self.n_classifiers() {
+            let found = format!("{a} and {b}");
+            return Err(Error::parameter("classifiers", "two different classifiers", found));
+        }
+        Ok(())
     }
 }
 
@@ -75,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_keeps_its_margins_and_what_it_shares() {
+    fn the_remaining_classifiers_keep_their_margins_and_what_they_share() {
         let two = three().without(1).unwrap();
         assert_eq!(two.alpha(), [vec![6.0, 4.0], vec![6.0, 5.0]]);
         assert_eq!(two.shared_by(0, 1), three().shared_by(0, 2));
@@ -87,7 +103,7 @@ mod tests {
         assert!(one.without(0).is_err() && two.without(2).is_err());
     }
 
-    /// 200 000 draws: a standard error of about .0022; the bound is four of them.
+    /// 200 000 draws have a standard error of about 0.0022; the bound is four standard errors.
     #[test]
     fn correlations_of_pairs_are_those_of_draws() {
         let all = three();
