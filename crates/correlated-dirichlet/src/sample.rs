@@ -18,7 +18,10 @@ impl CorrelatedDirichlet {
             self.private.iter().flatten().map(|&shape| sample_ln_gamma(shape, rng)).collect();
         for (l, &shape) in self.common.iter().enumerate() {
             let shared = sample_ln_gamma(shape, rng);
-            x.iter_mut().skip(l).step_by(n_components).for_each(|ln| *ln = log_add_exp(*ln, shared));
+            x.iter_mut()
+                .skip(l)
+                .step_by(n_components)
+                .for_each(|ln| *ln = log_add_exp(*ln, shared));
         }
         for pair in &self.pairs {
             for (l, &shape) in pair.delta.iter().enumerate() {

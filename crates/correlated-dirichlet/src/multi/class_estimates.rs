@@ -4,7 +4,7 @@
 //! correlation is about 0.8 for three classes with private shapes of 1). The spread of the probabilities over the
 //! replicates decides when to stop, and only classes with a relevant contribution to it receive more points.
 
-use super::constants::{ALWAYS_REACHED, LEARN_ABOVE, REPLICATES, RELEVANT};
+use super::constants::{ALWAYS_REACHED, LEARN_ABOVE, RELEVANT, REPLICATES};
 use super::exact::{ExactIntegral, ExactRun};
 use super::replicates::reported_error;
 use super::{Goal, GroupDensity, MultiDensity, MultiScratch, outputs_of};

@@ -145,7 +145,7 @@ impl MultiDensity {
     /// single classifier its Dirichlet density, because both have exact algorithms.
     pub fn with_log_noise(mut self, epsilon: f64) -> Result<Self> {
         if !(0.0..=pair::LARGEST_RESOLUTION).contains(&epsilon) {
-            return Err(Error::parameter("log noise", "between 0 and 0.2", epsilon));
+            return Err(Error::parameter("log_noise", "between 0 and 0.2", epsilon));
         }
         self.groups = group_densities(&self.distribution, epsilon)?;
         Ok(self)
@@ -222,7 +222,12 @@ impl MultiDensity {
             return None;
         };
         let goal = Goal { seed, item, ..self.goal };
-        integral.importance_points(&outputs_of(x, classifiers), &goal, n_batches, &mut scratch.exact)
+        integral.importance_points(
+            &outputs_of(x, classifiers),
+            &goal,
+            n_batches,
+            &mut scratch.exact,
+        )
     }
 }
 

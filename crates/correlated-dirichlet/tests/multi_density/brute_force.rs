@@ -34,7 +34,7 @@ fn over_total(x: &[f64], shapes: &[f64], shared: &[f64]) -> f64 {
 /// ln f and its standard error by `n` draws.
 fn brute_force(distribution: &CorrelatedDirichlet, x: &[Vec<f64>], n: usize) -> (f64, f64) {
     let mut rng = ChaCha8Rng::seed_from_u64(12);
-    let (n_classes, n_classifiers) = (distribution.n_classes(), x.len());
+    let (n_classes, n_classifiers) = (distribution.n_components(), x.len());
     let mut private = distribution.alpha().to_vec();
     for l in 0..n_classes {
         private.iter_mut().for_each(|a| a[l] -= distribution.common()[l]);

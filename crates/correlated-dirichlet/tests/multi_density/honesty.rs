@@ -1,7 +1,7 @@
 //! The reported error against the true one on random cases.
 
 use correlated_dirichlet::CorrelatedDirichlet;
-use correlated_dirichlet::multi::{Estimate, MultiDensity, Scratch};
+use correlated_dirichlet::{Estimate, MultiDensity, MultiScratch};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
@@ -63,22 +63,22 @@ struct Tally {
 /// resolution of .03 where the exact density is not resolved.
 fn tally(seed: u64, cases: usize) -> Tally {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut scratch = Scratch::default();
+    let mut scratch = MultiScratch::default();
     let mut tally = Tally::default();
     for i in 0..cases {
         let (distribution, x) = case(&mut rng);
         let row = format!("row,{seed},{i},{}", kind(&distribution, &x));
         let density = MultiDensity::new(&distribution).unwrap();
         let got = density.ln_density(&slices(&x), &mut scratch);
-        if !got.resolved {
+        if !got.is_resolved() {
             assert!(got.error == f64::INFINITY, "case {i}: {got:?}");
-            let blurred = density.with_resolution(0.03).unwrap().with_tolerance(0.02).unwrap();
+            let blurred = density.with_log_noise(0.03).unwrap().with_tolerance(0.02).unwrap();
             let blurred = blurred.ln_density(&slices(&x), &mut scratch);
             println!("{row},{:.4},inf,,,{:.1e}", got.ln_density, blurred.error);
             continue;
         }
         let wanted = (0.25 * got.error).max(1e-5);
-        let long = density.with_seed(77).with_tolerance(wanted).unwrap().with_most_points(1 << 19);
+        let long = density.with_seed(77).with_tolerance(wanted).unwrap().with_max_points(1 << 19);
         let truth = long.ln_density(&slices(&x), &mut scratch);
         println!(
             "{row},{:.6},{:.2e},{:.6},{:.2e},",
@@ -114,9 +114,9 @@ impl Tally {
     fn count(&mut self, i: usize, got: Estimate, truth: Estimate) {
         self.resolved += 1;
         self.within_wanted += usize::from(got.error <= 1e-3);
-        self.unknown += usize::from(!truth.resolved);
+        self.unknown += usize::from(!truth.is_resolved());
         let off = (got.ln_density - truth.ln_density).abs();
-        let error = if truth.resolved { truth.error } else { 0.0 };
+        let error = if truth.is_resolved() { truth.error } else { 0.0 };
         self.beyond_twice += usize::from(!(off <= 2.0 * got.error + error));
         if !(off <= 10.0 * got.error + 2.0 * error) {
             self.beyond_ten.push(format!("case {i}: {got:?}, long run {truth:?}"));

@@ -2,8 +2,8 @@
 
 use consilience_numerics::special::ln_multivariate_beta;
 use correlated_dirichlet::CorrelatedDirichlet;
-use correlated_dirichlet::multi::{MultiDensity, Scratch};
 use correlated_dirichlet::pair::{self as two, PairDensity};
+use correlated_dirichlet::{MultiDensity, MultiScratch};
 
 use super::{ln_density, pair, slices, three};
 
@@ -38,7 +38,7 @@ fn without_shared_parts_the_density_is_a_product() {
         // The limit itself is off by a few δ.
         let off = (got.ln_density - want).abs();
         assert!(off < 3.0 * got.error + 10.0 * delta, "{delta}: {got:?}, not {want}");
-        assert!(got.resolved && got.error < 5e-3, "{delta}: {got:?}");
+        assert!(got.is_resolved() && got.error < 5e-3, "{delta}: {got:?}");
     }
 }
 
@@ -68,7 +68,7 @@ fn a_missing_classifier_is_integrated_out() {
     .unwrap();
     let left = two_classes.without(2).unwrap();
     let density = MultiDensity::new(&two_classes).unwrap().with_tolerance(4e-3).unwrap();
-    let mut scratch = Scratch::default();
+    let mut scratch = MultiScratch::default();
     let (first, second) = ([0.6, 0.4], [0.55, 0.45]);
     let n = 40u32;
     let sum: f64 = (0..n)
@@ -96,12 +96,13 @@ fn copies_add_nothing() {
     let excess = alphas.map(|alpha| {
         let all = CorrelatedDirichlet::new(vec![alpha.to_vec(); 3], Some(alpha.to_vec()), vec![])
             .unwrap();
-        let density = MultiDensity::new(&all).unwrap().with_resolution(0.03).unwrap();
-        let got = density.with_most_points(1 << 19).ln_density(&[x; 3], &mut Scratch::default());
+        let density = MultiDensity::new(&all).unwrap().with_log_noise(0.03).unwrap();
+        let got =
+            density.with_max_points(1 << 19).ln_density(&[x; 3], &mut MultiScratch::default());
         (got.ln_density - ln_dirichlet(x, &alpha), got)
     });
     let (difference, errors) = (excess[0].0 - excess[1].0, excess[0].1.error + excess[1].1.error);
-    assert!(excess.iter().all(|e| e.1.resolved) && errors < 0.05, "{excess:?}");
+    assert!(excess.iter().all(|e| e.1.is_resolved()) && errors < 0.05, "{excess:?}");
     assert!(difference.abs() < 2.0 * errors + 2e-3, "{difference}, {excess:?}");
 }
 
@@ -130,33 +131,33 @@ fn what_cannot_be_resolved_says_so() {
     // No private part, no resolution: the density is infinite or 0.
     let rigid = CorrelatedDirichlet::new(alpha.clone(), Some(alpha[0].clone()), vec![]).unwrap();
     let got = ln_density(&rigid, &x);
-    assert!(!got.resolved && got.error == f64::INFINITY, "{got:?}");
+    assert!(!got.is_resolved() && got.error == f64::INFINITY, "{got:?}");
     let zero = vec![vec![1.0, 0.0, 0.0], x[1].clone(), x[2].clone()];
     let got = ln_density(&three(), &zero);
-    assert!(!got.resolved && got.error == f64::INFINITY);
+    assert!(!got.is_resolved() && got.error == f64::INFINITY);
     // Tied outputs, private shapes of .02: spikes that no points find.
     let spiked = CorrelatedDirichlet::new(alpha, Some(vec![2.98, 1.98, 1.98]), vec![]).unwrap();
     let got = ln_density(&spiked, &[x[0].clone(), x[0].clone(), x[0].clone()]);
-    assert!(!got.resolved, "{got:?}");
+    assert!(!got.is_resolved(), "{got:?}");
 }
 
 #[test]
 fn seeds_decide_and_bad_settings_are_refused() {
     let (x, density) = (outputs(), MultiDensity::new(&three()).unwrap());
     let density = density.with_tolerance(0.01).unwrap();
-    let mut scratch = Scratch::default();
+    let mut scratch = MultiScratch::default();
     let mut at = |seed| density.clone().with_seed(seed).ln_density(&slices(&x), &mut scratch);
     let (first, second, again) = (at(1), at(2), at(1));
     assert_eq!(first, again);
     assert_ne!(first.ln_density, second.ln_density);
     assert_eq!(
         first,
-        density.clone().with_seed(1).ln_density(&slices(&x), &mut Scratch::default())
+        density.clone().with_seed(1).ln_density(&slices(&x), &mut MultiScratch::default())
     );
     for wrong in [0.0, -1.0, 1.0, f64::NAN] {
         assert!(density.clone().with_tolerance(wrong).is_err());
     }
     for wrong in [-0.1, 1.5, f64::NAN] {
-        assert!(density.clone().with_resolution(wrong).is_err());
+        assert!(density.clone().with_log_noise(wrong).is_err());
     }
 }

@@ -2,7 +2,7 @@
 
 use consilience_numerics::special::normal_quantile;
 use correlated_dirichlet::CorrelatedDirichlet;
-use correlated_dirichlet::multi::{MultiDensity, Scratch};
+use correlated_dirichlet::{MultiDensity, MultiScratch};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
@@ -17,7 +17,7 @@ fn smoothed(
     n: usize,
 ) -> (f64, f64) {
     let exact = MultiDensity::new(distribution).unwrap().with_tolerance(0.03).unwrap();
-    let (mut rng, mut scratch) = (ChaCha8Rng::seed_from_u64(6), Scratch::default());
+    let (mut rng, mut scratch) = (ChaCha8Rng::seed_from_u64(6), MultiScratch::default());
     let mut values = Vec::new();
     for seed in 0..n {
         let mut moved = x.to_vec();
@@ -52,12 +52,12 @@ fn blurring_is_what_it_is_defined_to_be() {
     for (distribution, epsilon) in
         [(three(), 0.03), (three(), 0.2), (common.clone(), 0.03), (common, 0.1)]
     {
-        let density = MultiDensity::new(&distribution).unwrap().with_resolution(epsilon).unwrap();
-        let long = density.with_most_points(1 << 20);
-        let got = long.ln_density(&slices(&x), &mut Scratch::default());
+        let density = MultiDensity::new(&distribution).unwrap().with_log_noise(epsilon).unwrap();
+        let long = density.with_max_points(1 << 20);
+        let got = long.ln_density(&slices(&x), &mut MultiScratch::default());
         let (want, sd) = smoothed(&distribution, &x, epsilon, 1500);
         let off = (got.ln_density - want).abs();
-        assert!(got.resolved && got.error < 0.03 && sd < 0.02, "{got:?}, ± {sd}");
+        assert!(got.is_resolved() && got.error < 0.03 && sd < 0.02, "{got:?}, ± {sd}");
         assert!(
             off < 2.5 * got.error.hypot(sd) + 2e-3,
             "ε = {epsilon}: {got:?}, not {want} ± {sd}"
@@ -69,9 +69,9 @@ fn blurring_is_what_it_is_defined_to_be() {
 #[test]
 fn a_fine_resolution_is_near_the_exact_density() {
     let x = vec![vec![0.5, 0.2, 0.3], vec![0.4, 0.3, 0.3], vec![0.45, 0.25, 0.3]];
-    let density = MultiDensity::new(&three()).unwrap().with_resolution(0.005).unwrap();
-    let got = density.ln_density(&slices(&x), &mut Scratch::default());
-    assert!(got.resolved && got.error < 0.1, "{got:?}");
+    let density = MultiDensity::new(&three()).unwrap().with_log_noise(0.005).unwrap();
+    let got = density.ln_density(&slices(&x), &mut MultiScratch::default());
+    assert!(got.is_resolved() && got.error < 0.1, "{got:?}");
     assert!((got.ln_density - 7.365_11).abs() < 3.0 * got.error, "{got:?}");
 }
 
@@ -83,11 +83,11 @@ fn private_shapes_may_vanish() {
         let shared = vec![6.0, 4.0, 3.0];
         let alpha = vec![shared.iter().map(|d| d + private).collect::<Vec<_>>(); 3];
         let all = CorrelatedDirichlet::new(alpha, Some(shared), vec![]).unwrap();
-        let density = MultiDensity::new(&all).unwrap().with_resolution(0.03).unwrap();
-        density.with_most_points(1 << 18).ln_density(&slices(&x), &mut Scratch::default())
+        let density = MultiDensity::new(&all).unwrap().with_log_noise(0.03).unwrap();
+        density.with_max_points(1 << 18).ln_density(&slices(&x), &mut MultiScratch::default())
     };
     let (none, little) = (at(0.0), at(1e-6));
-    assert!(none.resolved && little.resolved, "{none:?}, {little:?}");
+    assert!(none.is_resolved() && little.is_resolved(), "{none:?}, {little:?}");
     let error = none.error.hypot(little.error);
     assert!((none.ln_density - little.ln_density).abs() < 3.0 * error, "{none:?}, {little:?}");
 }

@@ -6,12 +6,12 @@
 mod brute_force;
 mod honesty;
 mod limits;
+mod log_noise;
 mod reference;
-mod resolution;
 
 use correlated_dirichlet::CorrelatedDirichlet;
 use correlated_dirichlet::SharedPair;
-use correlated_dirichlet::multi::{Estimate, MultiDensity, Scratch};
+use correlated_dirichlet::{Estimate, MultiDensity, MultiScratch};
 
 fn pair(first: usize, second: usize, delta: &[f64]) -> SharedPair {
     SharedPair { first, second, delta: delta.to_vec() }
@@ -22,7 +22,7 @@ fn slices(x: &[Vec<f64>]) -> Vec<&[f64]> {
 }
 
 fn ln_density(distribution: &CorrelatedDirichlet, x: &[Vec<f64>]) -> Estimate {
-    MultiDensity::new(distribution).unwrap().ln_density(&slices(x), &mut Scratch::default())
+    MultiDensity::new(distribution).unwrap().ln_density(&slices(x), &mut MultiScratch::default())
 }
 
 /// The three classifiers of the guide's reference values.

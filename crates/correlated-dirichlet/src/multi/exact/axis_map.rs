@@ -8,7 +8,8 @@ use std::sync::LazyLock;
 use pulp::Simd;
 
 use super::super::constants::{
-    BATCH, MAP_CELLS, MAP_REACH, PROFILE_NODES, PROFILE_SUBDIVISION, TAIL_STRETCH, TAIL_STRETCH_FROM,
+    BATCH, MAP_CELLS, MAP_REACH, PROFILE_NODES, PROFILE_SUBDIVISION, TAIL_STRETCH,
+    TAIL_STRETCH_FROM,
 };
 use consilience_numerics::vector::fma;
 

@@ -104,7 +104,13 @@ impl Coordinates {
             let coordinates = linear.z.iter().zip(linear.weights).zip(&c.shared);
             let coordinates = coordinates.enumerate().map(|(i, ((&z, members), gamma))| {
                 let shape = gamma.shape;
-                SharedCoordinate::new(z, members, shape, regression(row + i), lower[(row + i, row + i)])
+                SharedCoordinate::new(
+                    z,
+                    members,
+                    shape,
+                    regression(row + i),
+                    lower[(row + i, row + i)],
+                )
             });
             let coordinates: Vec<SharedCoordinate> = coordinates.collect();
             row += coordinates.len();
@@ -179,7 +185,11 @@ impl Linearisation {
 ///
 /// Let P be the precision in (ln s, z) and 1 the direction that moves all ln s alike (z does not depend on the scale). Integrating
 /// out the scale leaves P − (P1)(P1)ᵀ/(1ᵀP1); then the row and the column of the fixed total are dropped.
-fn covariance(mode: &IntegrandMode, linearised: &[Linearisation], fixed: usize) -> Option<DMatrix<f64>> {
+fn covariance(
+    mode: &IntegrandMode,
+    linearised: &[Linearisation],
+    fixed: usize,
+) -> Option<DMatrix<f64>> {
     let n = mode.totals.len();
     let size = n + linearised.iter().map(|s| s.z.len()).sum::<usize>();
     let mut precision = DMatrix::<f64>::zeros(size, size);

@@ -229,7 +229,8 @@ fn end_component<S: Simd>(
             let ln_rest = ln(simd, rest);
             lanes.sum[p] = fma(simd, simd.splat_f64s(a - 1.0), ln_rest, lanes.sum[p]);
             lanes.all[p] = simd.add_f64s(lanes.all[p], rest);
-            let contains = |coordinate: &SharedCoordinate| coordinate.members.iter().any(|m| m.0 == k);
+            let contains =
+                |coordinate: &SharedCoordinate| coordinate.members.iter().any(|m| m.0 == k);
             let coordinates = component.coordinates.iter().enumerate().filter(|_| record);
             for (i, _) in coordinates.filter(|(_, coordinate)| contains(coordinate)) {
                 let growth = &mut lanes.growth[(first + i) * stride + p];
@@ -267,7 +268,12 @@ fn one_coordinate<S: Simd>(
 /// The unknown is e = m − D, the distance from the boundary m = min w: D = e^z H, H = 1/P, and e then both keep full relative
 /// precision, at both ends.
 #[inline(always)]
-fn take<S: Simd>(simd: S, coordinate: &SharedCoordinate, lanes: &mut Lanes<'_, S>, slopes: &[S::f64s]) {
+fn take<S: Simd>(
+    simd: S,
+    coordinate: &SharedCoordinate,
+    lanes: &mut Lanes<'_, S>,
+    slopes: &[S::f64s],
+) {
     let (stride, members) = (lanes.stride, &coordinate.members[..]);
     for p in 0..stride {
         let mut smallest = lanes.rest[members[0].0 * stride + p];
@@ -414,7 +420,8 @@ fn distances<S: Simd>(simd: S, members: &[(usize, f64)], lanes: &mut Lanes<'_, S
             let step = simd.div_f64s(miss, fma(simd, odds, slope, one));
             let next = simd.max_f64s(simd.add_f64s(e, step), lanes.lowest[p]);
             let change = simd.abs_f64s(simd.sub_f64s(next, e));
-            farthest = simd.max_f64s(farthest, fma(simd, next, simd.splat_f64s(-NEWTON_CLOSE), change));
+            farthest =
+                simd.max_f64s(farthest, fma(simd, next, simd.splat_f64s(-NEWTON_CLOSE), change));
             lanes.distance[p] = next;
         }
         if simd.reduce_max_f64s(farthest) <= 0.0 {

@@ -14,8 +14,8 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::Goal;
 use super::constants::{
-    BATCH, FIRST_POINTS, MAX_SOBOL_POINTS, PILOT_SUFFICES, PROFILE_NODES, RAISED_PRIVATE, REPLICATES,
-    REWEIGHT_WITHOUT_PILOT, WIDEST_PROFILE,
+    BATCH, FIRST_POINTS, MAX_SOBOL_POINTS, PILOT_SUFFICES, PROFILE_NODES, RAISED_PRIVATE,
+    REPLICATES, REWEIGHT_WITHOUT_PILOT, WIDEST_PROFILE,
 };
 use super::group::Group;
 use super::mode::IntegrandMode;
@@ -306,8 +306,7 @@ impl ExactIntegral {
                 buffers: &mut scratch.buffers,
             });
             for (slot, &axis) in axes.iter().enumerate() {
-                let profile =
-                    std::array::from_fn(|j| scratch.ln_weights[slot * PROFILE_NODES + j]);
+                let profile = std::array::from_fn(|j| scratch.ln_weights[slot * PROFILE_NODES + j]);
                 axis_maps.push(AxisMap::from_profile(scales[axis], &profile));
                 scratch.innovations[axis * BATCH..(axis + 1) * BATCH].fill(0.0);
             }

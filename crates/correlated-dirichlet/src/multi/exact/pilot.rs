@@ -15,8 +15,8 @@ use nalgebra::DMatrix;
 use pulp::{Arch, Simd, WithSimd};
 
 use super::super::constants::{
-    ALL_PRODUCTS_UP_TO, BATCH, BOUNDED_NORMAL, PILOT_SIGNIFICANCE, PILOT_VARIANCES, PILOT_WEIGHT_CUT,
-    REPLICATES,
+    ALL_PRODUCTS_UP_TO, BATCH, BOUNDED_NORMAL, PILOT_SIGNIFICANCE, PILOT_VARIANCES,
+    PILOT_WEIGHT_CUT, REPLICATES,
 };
 use super::super::replicates::Replicates;
 use super::super::sobol::{BatchIndex, SobolPoints};

@@ -35,14 +35,18 @@ impl LookAhead {
             return Vec::new();
         }
         let later = || component.shared.iter().skip(i + 1);
-        let rest =
-            |k: usize| component.private[k] + component.shared_from(i + 1, k).sum::<f64>();
+        let rest = |k: usize| component.private[k] + component.shared_from(i + 1, k).sum::<f64>();
         let about = |m: usize| {
             let share = |&k: &usize| {
                 let gamma = later().find(|d| d.members.contains(&k) && d.members.contains(&m))?;
                 let (shape, all) = (gamma.shape, rest(k));
                 let mean = shape / all;
-                Some(BetaShare { member: k, shape, mean, variance: mean * (1.0 - mean) / (all + 1.0) })
+                Some(BetaShare {
+                    member: k,
+                    shape,
+                    mean,
+                    variance: mean * (1.0 - mean) / (all + 1.0),
+                })
             };
             let shares: Vec<BetaShare> = pair.iter().filter_map(share).collect();
             let other = rest(m) - shares.iter().map(|s| s.shape).sum::<f64>();

@@ -20,8 +20,10 @@ mod noisy_gamma;
 mod totals;
 
 use super::Goal;
-use super::constants::{FIRST_NOISY_POINTS, NOISY_POINT_COST, PILOT_SETTLED, TOTALS_PILOT_POINTS, TOTALS_PILOTS};
 use super::constants::REPLICATES;
+use super::constants::{
+    FIRST_NOISY_POINTS, NOISY_POINT_COST, PILOT_SETTLED, TOTALS_PILOT_POINTS, TOTALS_PILOTS,
+};
 use super::group::{ComponentShapes, Group};
 use super::mode::IntegrandMode;
 use super::replicates::Replicates;
@@ -69,7 +71,8 @@ impl NoisyIntegral {
     /// Prepares the tables for a noise of variance ε²/2.
     pub(super) fn new(group: Group, epsilon: f64) -> Self {
         let sigma = epsilon * std::f64::consts::FRAC_1_SQRT_2;
-        let components = group.components.iter().map(|c| ComponentIntegral::new(c, sigma)).collect();
+        let components =
+            group.components.iter().map(|c| ComponentIntegral::new(c, sigma)).collect();
         Self { group, components, sigma }
     }
 
@@ -237,8 +240,8 @@ impl ComponentIntegral {
             gamma.members.iter().for_each(|&k| scratch.shared[k] += d);
         }
         let last = self.shapes.shared.len();
-        let seen = (0..scratch.ln_y.len())
-            .map(|k| self.ln_h(last, k, scratch.ln_y[k], scratch.shared[k]));
+        let seen =
+            (0..scratch.ln_y.len()).map(|k| self.ln_h(last, k, scratch.ln_y[k], scratch.shared[k]));
         sum + seen.sum::<f64>()
     }
 

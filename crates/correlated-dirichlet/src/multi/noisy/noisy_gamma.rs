@@ -252,8 +252,7 @@ mod tests {
                 for b in [0.01f64, 1.0, 30.0, 300.0] {
                     for v in [-3.0 * sigma, -sigma, 0.0, 0.5 * sigma, 3.0 * sigma, 0.3, 1.0] {
                         let ln_y = b.ln() + v;
-                        let (got, want) =
-                            (noisy.ln_density(ln_y, b), slow(shape, sigma, ln_y, b));
+                        let (got, want) = (noisy.ln_density(ln_y, b), slow(shape, sigma, ln_y, b));
                         if want < -60.0 {
                             continue;
                         }
