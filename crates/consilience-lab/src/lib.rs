@@ -8,6 +8,7 @@ mod output;
 mod plots;
 mod progress;
 pub mod reproduce;
+pub mod tables;
 
 /// Why an experiment failed.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;

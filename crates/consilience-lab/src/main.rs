@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use consilience_lab::{Failure, reproduce};
+use consilience_lab::{Failure, reproduce, tables};
 
 /// Run the experiments of Consilience.
 #[derive(Debug, Parser)]
@@ -20,6 +20,8 @@ struct Arguments {
 enum Command {
     /// Compute the paper's figures and tables.
     Reproduce(reproduce::Options),
+    /// Print a table of `experiments/many` as CSV.
+    Tables(tables::Options),
 }
 
 fn main() -> ExitCode {
@@ -41,5 +43,6 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     match &arguments.command {
         Command::Reproduce(options) => reproduce::run(options),
+        Command::Tables(options) => tables::run(options),
     }
 }

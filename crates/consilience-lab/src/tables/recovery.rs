@@ -1,15 +1,16 @@
-//! How often the 90 % intervals of what pairs share cover the truth: three classifiers and classes, 500 items a class.
+//! Coverage of the 90 % intervals of δ of all pairs: three classifiers and classes, 500 items per class.
 
 use consilience::methods::correlated::learning::Correlated;
 use consilience::{NoProgress, Result};
 
 use super::truth;
 
-pub(super) fn run(replications: usize, first: usize) -> Result<()> {
+/// So many training sets of so many items per class.
+pub(super) fn run(replications: usize, items_per_class: usize) -> Result<()> {
     let truth = truth((3, 3), 0.3, &[((0, 1), 0.25), ((0, 2), 0.1)])?;
     println!("replication,pair,elements,covered,mean_share,true_share,worst_r_hat");
-    for seed in first..first + replications {
-        let train = truth.simulate(500, 100 + seed as u64)?;
+    for seed in 0..replications {
+        let train = truth.simulate(items_per_class, 100 + seed as u64)?;
         let config = Correlated { draws: 250, seed: seed as u64, ..Correlated::default() };
         let fitted = config.fit_pairs(&train, &NoProgress)?;
         for (pair, report) in fitted.pairs.iter().zip(&fitted.delta_posteriors) {

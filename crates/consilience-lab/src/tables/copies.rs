@@ -1,4 +1,4 @@
-//! 25 classifiers of two classes, 200 items: time and memory, and what ten copies of one classifier change.
+//! Change of fused probabilities by ten copies of one classifier; time and memory with 25 classifiers.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use consilience::{
 
 use super::{cpu_seconds, quick, truth};
 
-/// The structure and method of both fits.
+/// The two methods compared.
 fn fits() -> [(&'static str, FitConfig); 2] {
     [
         ("tree", quick(MethodChoice::Correlated, Structure::Tree)),
@@ -19,13 +19,14 @@ fn fits() -> [(&'static str, FitConfig); 2] {
     ]
 }
 
-pub(super) fn run() -> Result<()> {
+/// Three classifiers with copies of the first, and so many different ones.
+pub(super) fn run(classifiers: usize) -> Result<()> {
     println!("what,method,classifiers,fit_seconds,fuse_us_per_item,peak_memory_mb,largest_change");
     ten_copies()?;
-    twenty_five()
+    different(classifiers)
 }
 
-/// At default settings.
+/// The largest change of a fused probability by ten copies.
 fn ten_copies() -> Result<()> {
     let three = truth((3, 2), 0.3, &[((0, 1), 0.2)])?.simulate(100, 2)?;
     let copied = with_copies(&three, 10)?;
@@ -43,8 +44,8 @@ fn ten_copies() -> Result<()> {
     Ok(())
 }
 
-fn twenty_five() -> Result<()> {
-    let many = truth((25, 2), 0.5, &[])?.simulate(100, 1)?;
+fn different(classifiers: usize) -> Result<()> {
+    let many = truth((classifiers, 2), 0.5, &[])?.simulate(100, 1)?;
     for (name, config) in fits() {
         let start = cpu_seconds();
         let model = config.fit(&many, &NoProgress)?;
@@ -52,12 +53,12 @@ fn twenty_five() -> Result<()> {
         let start = cpu_seconds();
         fuse(model.fusion()?, &many, &ClassPrior::uniform(2))?;
         let each = (cpu_seconds() - start) * 1e6 / many.n_items() as f64;
-        println!("200 items,{name},25,{seconds:.1},{each:.0},{},", peak_memory());
+        println!("200 items,{name},{classifiers},{seconds:.1},{each:.0},{},", peak_memory());
     }
     Ok(())
 }
 
-/// The first classifier's outputs `n` times more.
+/// Adds `n` copies of the first classifier's outputs.
 fn with_copies(outputs: &Outputs, n: usize) -> Result<Outputs> {
     let schema = outputs.schema();
     let copies = (1..=n).map(|i| format!("copy{i}"));
@@ -73,7 +74,7 @@ fn with_copies(outputs: &Outputs, n: usize) -> Result<Outputs> {
     Ok(builder.finish())
 }
 
-/// The most memory that this process has had, in MB, where the system tells; of all fits so far.
+/// Peak memory of this process in MB, over all fits so far; empty without `/proc`.
 fn peak_memory() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM:"));

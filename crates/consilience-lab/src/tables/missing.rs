@@ -1,5 +1,5 @@
-//! Outputs missing at random in 30 % of the items, one classifier each: a reliability table, and a classifier that is
-//! always missing against a model built without it.
+//! One output missing at random in 30 % of the items: a reliability table; and a classifier that is always missing
+//! against a model without it.
 
 use std::sync::Arc;
 
@@ -16,17 +16,18 @@ use super::{quick, truth};
 
 const SHARE: f64 = 0.3;
 
-pub(super) fn run(items_per_class: usize) -> Result<()> {
+/// So many test and training items per class.
+pub(super) fn run(test_items: usize, train_items: usize) -> Result<()> {
     let truth = truth((3, 3), 0.3, &[((0, 1), 0.25), ((0, 2), 0.1)])?;
-    let train = holed(&truth.simulate(300, 1)?, 5)?;
-    let test = holed(&truth.simulate(items_per_class, 2)?, 6)?;
+    let train = holed(&truth.simulate(train_items, 1)?, 5)?;
+    let test = holed(&truth.simulate(test_items, 2)?, 6)?;
     println!("structure,from,to,probabilities,mean_probability,frequency,standard_error");
     for (name, structure) in [("tree", Structure::Tree), ("full", Structure::Full)] {
         let model = quick(MethodChoice::Correlated, structure).fit(&train, &NoProgress)?;
         reliability(name, &model, &test)?;
     }
     println!("structure,always missing,largest difference from the model without it");
-    let (whole, without) = (truth.simulate(100, 3)?, truth.simulate(20, 4)?.without(2));
+    let (whole, without) = (truth.simulate(train_items / 3, 3)?, truth.simulate(20, 4)?.without(2));
     let two = Arc::new(Schema::new(["c1", "c2"], whole.schema().classes().to_vec())?);
     for (name, structure) in [("tree", Structure::Tree), ("full", Structure::Full)] {
         let three = quick(MethodChoice::Correlated, structure).fit(&whole, &NoProgress)?;

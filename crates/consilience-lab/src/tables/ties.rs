@@ -1,4 +1,4 @@
-//! The tree that nearly equal gains make, against the strict maximum spanning tree: degrees and losses over small training sets.
+//! Trees by nearly equal gains against the maximum spanning tree: degrees and losses over small training sets.
 
 use std::sync::Arc;
 
@@ -11,12 +11,17 @@ use consilience::{MethodChoice, NoProgress, Result};
 use super::{alpha_of, losses, paired, quick, truth};
 
 const CLASSIFIERS: usize = 5;
-/// Test items of each class.
+/// Test items per class.
 const TEST: usize = 300;
 
-/// Five classifiers of three classes: exchangeable ones, and true stars.
-pub(super) fn run(sets: usize, items_per_class: usize) -> Result<()> {
+/// Five classifiers and three classes, exchangeable or a star; `sizes` are training sets and items per class.
+pub(super) fn run(sizes: &[(usize, usize)]) -> Result<()> {
     println!("truth,items_per_class,set,strict_degree,degree,minus_strict,standard_error");
+    sizes.iter().try_for_each(|&(sets, items_per_class)| one(sets, items_per_class))
+}
+
+/// So many training sets of so many items per class.
+fn one(sets: usize, items_per_class: usize) -> Result<()> {
     let star = |k: usize| (0, k);
     let truths = [
         ("exchangeable .5", truth((CLASSIFIERS, 3), 0.5, &[])?),
@@ -61,7 +66,7 @@ fn of_tree(share: f64, edge: impl Fn(usize) -> (usize, usize)) -> Result<Truth> 
     Ok(Truth::of_tree(TreeFusion::new(schema, &alpha_of(&base), pairs, TreeKind::Tree, 0.0)?))
 }
 
-/// The same with gains that are taken for exact.
+/// The maximum spanning tree: gains without errors.
 fn strict(tree: &TreeParameters) -> Result<TreeFusion> {
     let pair = |pair: &TreePair| TreePair { gain_error: 0.0, ..pair.clone() };
     let pairs = tree.fusion().pairs().iter().map(pair).collect();
@@ -73,7 +78,7 @@ fn edges(fusion: &TreeFusion) -> Vec<(usize, usize)> {
     fusion.tree().map(|pair| pair.between).collect()
 }
 
-/// The most neighbours that a classifier has.
+/// The largest number of neighbours of a classifier.
 fn degree(fusion: &TreeFusion) -> usize {
     let of = |k: usize| fusion.tree().filter(|p| p.between.0 == k || p.between.1 == k).count();
     (0..CLASSIFIERS).map(of).max().unwrap_or(0)

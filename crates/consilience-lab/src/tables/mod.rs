@@ -1,20 +1,19 @@
-//! The tables of `experiments/many`: losses of all structures, recovery, copies, missing outputs, bookmakers and cost.
-//!
-//! `cargo run --release -p consilience --example many_tables -- <table>` prints one table as CSV.
+//! The tables of `experiments/many`: three and more classifiers.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints tables")]
+#![allow(clippy::print_stdout, reason = "tables go to standard output")]
 
+mod bookies;
 mod copies;
 mod cost;
 mod exchangeable;
 mod fused_errors;
 mod missing;
-mod real;
 mod recovery;
 mod ties;
 
 use std::sync::Arc;
 
+use clap::{Args, ValueEnum};
 use consilience::methods::correlated::Structure;
 use consilience::methods::correlated::learning::{Correlated, CorrelatedInference};
 use consilience::methods::independent::Alpha;
@@ -23,32 +22,60 @@ use consilience::simulation::Truth;
 use consilience::{ClassPrior, FitConfig, MethodChoice, Outputs, Result, Schema};
 use correlated_dirichlet::{CorrelatedDirichlet, SharedPair};
 
-const TABLES: &str = "exchangeable, exchangeable-margins, ties, recovery, copies, missing, bookies, cost, fused-errors";
+use crate::Failure;
 
-fn main() -> Result<()> {
-    let text = |place: usize| std::env::args().nth(place).unwrap_or_default();
-    let number = |place: usize, default: usize| text(place).parse().unwrap_or(default);
-    match text(1).as_str() {
-        "exchangeable" => {
-            let margins = [(4, 12), (5, 8)].map(|(place, default)| number(place, default) as f64);
-            exchangeable::run(number(2, 200), number(3, 0), margins)
-        }
-        "exchangeable-margins" => exchangeable::margins(number(2, 20_000)),
-        "recovery" => recovery::run(number(2, 20), number(3, 0)),
-        "copies" => copies::run(),
-        "missing" => missing::run(number(2, 400)),
-        "bookies" => real::run(number(2, 5)),
-        "cost" => cost::run(),
-        "fused-errors" => fused_errors::run(number(2, 40), number(3, 1) as u64, number(4, 0)),
-        "ties" => ties::run(number(2, 20), number(3, 200)),
-        other => {
-            eprintln!("`{other}` is no table; those there are: {TABLES}");
-            Ok(())
-        }
-    }
+/// Which table to compute.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// The table.
+    #[arg(value_enum)]
+    table: Table,
+    /// Use few items and replications, to see that the computation runs.
+    #[arg(long)]
+    quick: bool,
 }
 
-/// Names c1, c2, … and 1, 2, ….
+/// A table of `experiments/many`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Table {
+    /// Exchangeable classifiers with known parameters: log-loss of every structure minus the exact one.
+    Exchangeable,
+    /// The independent model's log-loss minus that of `discounted`, for several margins.
+    ExchangeableMargins,
+    /// Trees by nearly equal gains against the maximum spanning tree.
+    Ties,
+    /// Coverage of the intervals of δ of all pairs.
+    Recovery,
+    /// Ten copies of one classifier, and 25 classifiers.
+    Copies,
+    /// Outputs that are missing at random.
+    Missing,
+    /// Bookies C with the paper's protocol (needs the data set).
+    Bookies,
+    /// Processor time against the numbers of classifiers, classes and items.
+    Cost,
+    /// Reported errors of fused probabilities against longer runs.
+    FusedErrors,
+}
+
+/// Prints one table as CSV on standard output.
+pub fn run(options: &Options) -> Result<(), Failure> {
+    let size = |full: usize, quick: usize| if options.quick { quick } else { full };
+    match options.table {
+        Table::Exchangeable => exchangeable::run(|items| size(items, 10))?,
+        Table::ExchangeableMargins => exchangeable::margins(size(20_000, 200))?,
+        Table::Ties => ties::run(&[(size(12, 1), size(200, 40)), (size(20, 1), 40)])?,
+        Table::Recovery => recovery::run(size(20, 1), size(500, 30))?,
+        Table::Copies => copies::run(size(25, 4))?,
+        Table::Missing => missing::run(size(100, 5), size(300, 30))?,
+        Table::Bookies => bookies::run(size(5, 1), options.quick)?,
+        Table::Cost => cost::run(options.quick)?,
+        Table::FusedErrors => fused_errors::run(size(40, 2), 4711, 4)?,
+    }
+    Ok(())
+}
+
+/// Classifiers c1, c2, … and classes 1, 2, ….
 fn schema(n_classifiers: usize, n_classes: usize) -> Result<Arc<Schema>> {
     let names: Vec<String> = (1..=n_classifiers).map(|k| format!("c{k}")).collect();
     let classes: Vec<String> = (1..=n_classes).map(|j| j.to_string()).collect();
@@ -58,7 +85,7 @@ fn schema(n_classifiers: usize, n_classes: usize) -> Result<Arc<Schema>> {
 /// α of the true class and of the others in SIM 2.
 const SIM2: [f64; 2] = [12.0, 8.0];
 
-/// Classifiers with the margins of SIM 2 that share these parts of them.
+/// Classifiers with the margins of SIM 2; `common` and `pairs` are the shared fractions of them.
 fn truth(shape: (usize, usize), common: f64, pairs: &[((usize, usize), f64)]) -> Result<Truth> {
     truth_with(SIM2, shape, common, pairs)
 }
@@ -119,15 +146,14 @@ fn paired(a: &[f64], b: &[f64]) -> (f64, f64) {
     (centre, (square / (n - 1.0) / n).sqrt())
 }
 
-/// Seconds of processor time that this process has used, all threads together; of the clock where the system does not
-/// tell. Other programs do not count.
+/// Seconds of processor time that this process has used, over all threads; wall-clock time without `/proc`.
 fn cpu_seconds() -> f64 {
     let ticks = || -> Option<f64> {
         let text = std::fs::read_to_string("/proc/self/stat").ok()?;
         let fields: Vec<&str> = text.rsplit(')').next()?.split_whitespace().collect();
         Some(fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?)
     };
-    // the clock of /proc ticks a hundred times a second
+    // /proc counts in hundredths of a second
     ticks().map_or_else(|| START.elapsed().as_secs_f64(), |ticks| ticks / 100.0)
 }
 

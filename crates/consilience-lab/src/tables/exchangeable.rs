@@ -13,8 +13,9 @@ use consilience::{MethodChoice, NoProgress, Outputs, Result};
 use correlated_dirichlet::{MultiDensity, MultiScratch};
 
 use super::{alpha_of, losses, mean, paired, quick, truth_with};
+use crate::output::note;
 
-/// Loss minus exact in the guide: tree, mixture, equal shares, IFM.
+/// Expected log-loss minus the exact one: tree, mixture, equal shares, IFM.
 const GUIDE: [((usize, f64), [f64; 4]); 4] = [
     ((3, 0.5), [0.009, 0.002, 0.002, 0.12]),
     ((3, 0.9), [0.002, 0.001, 0.000, 0.28]),
@@ -38,15 +39,21 @@ const MARGINS: [[f64; 2]; 12] = [
     [20.0, 16.0],
 ];
 
-/// All four cases, or one of them, counted from 1, with these α of the true class and of the others.
-pub(super) fn run(items_per_class: usize, only: usize, margins: [f64; 2]) -> Result<()> {
+/// Test items per class of the four cases: fewer where densities are slower.
+const ITEMS: [usize; 4] = [5000, 1500, 5000, 1500];
+
+/// All four cases with two pairs of margins; `size` maps items per class to those used.
+pub(super) fn run(size: impl Fn(usize) -> usize) -> Result<()> {
     println!(
         "alpha_true,alpha_other,classifiers,r,parameters,method,items,loss,minus_exact,standard_error,guide"
     );
-    for (place, ((n, r), guide)) in GUIDE.into_iter().enumerate() {
-        if only > 0 && place + 1 != only {
-            continue;
-        }
+    cases([12.0, 8.0], ITEMS.map(&size))?;
+    cases([15.0, 10.0], [size(1500); 4])
+}
+
+/// The four cases with these α of the true class and of the others.
+fn cases(margins: [f64; 2], items: [usize; 4]) -> Result<()> {
+    for (((n, r), guide), items_per_class) in GUIDE.into_iter().zip(items) {
         let truth = truth_with(margins, (n, 3), r, &[])?;
         let name = format!("{},{},{n},{r}", margins[0], margins[1]);
         let case = Case::new(&name, &truth, items_per_class, 1)?;
@@ -89,7 +96,7 @@ type Known = (&'static str, Box<dyn Fusion>, Option<f64>);
 fn known(truth: &Truth, guide: [f64; 4]) -> Result<Vec<Known>> {
     let alpha = alpha_of(truth);
     let (independent, discounted) = shares_of(truth)?;
-    // all gains are the same, so that the tree is a chain; a star is as good a choice by its gains
+    // All gains are equal, so that the tree is a chain; a star has the same total gain.
     let star: Vec<(usize, usize)> = (1..alpha.len()).map(|k| (0, k)).collect();
     let tree = |kind: TreeKind| tree(truth, &alpha, kind);
     Ok(vec![
@@ -101,8 +108,7 @@ fn known(truth: &Truth, guide: [f64; 4]) -> Result<Vec<Known>> {
     ])
 }
 
-/// The independent model's loss minus that of `discounted`, which is near the exact one and costs nothing, for several
-/// margins: which of them the guide's may have been.
+/// The independent model's log-loss minus that of `discounted`, which is close to the exact one, for several margins.
 pub(super) fn margins(items_per_class: usize) -> Result<()> {
     println!("alpha_true,alpha_other,classifiers,r,minus_discounted,standard_error,guide");
     for margins in MARGINS {
@@ -126,10 +132,10 @@ fn shares_of(truth: &Truth) -> Result<(IndependentFusion, DiscountedFusion)> {
     Ok((margins.clone(), DiscountedFusion::new(margins, covariance)?))
 }
 
-/// Test items a class of a learned `full`, which is slow at a resolution.
+/// Test items per class for a learned `full`, which is slow at a finite resolution.
 const FEW: usize = 200;
 
-/// Learned from 200 items a class.
+/// Models learned from 200 items per class.
 fn learned(truth: &Truth, case: &Case<'_>) -> Result<()> {
     let train = truth.simulate(200, 3)?;
     let methods = [
@@ -149,11 +155,11 @@ fn learned(truth: &Truth, case: &Case<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The error of an exact log density. Every item has its own points, so that errors average out: what they leave in
-/// the mean loss is at most the half of the square, 2e-4.
+/// The error of an exact log density. Every item has its own points, so that errors average out: the bias of the mean
+/// loss is at most half of the square, 2e-4.
 const TOLERANCE: f64 = 0.02;
 
-/// Losses by the exact density; how many densities cannot be resolved is told.
+/// Losses by the exact density; prints the number of densities that are not resolved.
 fn exact_losses(truth: &Truth, test: &Outputs) -> Result<Vec<f64>> {
     let densities = truth
         .classes()
@@ -175,7 +181,8 @@ fn exact_losses(truth: &Truth, test: &Outputs) -> Result<Vec<f64>> {
         let sum: f64 = all.iter().map(|d| (d - top).exp()).sum();
         losses.push(top + sum.ln() - all[label]);
     }
-    eprintln!("{unresolved} of {} densities are not resolved", losses.len() * densities.len());
+    let all = losses.len() * densities.len();
+    note(format_args!("{unresolved} of {all} densities are not resolved"));
     Ok(losses)
 }
 

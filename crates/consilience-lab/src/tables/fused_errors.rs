@@ -1,4 +1,4 @@
-//! What the error of fused probabilities is worth: the exact model of three classifiers and classes against longer runs.
+//! Reported errors of fused probabilities against longer runs: the exact model, three classifiers and classes.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ const SHAPES: [[f64; 3]; 5] =
     [[10.0, 4.0, 1.0], [5.0, 2.0, 0.5], [2.0, 2.0, 0.5], [1.0, 2.0, 0.5], [0.6, 2.0, 0.5]];
 /// The error of a log density in a longer run, and its points at the most.
 const LONGER: (f64, usize) = (5e-5, 1 << 20);
-/// The longer run has points of its own.
+/// Seed of the longer run's points.
 const SEED: u64 = 77;
 
 /// One row of [`SHAPES`], or all for 0.

@@ -6,18 +6,25 @@ use consilience::{ClassPrior, MethodChoice, NoProgress, Result};
 
 use super::{cpu_seconds, quick, truth};
 
-pub(super) fn run() -> Result<()> {
+/// Trees and full models of several sizes; the smallest of each if `quick`.
+pub(super) fn run(quick: bool) -> Result<()> {
     println!(
         "structure,classifiers,classes,items_per_class,resolution,fit_seconds,fuse_us_per_item"
     );
-    for (n, j, items) in
-        [(3, 3, 100), (3, 3, 300), (3, 3, 1000), (3, 2, 300), (3, 5, 300), (5, 3, 300), (8, 3, 300)]
-    {
+    let trees = [
+        (3, 3, 100),
+        (3, 3, 300),
+        (3, 3, 1000),
+        (3, 2, 300),
+        (3, 5, 300),
+        (5, 3, 300),
+        (8, 3, 300),
+    ];
+    for (n, j, items) in trees.into_iter().take(if quick { 1 } else { trees.len() }) {
         one(Structure::Tree, (n, j, items), None)?;
     }
-    for (n, j, resolution) in
-        [(3, 2, 0.0), (3, 3, 0.0), (3, 5, 0.0), (4, 3, 0.0), (5, 3, 0.0), (3, 3, 0.03)]
-    {
+    let full = [(3, 2, 0.0), (3, 3, 0.0), (3, 5, 0.0), (4, 3, 0.0), (5, 3, 0.0), (3, 3, 0.03)];
+    for (n, j, resolution) in full.into_iter().take(if quick { 1 } else { full.len() }) {
         one(Structure::Full, (n, j, 50), Some(resolution))?;
     }
     Ok(())
