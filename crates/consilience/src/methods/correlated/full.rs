@@ -245,7 +245,7 @@ impl Fusion for FullFusion {
                 continue;
             }
             let (estimates, error) = self.fusing_estimates(&item, prior, &mut scratch);
-            if estimates.iter().all(|estimate| estimate.is_resolved()) {
+            if estimates.iter().all(Estimate::is_resolved) {
                 // the error of a log weight with which no probability is farther off
                 let error = 0.5 * (4.0 * error).ln_1p();
                 block.set_item(i, &ln_densities(&estimates), error);
