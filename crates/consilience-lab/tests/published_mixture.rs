@@ -28,7 +28,7 @@ fn published(train: &Outputs, test: &Outputs, seed: u64) -> f64 {
 fn ours(train: &Outputs, test: &Outputs, seed: u64) -> f64 {
     let prior = ClassPrior::uniform(test.schema().n_classes());
     let config = NormalMixture { seed, ..NormalMixture::default() };
-    let fitted = config.fit(train, &NoProgress).unwrap();
+    let fitted = config.learn(train, &NoProgress).unwrap();
     loss(fuse(&fitted.fusion, test, &prior).unwrap().all(), test)
 }
 

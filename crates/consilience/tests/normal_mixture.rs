@@ -5,14 +5,11 @@ use consilience::methods::logit_normal::LogitNormal;
 use consilience::methods::normal_mixture::{NormalMixture, NormalMixtureFusion};
 use consilience::methods::{Fusion, fuse, ln_densities};
 use consilience::simulation::Preset;
-use consilience::{
-    ClassPrior, FitConfig, InputFormat, MethodChoice, Model, NoProgress, Outputs, OutputsBuilder,
-    Schema,
-};
+use consilience::{ClassPrior, InputFormat, Model, NoProgress, Outputs, OutputsBuilder, Schema};
 
 fn fit(outputs: &Outputs, seed: u64) -> NormalMixtureFusion {
     let config = NormalMixture { seed, ..NormalMixture::default() };
-    config.fit(outputs, &NoProgress).unwrap().fusion
+    config.learn(outputs, &NoProgress).unwrap().fusion
 }
 
 fn loss(fusion: &dyn Fusion, outputs: &Outputs) -> f64 {
@@ -60,7 +57,7 @@ fn it_tells_shapes_that_one_normal_cannot() {
     };
     let optimum = -(0..400).map(truth).sum::<f64>() / 400.0;
     let mixture = loss(&fit(&train, 1));
-    let single = loss(&LogitNormal::default().fit(&train).unwrap().fusion);
+    let single = loss(&LogitNormal::default().learn(&train).unwrap().fusion);
     eprintln!("mixture {mixture}, single {single}, optimum {optimum}");
     assert!(mixture < optimum + 0.02 && mixture < single - 0.05, "{mixture} {single} {optimum}");
     let fusion = fit(&train, 1);
@@ -79,7 +76,7 @@ fn it_tells_shapes_that_one_normal_cannot() {
 fn components_are_as_large_as_predicts_best() {
     let with = |covariance_share: Option<f64>, outputs: &Outputs| {
         let config = NormalMixture { covariance_share, seed: 1, ..NormalMixture::default() };
-        config.fit(outputs, &NoProgress)
+        config.learn(outputs, &NoProgress)
     };
     let truth = Preset::Sim2.truth(0.0).unwrap();
     let few = truth.simulate(15, 1).unwrap();
@@ -161,11 +158,10 @@ fn little_or_degenerate_data_have_a_fit() {
 fn its_file_is_read_back_to_the_same_predictions() {
     let truth = Preset::Sim2.truth(0.5).unwrap();
     let (train, test) = (truth.simulate(30, 1).unwrap(), truth.simulate(10, 2).unwrap());
-    let config = FitConfig { method: MethodChoice::NormalMixture, ..FitConfig::default() };
-    let model = config.fit(&train, &NoProgress).unwrap();
+    let model = NormalMixture::default().fit(&train).unwrap();
     let back = Model::from_json(&model.to_json()).unwrap();
     assert_eq!(back, model);
-    let fused = |model: &Model| fuse(model.fusion().unwrap(), &test, model.class_prior()).unwrap();
+    let fused = |model: &Model| model.fuse(&test).unwrap();
     assert_eq!(fused(&back), fused(&model));
     let broken = model.to_json().replacen("\"weight\": ", "\"weight\": -", 1);
     assert!(Model::from_json(&broken).unwrap_err().to_string().contains("weight"));

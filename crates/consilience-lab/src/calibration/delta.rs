@@ -88,7 +88,7 @@ fn replicate(prior: DeltaPrior, replication: u64) -> Result<Vec<usize>> {
     let outputs = simulate(&alpha, &truth, &mut rng);
     let config = Correlated {
         delta_prior: prior,
-        resolution: EPSILON,
+        resolution: Some(EPSILON),
         seed: replication,
         ..Correlated::default()
     };

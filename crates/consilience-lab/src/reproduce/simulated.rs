@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use consilience::evaluation::compare::{Candidate, all_methods, by_mode};
+use consilience::evaluation::compare::{Candidate, all_methods};
 use consilience::evaluation::{Predictions, ScoreSet, Weighting, score, single_classifiers};
 use consilience::methods::correlated::CorrelatedFusion;
 use consilience::methods::independent::IndependentFusion;
 use consilience::methods::pools::Pool;
 use consilience::methods::{Fusion, fuse};
 use consilience::simulation::{Preset, Truth};
-use consilience::{ClassPrior, FitConfig, NoProgress, Outputs, Progress, Result};
+use consilience::{ClassPrior, MethodConfig, Outputs, Progress, Result};
 use rayon::prelude::*;
 
 use super::PIRS;
@@ -75,9 +75,8 @@ impl Entry {
     /// The paper's methods, then all of ours with their defaults.
     pub(super) fn all() -> Result<Vec<Self>> {
         let known = [Rule::Pool, Rule::Independent, Rule::Correlated, Rule::Meta(0), Rule::Meta(1)];
-        let defaults = FitConfig::default();
         let schema = Preset::Sim1.truth(0.5)?.schema().clone();
-        let ours = all_methods(&schema, &by_mode(&defaults));
+        let ours = all_methods(&schema, MethodConfig::at_mode);
         let mut all = vec![Self::Single(0), Self::Single(1)];
         all.extend(known.map(Self::Known));
         all.push(Self::Published);
@@ -151,8 +150,8 @@ fn predictor(truth: &Truth, entry: &Entry, size: &Size, seed: u64) -> Result<Pre
             Box::new(move |test, prior| by_rule(rule.as_ref(), test, prior))
         }
         Entry::Fitted(candidate) => {
-            let model = candidate.config.fit(&train()?, &NoProgress)?;
-            Box::new(move |test, prior| by_rule(model.fusion()?, test, prior))
+            let model = candidate.config.fit(&train()?)?;
+            Box::new(move |test, prior| by_rule(model.fusion(), test, prior))
         }
         Entry::Published => {
             let mixture = PublishedMixture::fit(&train()?, 0)?;

@@ -25,6 +25,7 @@ fn likelihood(outputs: &Outputs, alpha: &Alpha, config: &Correlated) -> FittedPa
 
 fn gibbs(config: &Correlated, warmup: usize, draws: usize) -> Gibbs {
     let Correlated { delta_prior, resolution, seed, .. } = *config;
+    let resolution = resolution.unwrap_or(0.03);
     Gibbs { delta_prior, resolution, chains: 4, warmup, draws, seed }
 }
 
@@ -67,16 +68,14 @@ fn both_routes_agree_with_brute_force() {
     let alpha = independent(&outputs);
     let config = Correlated {
         delta_prior: DeltaPrior::Uniform,
-        resolution: 0.0,
+        resolution: Some(0.0),
         draws: 300,
         ..Correlated::default()
     };
     let fitted = likelihood(&outputs, &alpha, &config);
     let drawn = gibbs(&config, 100, 300).sample_delta(&outputs, &alpha).unwrap();
     for class in 0..2 {
-        for (l, [mean, sd]) in
-            brute_force(&outputs, &alpha, class, config.resolution).into_iter().enumerate()
-        {
+        for (l, [mean, sd]) in brute_force(&outputs, &alpha, class, 0.0).into_iter().enumerate() {
             let (moments, diagnostics) = drawn.summary(|draw| draw.delta[class][l]);
             let by_gibbs = (moments, diagnostics.ess_bulk);
             for (name, ([own_mean, own_sd], ess)) in
@@ -99,8 +98,11 @@ fn both_routes_agree_with_brute_force() {
 fn joint_augmentation_agrees_with_importance_weights() {
     let outputs = tiny();
     let (truth, ess) = weighed(&outputs);
-    let config =
-        Correlated { delta_prior: DeltaPrior::Uniform, resolution: 0.0, ..Correlated::default() };
+    let config = Correlated {
+        delta_prior: DeltaPrior::Uniform,
+        resolution: Some(0.0),
+        ..Correlated::default()
+    };
     let alpha = independent(&outputs);
     let drawn = gibbs(&config, 200, 1000).sample_joint(&outputs, &alpha, 2.0).unwrap();
     let quantities: [fn(&Draw) -> f64; 4] = [
@@ -126,7 +128,7 @@ fn both_routes_agree_on_sim2() {
     let outputs = Preset::Sim2.truth(0.5).unwrap().simulate(200, 4).unwrap();
     let alpha = independent(&outputs);
     for resolution in [0.0, 0.03] {
-        let config = Correlated { resolution, ..Correlated::default() };
+        let config = Correlated { resolution: Some(resolution), ..Correlated::default() };
         let fitted = likelihood(&outputs, &alpha, &config);
         let drawn = gibbs(&config, 200, 1200).sample_delta(&outputs, &alpha).unwrap();
         for (class, l) in (0..9).map(|i| (i / 3, i % 3)) {

@@ -25,7 +25,7 @@ fn a_joint_fit_agrees_with_importance_weights() {
     let config = Correlated {
         inference: CorrelatedInference::Joint,
         delta_prior: DeltaPrior::Uniform,
-        resolution: 0.0,
+        resolution: Some(0.0),
         draws: 100,
         ..Correlated::default()
     };
@@ -54,7 +54,7 @@ fn joint_intervals_cover() {
     let truth = Preset::Sim2.truth(0.5).unwrap();
     let config = Correlated {
         inference: CorrelatedInference::Joint,
-        resolution: 0.0, // simulated outputs do not tie; without tables small sets are faster
+        resolution: Some(0.0), // simulated outputs do not tie; without tables small sets are faster
         draws: 100,
         keep_draws: 400,
         ..Correlated::default()

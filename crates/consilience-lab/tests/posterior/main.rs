@@ -28,7 +28,7 @@ fn tiny() -> Outputs {
 /// The margins by the independent model.
 fn independent(outputs: &Outputs) -> Alpha {
     let statistics = SufficientStatistics::of(outputs).unwrap();
-    let fitted = Independent::default().fit(outputs.schema(), &statistics, &NoProgress).unwrap();
+    let fitted = Independent::default().learn(outputs.schema(), &statistics, &NoProgress).unwrap();
     fitted.fusion.alpha().clone()
 }
 
@@ -38,7 +38,7 @@ fn weighed(outputs: &Outputs) -> ([[f64; 2]; 4], f64) {
     const N: usize = 2500;
     let statistics = SufficientStatistics::of(outputs).unwrap();
     let config = Independent { keep_draws: N, seed: 9, ..Independent::default() };
-    let draws = config.fit(outputs.schema(), &statistics, &NoProgress).unwrap().draws;
+    let draws = config.learn(outputs.schema(), &statistics, &NoProgress).unwrap().draws;
     let mut scratch = Scratch::default();
     let mut points = Vec::new();
     for (i, draw) in draws.iter().enumerate() {

@@ -17,7 +17,7 @@ fn the_normal_model_of_log_ratios_predicts_as_elsewhere() {
         ("dna_c", 0.29967),
     ];
     let config = LogitNormal::default();
-    compare(&trials, 2e-5, |outputs| config.fit(outputs).expect("a fit").fusion);
+    compare(&trials, 2e-5, |outputs| config.learn(outputs).expect("a fit").fusion);
 }
 
 /// With `NumPy`; up to 5 % of the decisions are ties.
@@ -31,5 +31,5 @@ fn hard_decisions_predict_as_elsewhere() {
         ("dna_b", 0.51996),
         ("dna_c", 0.69320),
     ];
-    compare(&trials, 2e-5, |outputs| Bcc::default().fit(outputs).expect("a fit"));
+    compare(&trials, 2e-5, |outputs| Bcc::default().learn(outputs).expect("a fit"));
 }

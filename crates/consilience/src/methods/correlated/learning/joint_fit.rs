@@ -48,7 +48,7 @@ impl Correlated {
         class: usize,
     ) -> [Margin; 2] {
         let items = posterior.classes[class].items();
-        let prior = self.independent.alpha_prior;
+        let prior = self.margins().prior();
         [0, 1].map(|k| Margin::new(statistics, (k, class), prior, items))
     }
 

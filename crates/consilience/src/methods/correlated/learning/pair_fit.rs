@@ -71,7 +71,7 @@ impl Correlated {
         self.check()?;
         Self::check_supported(outputs.schema())?;
         let statistics = SufficientStatistics::of(outputs)?;
-        let margins = self.margins().fit(outputs.schema(), &statistics, progress)?;
+        let margins = self.margins().learn(outputs.schema(), &statistics, progress)?;
         self.learn(outputs, margins, &statistics, progress)
     }
 
@@ -193,7 +193,7 @@ impl Correlated {
     pub(super) fn posterior(&self, outputs: &Outputs, alpha: &Alpha) -> Result<DeltaPosterior> {
         let items = PairItems::by_class(outputs)?;
         let class = |(j, items): (usize, PairItems)| {
-            ClassLikelihood::new(items, [&alpha[0][j], &alpha[1][j]], self.resolution)
+            ClassLikelihood::new(items, [&alpha[0][j], &alpha[1][j]], self.resolution())
         };
         let classes = items.into_iter().enumerate().map(class).collect();
         Ok(DeltaPosterior { classes, prior: self.delta_prior })
