@@ -73,25 +73,36 @@ impl PublishedMixture {
 
     /// The fused distributions of all items, n × J.
     pub fn fuse(&self, outputs: &Outputs, prior: &ClassPrior) -> Result<Vec<f64>, Failure> {
-        let n_classes = outputs.schema().n_classes();
-        let mut fused = vec![0.0; outputs.n_items() * n_classes];
-        for (item, mean) in fused.chunks_exact_mut(n_classes).enumerate() {
-            let row = outputs.items(item..item + 1).values();
-            let point = log_odds(outputs, item, &mut ChaCha8Rng::seed_from_u64(hash(row)))?;
-            let point = DMatrix::from_columns(&[point]);
-            for classes in &self.iterations {
-                let ln_joint = |(class, ln_prior): (&Vec<(f64, Normal)>, &f64)| {
-                    let lns = class.iter().map(|(weight, n)| weight + n.ln_densities(&point)[0]);
-                    ln_prior + log_sum_exp(&lns.collect::<Vec<f64>>())
-                };
-                let mut posterior: Vec<f64> =
-                    classes.iter().zip(prior.ln()).map(ln_joint).collect();
+        let (n, n_classes) = (outputs.n_items(), outputs.schema().n_classes());
+        let point = |item: usize| {
+            let seed = hash(outputs.items(item..item + 1).values());
+            log_odds(outputs, item, &mut ChaCha8Rng::seed_from_u64(seed))
+        };
+        let points = (0..n).map(point).collect::<Result<Vec<_>, Failure>>()?;
+        let points = DMatrix::from_columns(&points);
+        let mut fused = vec![0.0; n * n_classes];
+        for classes in &self.iterations {
+            let ln_classes: Vec<Vec<f64>> =
+                classes.iter().map(|class| ln_mixture(class, &points)).collect();
+            for (item, mean) in fused.chunks_exact_mut(n_classes).enumerate() {
+                let joint = ln_classes.iter().zip(prior.ln()).map(|(lns, p)| lns[item] + p);
+                let mut posterior: Vec<f64> = joint.collect();
                 simplex::softmax(&mut posterior);
                 mean.iter_mut().zip(posterior).for_each(|(mean, p)| *mean += p / ITERATIONS as f64);
             }
         }
         Ok(fused)
     }
+}
+
+/// The log density of a mixture at every column.
+fn ln_mixture(components: &[(f64, Normal)], columns: &DMatrix<f64>) -> Vec<f64> {
+    let weighted = |(ln_weight, normal): &(f64, Normal)| -> Vec<f64> {
+        normal.ln_densities(columns).into_iter().map(|ln| ln + ln_weight).collect()
+    };
+    let all: Vec<Vec<f64>> = components.iter().map(weighted).collect();
+    let sum = |i: usize| log_sum_exp(&all.iter().map(|lns| lns[i]).collect::<Vec<f64>>());
+    (0..columns.ncols()).map(sum).collect()
 }
 
 /// u of all classifiers, with noise added to the probabilities.
