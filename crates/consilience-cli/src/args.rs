@@ -338,8 +338,6 @@ pub(crate) enum InferenceName {
     Map,
     /// First the Dirichlets, then what is shared given them (`correlated`).
     TwoStep,
-    /// Dirichlets and what is shared together (`correlated`).
-    Joint,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

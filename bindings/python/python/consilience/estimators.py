@@ -237,7 +237,7 @@ class CorrelatedFusion(_Sampled, Fusion):
         As of `IndependentFusion`.
     delta_prior : "pooled", "uniform" or "paper"
         What is believed of the shared part beforehand.
-    inference : "two-step", "joint" or "map"
+    inference : "two-step", "posterior" or "map"
         Dirichlets first, then what is shared given them; both together; or the mode.
     sampler : "likelihood" or "gibbs"
         "gibbs": the paper's data augmentation, slow.

@@ -7,7 +7,6 @@ use consilience::evaluation::compare::{
     Candidate, CompareSettings, ComparedMethod, Comparison, Protocol, TestSize, all_methods,
     by_mode, compare_priors, named_methods,
 };
-use consilience::methods::correlated::learning::CorrelatedInference;
 use consilience::{DEFAULT_FLOOR, FitConfig, Outputs, PriorChoice};
 use consilience_io::{Location, ReadOptions, check_writable, read_outputs, write_whole};
 use serde_json::{Value, json};
@@ -117,7 +116,6 @@ impl CompareOptions {
         let mut config = FitConfig { floor, ..FitConfig::default() }.with_seed(seed);
         match self.inference {
             InferenceName::Map => config = by_mode(&config),
-            InferenceName::Joint => config.correlated.inference = CorrelatedInference::Joint,
             InferenceName::Posterior | InferenceName::TwoStep => {}
         }
         match &self.methods {
@@ -223,7 +221,6 @@ fn report(comparison: &Comparison, options: &CompareOptions) -> Value {
     let mut value = serde_json::to_value(comparison).expect("scores are plain JSON values");
     value["inference"] = json!(match options.inference {
         InferenceName::Map => "map",
-        InferenceName::Joint => "joint",
         InferenceName::Posterior | InferenceName::TwoStep => "two-step",
     });
     value

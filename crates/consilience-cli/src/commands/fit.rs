@@ -150,10 +150,10 @@ impl FitOptions {
                 AlphaPriorName::Paper => AlphaPrior::Paper,
             },
             inference: match self.inference {
-                Some(InferenceName::TwoStep | InferenceName::Joint) if !correlated => {
+                Some(InferenceName::TwoStep) if !correlated => {
                     return Err(Failure::message(
-                        "`--inference two-step` and `joint` are for `--method correlated`; \
-                         use `posterior` or `map`",
+                        "`--inference two-step` is for `--method correlated`; use `posterior` or \
+                         `map`",
                     ));
                 }
                 Some(InferenceName::Map) => Inference::Map,
@@ -178,7 +178,6 @@ impl FitOptions {
             },
             inference: match self.inference {
                 Some(InferenceName::Map) => CorrelatedInference::Map,
-                Some(InferenceName::Joint) => CorrelatedInference::Joint,
                 Some(InferenceName::Posterior) => CorrelatedInference::Posterior,
                 _ => CorrelatedInference::TwoStep,
             },

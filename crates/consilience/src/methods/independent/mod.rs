@@ -22,7 +22,6 @@ pub(crate) use config::check_chains;
 pub use config::{AlphaPrior, Independent, Inference};
 pub(super) use fit::posterior_modes;
 pub use fit::{FittedIndependent, PosteriorReport};
-pub(in crate::methods) use posterior::{DirichletPosterior, Measure};
 pub use statistics::SufficientStatistics;
 
 use super::log_linear::{self, LogLinear};

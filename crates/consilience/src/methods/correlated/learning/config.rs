@@ -33,8 +33,6 @@ pub enum CorrelatedInference {
     /// Of the paper's model of three and more classifiers α first, then the posterior of all shared
     /// shapes, not of pairs alone; elsewhere the same as in two steps.
     Posterior,
-    /// The full posterior of α and δ together.
-    Joint,
     /// α first, then the mode of the density of logit(δ/b); no measure of uncertainty.
     Map,
 }
@@ -76,7 +74,7 @@ pub struct Correlated {
     pub independent: Independent,
     /// The prior of δ; pooled by default.
     pub delta_prior: DeltaPrior,
-    /// Two steps (default), joint, or the mode.
+    /// Two steps (default), the posterior of everything shared, or the mode.
     pub inference: CorrelatedInference,
     /// How draws are made; with the likelihood by default.
     pub sampler: DeltaSampler,
