@@ -17,6 +17,7 @@ lint: | toolchain
 	cargo fmt --all --check
 	cargo fetch --locked --quiet
 	python3 scripts/check_dependencies.py
+	python3 scripts/check_links.py
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy --package consilience --no-default-features --locked -- -D warnings
 

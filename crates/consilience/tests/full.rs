@@ -8,8 +8,8 @@ use consilience::methods::{Fusion, fuse};
 use consilience::model::{CorrelatedParameters, Method};
 use consilience::simulation::Truth;
 use consilience::{ClassPrior, FitConfig, MethodChoice, Model, NoProgress, Outputs, Schema};
-use correlated_dirichlet::multi::{MultiDensity, Scratch};
 use correlated_dirichlet::{CorrelatedDirichlet, SharedPair};
+use correlated_dirichlet::{MultiDensity, MultiScratch};
 
 const SHARES: [((usize, usize), f64); 3] = [((0, 1), 0.25), ((0, 2), 0.1), ((1, 2), 0.0)];
 const COMMON: f64 = 0.3;
@@ -235,9 +235,9 @@ fn the_reported_error_of_a_fused_probability_is_the_true_one() {
     let exact: Vec<MultiDensity> = truth
         .classes()
         .iter()
-        .map(|class| MultiDensity::new(class).unwrap().with_seed(77).with_most_points(1 << 19))
+        .map(|class| MultiDensity::new(class).unwrap().with_seed(77).with_max_points(1 << 19))
         .collect();
-    let (mut scratch, mut beyond_twice) = (Scratch::default(), 0);
+    let (mut scratch, mut beyond_twice) = (MultiScratch::default(), 0);
     for item in 0..outputs.n_items() {
         let x: Vec<&[f64]> = (0..3).map(|k| outputs.output(item, k).unwrap()).collect();
         let ln = exact.iter().map(|d| d.ln_density_of_item(&x, 0, 5e-4, &mut scratch).ln_density);

@@ -10,7 +10,7 @@ use consilience::methods::independent::{Alpha, IndependentFusion};
 use consilience::methods::shares::EvidenceCovariance;
 use consilience::simulation::Truth;
 use consilience::{MethodChoice, NoProgress, Outputs, Result};
-use correlated_dirichlet::multi::{MultiDensity, Scratch};
+use correlated_dirichlet::{MultiDensity, MultiScratch};
 
 use super::{alpha_of, losses, mean, paired, quick, truth_with};
 use crate::output::note;
@@ -166,14 +166,14 @@ fn exact_losses(truth: &Truth, test: &Outputs) -> Result<Vec<f64>> {
         .iter()
         .map(|class| MultiDensity::new(class)?.with_tolerance(TOLERANCE))
         .collect::<Result<Vec<_>, correlated_dirichlet::Error>>()?;
-    let (mut scratch, mut losses, mut unresolved) = (Scratch::default(), Vec::new(), 0);
+    let (mut scratch, mut losses, mut unresolved) = (MultiScratch::default(), Vec::new(), 0);
     for (item, label) in test.require_labels()?.into_iter().enumerate() {
         let x: Vec<&[f64]> = (0..test.schema().n_classifiers())
             .map(|k| test.output(item, k).expect("simulated outputs are all there"))
             .collect();
         let mut ln_density = |density: &MultiDensity| {
             let found = density.ln_density_of_item(&x, item as u64 + 1, TOLERANCE, &mut scratch);
-            unresolved += usize::from(!found.resolved);
+            unresolved += usize::from(!found.is_resolved());
             found.ln_density
         };
         let all: Vec<f64> = densities.iter().map(&mut ln_density).collect();

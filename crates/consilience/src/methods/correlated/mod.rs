@@ -89,7 +89,7 @@ impl CorrelatedFusion {
                 cannot: format!("is a rule for two classifiers here, not {k}"),
             });
         }
-        if classes.len() != j || classes.iter().any(|class| class.n_classes() != j) {
+        if classes.len() != j || classes.iter().any(|class| class.n_components() != j) {
             return Err(Error::Mismatch {
                 what: "distributions and classes",
                 expected: j.to_string(),
