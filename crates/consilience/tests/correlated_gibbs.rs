@@ -71,7 +71,7 @@ fn against_brute_force(outputs: &Outputs, config: &Correlated) {
     let fitted = fit(outputs, config);
     let report = fitted.delta_posterior.as_ref().unwrap();
     for class in 0..2 {
-        let truth = brute_force(outputs, &fitted, class, config.resolution);
+        let truth = brute_force(outputs, &fitted, class, config.resolution.unwrap());
         for (l, [mean, sd]) in truth.into_iter().enumerate() {
             let off = (fitted.delta[class][l] - mean) / sd;
             // five standard errors, and a hundredth of a standard deviation for the lattice and the surrogate
@@ -89,7 +89,7 @@ fn both_routes_agree_with_brute_force() {
     let outputs = tiny();
     let likelihood = Correlated {
         delta_prior: DeltaPrior::Uniform,
-        resolution: 0.0,
+        resolution: Some(0.0),
         draws: 300,
         ..Correlated::default()
     };
@@ -103,7 +103,7 @@ fn both_routes_agree_with_brute_force() {
 fn both_routes_agree_on_sim2() {
     let outputs = Preset::Sim2.truth(0.5).unwrap().simulate(200, 4).unwrap();
     for resolution in [0.0, 0.03] {
-        let likelihood = Correlated { resolution, ..Correlated::default() };
+        let likelihood = Correlated { resolution: Some(resolution), ..Correlated::default() };
         let gibbs = Correlated {
             sampler: DeltaSampler::Gibbs,
             draws: 1200,

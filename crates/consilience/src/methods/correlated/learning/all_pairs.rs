@@ -60,9 +60,32 @@ impl Correlated {
         statistics: &SufficientStatistics,
         progress: &dyn Progress,
     ) -> Result<FittedPairs> {
+        let dirichlets = self.fit_dirichlets(outputs, statistics, progress)?;
+        self.fit_deltas(outputs, dirichlets, statistics, progress)
+    }
+
+    /// Learns α of all sources, with its posterior if this inference has one, and the modes of δ of
+    /// every pair.
+    pub(crate) fn fit_pair_modes(
+        &self,
+        outputs: &Outputs,
+        statistics: &SufficientStatistics,
+        progress: &dyn Progress,
+    ) -> Result<FittedPairs> {
+        let dirichlets = self.fit_dirichlets(outputs, statistics, progress)?;
+        let (inference, keep_draws) = (CorrelatedInference::Map, 0);
+        let modes = Self { inference, keep_draws, ..self.clone() };
+        modes.fit_deltas(outputs, dirichlets, statistics, progress)
+    }
+
+    fn fit_dirichlets(
+        &self,
+        outputs: &Outputs,
+        statistics: &SufficientStatistics,
+        progress: &dyn Progress,
+    ) -> Result<FittedIndependent> {
         self.check()?;
-        let schema = outputs.schema();
-        let n = schema.n_classifiers();
+        let n = outputs.schema().n_classifiers();
         if n < 2 {
             return Err(Error::Mismatch {
                 what: "numbers of classifiers",
@@ -70,8 +93,19 @@ impl Correlated {
                 found: n.to_string(),
             });
         }
-        let dirichlets = self.margins().fit(schema, statistics, progress)?;
-        let dirichlets = with_equal_copies(dirichlets, outputs)?;
+        let dirichlets = self.margins().learn(outputs.schema(), statistics, progress)?;
+        with_equal_copies(dirichlets, outputs)
+    }
+
+    fn fit_deltas(
+        &self,
+        outputs: &Outputs,
+        dirichlets: FittedIndependent,
+        statistics: &SufficientStatistics,
+        progress: &dyn Progress,
+    ) -> Result<FittedPairs> {
+        let schema = outputs.schema();
+        let n = schema.n_classifiers();
         let between: Vec<(usize, usize)> =
             (0..n).flat_map(|b| (0..b).map(move |a| (a, b))).collect();
         progress.begin("learning the shared shapes of pairs", between.len() as u64);
@@ -115,7 +149,7 @@ impl Correlated {
         } else {
             self.learn_delta(&outputs, dirichlets, counts, progress)?
         };
-        let gain = gain(&outputs, &fitted, self.resolution)?;
+        let gain = gain(&outputs, &fitted, self.resolution())?;
         Ok((fitted, gain))
     }
 }

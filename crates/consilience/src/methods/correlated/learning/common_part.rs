@@ -19,7 +19,7 @@ use crate::methods::independent::Alpha;
 
 /// The shared shapes of the full model.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Split {
+pub struct SharedParts {
     /// The part common to all sources, `common[j]` when the true class is j.
     pub common: Vec<Vec<f64>>,
     /// The parts of pairs, `pairs[p][j]`; none for [`Structure::Common`].
@@ -29,19 +29,26 @@ pub struct Split {
     pub kept: f64,
 }
 
+impl SharedParts {
+    /// The common part, followed by the parts of pairs.
+    pub(crate) fn into_all(self) -> Vec<Vec<Vec<f64>>> {
+        std::iter::once(self.common).chain(self.pairs).collect()
+    }
+}
+
 impl FittedPairs {
     /// The full model with these pairs, as far as it can represent them; `full` or `common`.
     ///
     /// For `common` the common part is the mean of the pairs' totals, at most the smallest α.
-    pub fn split(&self, structure: Structure) -> Split {
+    pub fn shared_parts(&self, structure: Structure) -> SharedParts {
         let totals: Vec<&Vec<Vec<f64>>> = self.pairs.iter().map(|pair| &pair.delta).collect();
-        split(&self.alpha, &self.between(), &totals, structure)
+        shared_parts(&self.alpha, &self.between(), &totals, structure)
     }
 
     /// The same for a draw.
-    pub fn split_draw(&self, draw: &PairsDraw, structure: Structure) -> Split {
+    pub fn shared_parts_of_draw(&self, draw: &PairsDraw, structure: Structure) -> SharedParts {
         let totals: Vec<&Vec<Vec<f64>>> = draw.delta.iter().collect();
-        split(&draw.alpha, &self.between(), &totals, structure)
+        shared_parts(&draw.alpha, &self.between(), &totals, structure)
     }
 
     fn between(&self) -> Vec<(usize, usize)> {
@@ -49,16 +56,16 @@ impl FittedPairs {
     }
 }
 
-fn split(
+fn shared_parts(
     alpha: &Alpha,
     between: &[(usize, usize)],
     totals: &[&Vec<Vec<f64>>],
     structure: Structure,
-) -> Split {
+) -> SharedParts {
     let (n_classes, n_pairs) = (alpha[0].len(), between.len());
     let rows = || vec![vec![0.0; n_classes]; n_classes];
     let full = structure != Structure::Common;
-    let mut all = Split {
+    let mut all = SharedParts {
         common: rows(),
         pairs: if full { vec![rows(); n_pairs] } else { Vec::new() },
         kept: 1.0,

@@ -82,7 +82,7 @@ impl Correlated {
     ) -> Result<FittedPair> {
         self.check()?;
         check_supported(outputs.schema())?;
-        let dirichlets = self.margins().fit(outputs.schema(), statistics, progress)?;
+        let dirichlets = self.margins().learn(outputs.schema(), statistics, progress)?;
         let counts = ItemCounts::of_pair(statistics, (0, 1), outputs.schema().n_classes());
         self.learn_delta(outputs, dirichlets, &counts, progress)
     }
@@ -187,7 +187,8 @@ impl Correlated {
         progress: &dyn Progress,
     ) -> Result<PairDraws> {
         let classes = posterior.classes.iter().map(GibbsClass::new).collect();
-        let target = GibbsTarget { classes, prior: self.delta_prior, resolution: self.resolution };
+        let target =
+            GibbsTarget { classes, prior: self.delta_prior, resolution: self.resolution() };
         let draws = target.sample(&self.chain_settings(), self.seed, progress)?;
         // the uncertainty of α needs the likelihood near the mean
         posterior.anchor(&moments(&draws).0)?;
@@ -199,7 +200,7 @@ impl Correlated {
     pub(super) fn posterior(&self, outputs: &Outputs, alpha: &Alpha) -> Result<DeltaPosterior> {
         let items = PairItems::by_class(outputs)?;
         let class = |(j, items): (usize, PairItems)| {
-            ClassLikelihood::new(items, [&alpha[0][j], &alpha[1][j]], self.resolution)
+            ClassLikelihood::new(items, [&alpha[0][j], &alpha[1][j]], self.resolution())
         };
         let classes = items.into_iter().enumerate().map(class).collect();
         Ok(DeltaPosterior { classes, prior: self.delta_prior })

@@ -122,9 +122,7 @@ impl Correlated {
                 ),
             });
         }
-        let split = pairs.split(structure);
-        let start: Vec<_> = std::iter::once(split.common).chain(split.pairs).collect();
-        let start = posterior.point(&pairs.alpha, &start);
+        let start = posterior.point(&pairs.alpha, &pairs.shared_parts(structure).into_all());
         let found = self.search_shared_mode(&posterior, &pairs.alpha, start, progress)?;
         posterior.leave_out(&found.left_out);
         let sampler = SharedSampler {
