@@ -268,8 +268,10 @@ impl GroupDensity {
     fn ln_density(&self, x: &[&[f64]], goal: &Goal, scratch: &mut MultiScratch) -> Estimate {
         match self {
             Self::Single { classifier, margin } => {
-                let ln_density = margin.ln_pdf(x[*classifier]);
-                Estimate { ln_density, error: DIRICHLET_ROUNDING * (1.0 + ln_density.abs()) }
+                let x = x[*classifier];
+                let ln_density = margin.ln_pdf(x);
+                let scale = margin.ln_normaliser().abs() + ln_density.abs() + 1.0;
+                Estimate { ln_density, error: DIRICHLET_ROUNDING * scale * x.len() as f64 }
             }
             Self::Pair { classifiers: [a, b], density } => {
                 density.ln_density(x[*a], x[*b], &mut scratch.pair)
