@@ -19,15 +19,17 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::independent::{Alpha, check_dirichlets};
-use super::{Block, Fusion};
+use super::{Block, Fit, FitMethod, FittedMethod, Fusion, MethodOption, TrainingSet, read};
 use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::{Items, Outputs};
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::simulation::Truth;
 
-/// Settings of [`Bcc::fit`].
+/// Options of `bcc`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Bcc {
@@ -53,7 +55,8 @@ impl Bcc {
     }
 
     /// Counts the decisions of labelled outputs.
-    pub fn fit(&self, outputs: &Outputs) -> Result<BccFusion> {
+    #[doc(hidden)]
+    pub fn learn(&self, outputs: &Outputs) -> Result<BccFusion> {
         self.check()?;
         let (k, j) = (outputs.schema().n_classifiers(), outputs.schema().n_classes());
         let prior = vec![vec![vec![self.prior_decisions; j]; j]; k];
@@ -61,16 +64,59 @@ impl Bcc {
     }
 }
 
+impl FitMethod for Bcc {
+    type Fitted = BccFusion;
+
+    const OPTIONS: &'static [MethodOption] = &[MethodOption::new(
+        "prior_decisions",
+        "a number from 1e-6 to 1e9",
+        "Prior weight of every entry of a confusion matrix, as a number of decisions.",
+    )];
+
+    fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<BccFusion>> {
+        data.statistics.require_all(data.outputs.schema())?;
+        Ok(Fit::new(self.learn(data.outputs)?, Vec::new()))
+    }
+
+    fn update_method(
+        &self,
+        fitted: &BccFusion,
+        data: &TrainingSet<'_>,
+    ) -> Option<Result<Fit<BccFusion>>> {
+        Some(fitted.updated(data.outputs).map(|updated| Fit::new(updated, Vec::new())))
+    }
+
+    fn read_parameters(schema: Arc<Schema>, parameters: Value) -> Result<BccFusion> {
+        BccFusion::new(schema, read::<Parameters>(parameters)?.confusion)
+    }
+}
+
+/// The form in the model file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Parameters {
+    confusion: Alpha,
+}
+
+impl FittedMethod for BccFusion {
+    fn file_parameters(&self) -> Value {
+        json!(Parameters { confusion: self.confusion.clone() })
+    }
+
+    fn truth(&self) -> Result<Truth, &'static str> {
+        Err("it models decisions, not outputs")
+    }
+}
+
 /// Confusion matrices of every classifier.
 ///
 /// # Example
 /// ```
-/// use consilience::methods::{bcc::Bcc, fuse};
-/// use consilience::{ClassPrior, simulation::Preset};
+/// use consilience::{methods::bcc::Bcc, simulation::Preset};
 ///
 /// let truth = Preset::Sim2.truth(0.5)?;
-/// let fusion = Bcc::default().fit(&truth.simulate(200, 1)?)?;
-/// let fused = fuse(&fusion, &truth.simulate(10, 2)?, &ClassPrior::uniform(3))?;
+/// let model = Bcc::default().fit(&truth.simulate(200, 1)?)?;
+/// let fused = model.fuse(&truth.simulate(10, 2)?)?;
 /// assert_eq!(fused.n_items(), 30);
 /// # Ok::<(), consilience::Error>(())
 /// ```
@@ -186,7 +232,7 @@ mod tests {
             ([0.5, 0.5, 0.3, 0.7], Some(1)),
             ([0.7, 0.3, gap, gap], Some(1)),
         ]);
-        let fusion = Bcc::default().fit(&train).unwrap();
+        let fusion = Bcc::default().learn(&train).unwrap();
         let want = [[[3.0, 1.0], [2.5, 1.5]], [[2.0, 2.0], [1.0, 2.0]]]
             .map(|m| m.map(|r| r.to_vec()).to_vec());
         assert_eq!(fusion.confusion().as_slice(), want);

@@ -12,15 +12,53 @@
 
 use std::sync::Arc;
 
-use super::independent::IndependentFusion;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::independent::{Alpha, Independent, IndependentFusion};
 use super::log_linear::{self, LogLinear};
 use super::presence::{ByPresence, presence};
 use super::shares::EvidenceCovariance;
-use super::{Block, Fusion};
+use super::{Block, Fit, FitMethod, FittedMethod, Fusion, MethodOption, TrainingSet, read};
 use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::simulation::Truth;
+
+/// Options of `discounted`: those of the independent model.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Discounted(pub Independent);
+
+impl FitMethod for Discounted {
+    type Fitted = DiscountedFusion;
+
+    const OPTIONS: &'static [MethodOption] = Independent::OPTIONS;
+    const NEEDS_SEVERAL: bool = true;
+
+    fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<DiscountedFusion>> {
+        // Draws are not kept: the shares belong to the point estimate.
+        let options = Independent { keep_draws: 0, ..self.0.clone() };
+        let fit = options.fit_method(data)?;
+        let covariance = EvidenceCovariance::of(data.outputs, fit.fitted.alpha())?;
+        let fitted = DiscountedFusion::new(fit.fitted, covariance)?;
+        Ok(Fit { fitted, report: fit.report })
+    }
+
+    fn read_parameters(schema: Arc<Schema>, parameters: Value) -> Result<DiscountedFusion> {
+        let Parameters { alpha, covariance } = read(parameters)?;
+        DiscountedFusion::new(IndependentFusion::new(schema, alpha)?, covariance)
+    }
+}
+
+/// The form in the model file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Parameters {
+    alpha: Alpha,
+    covariance: EvidenceCovariance,
+}
 
 /// Dirichlets and the covariance of the evidence that they give.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,6 +100,25 @@ impl DiscountedFusion {
     /// The share of every classifier.
     pub fn shares(&self) -> &[f64] {
         &self.shares
+    }
+}
+
+impl FittedMethod for DiscountedFusion {
+    fn file_parameters(&self) -> Value {
+        let alpha = self.margins.alpha().clone();
+        json!(Parameters { alpha, covariance: self.covariance.clone() })
+    }
+
+    fn margins(&self) -> Result<Option<IndependentFusion>> {
+        Ok(Some(self.margins.clone()))
+    }
+
+    fn evidence_covariance(&self) -> Option<&EvidenceCovariance> {
+        Some(&self.covariance)
+    }
+
+    fn truth(&self) -> Result<Truth, &'static str> {
+        Err("it has no density")
     }
 }
 

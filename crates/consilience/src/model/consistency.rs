@@ -1,8 +1,8 @@
-//! Whether what `fit` adds to a model file fits the model.
+//! Checks that the parts of a model file have the shape of the model.
 
 use std::sync::Arc;
 
-use super::{Method, Model};
+use super::Model;
 use crate::error::{Error, Result};
 use crate::methods::independent::{Alpha, IndependentFusion, SufficientStatistics};
 
@@ -11,8 +11,8 @@ fn invalid(error: impl std::fmt::Display) -> Error {
 }
 
 impl Model {
-    /// Whether what `fit` adds has the shape of the model: nothing later asks again.
-    pub(super) fn check_extras(&self) -> Result<()> {
+    /// Checks training facts, diagnostics and draws once, so that later code can rely on them.
+    pub(super) fn check_consistency(&self) -> Result<()> {
         self.check_training()?;
         if let Some(report) = &self.posterior {
             // The standard deviations have the shape of the concentrations and are positive, too.
@@ -28,10 +28,8 @@ impl Model {
                 return Err(misfit(&format!("pair_diagnostics[{i}]")));
             }
         }
-        if let (Some(report), Method::Correlated(parameters)) =
-            (&self.shared_posterior, &self.method)
-        {
-            let (n, parts) = (self.schema.n_classes(), parameters.classes()[0].pairs().len() + 1);
+        if let Some(report) = &self.shared_posterior {
+            let (n, parts) = (self.schema.n_classes(), self.method.fitted().n_shared_parts());
             let fits = report.sd.len() == parts
                 && report.interval.len() == parts
                 && report.sd.iter().all(|rows| is_square(rows, n))
@@ -64,13 +62,8 @@ impl Model {
 
     fn check_draws(&self) -> Result<()> {
         for (i, draw) in self.draws.iter().enumerate() {
-            let place = |error: Error| invalid(format!("`draws[{i}]`: {error}"));
-            match &self.method {
-                Method::Correlated(parameters) => parameters.drawn_classes(draw).map(|_| ()),
-                Method::Tree(parameters) => parameters.check_draw(draw),
-                _ => self.like_alpha(&draw.alpha),
-            }
-            .map_err(place)?;
+            let locate = |error: Error| invalid(format!("`draws[{i}]`: {error}"));
+            self.method.fitted().check_draw(draw).map_err(locate)?;
         }
         Ok(())
     }
