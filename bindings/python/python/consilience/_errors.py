@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning as _ConvergenceWarning
 
-from ._core import ConsilienceError
+from ._core import ConsilienceError, hint_text
 
 __all__ = ["ConsilienceError", "ConvergenceWarning", "DataWarning"]
 
@@ -24,4 +24,10 @@ def warn_all(found: list[dict[str, Any]]) -> None:
     """Tells what a fit wants its user to know."""
     for warning in found:
         kind = ConvergenceWarning if warning["kind"] == "convergence" else DataWarning
-        warnings.warn(warning["message"], kind, stacklevel=5)
+        warnings.warn(message_of(warning), kind, stacklevel=5)
+
+
+def message_of(warning: dict[str, Any]) -> str:
+    """The message of a warning, with its hint on a line of its own."""
+    hint = warning.get("hint")
+    return warning["message"] + (f"\nhint: {hint_text(hint)}" if hint else "")

@@ -43,7 +43,7 @@ pub fn all_methods(schema: &Schema, config: &FitConfig) -> Vec<Candidate> {
         .collect()
 }
 
-/// The methods named, as of `--method`, with the meta classifier of every classifier.
+/// The methods with these names, and the meta classifier of every classifier.
 pub fn named_methods(
     schema: &Schema,
     names: &[String],

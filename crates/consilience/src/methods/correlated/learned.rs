@@ -6,6 +6,7 @@ use super::{CorrelatedParameters, TreeParameters};
 use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
 use crate::error::Result;
+use crate::hint::Hint;
 use crate::methods::correlated::Structure;
 use crate::methods::correlated::learning::{
     CorrelatedConfig, CorrelatedInference, FittedPairs, PairDraw, PairsDraw, SharedReport, Split,
@@ -172,9 +173,10 @@ fn parts(split: Split) -> Vec<Vec<Vec<f64>>> {
 fn split_warning(split: &Split) -> Option<Warning> {
     (split.kept < WELL_KEPT).then(|| {
         Warning::data(format!(
-            "no common part and pairs' parts can share all that the pairs share: one pair keeps \
-             {:.0} % of it; `--structure tree` keeps it all",
+            "the full model cannot represent all pairwise correlations: one pair keeps only \
+             {:.0} % of what it shares",
             100.0 * split.kept
         ))
+        .with_hint(Hint::TreeStructure)
     })
 }
