@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use consilience::methods::fuse;
 use consilience::methods::independent::{
-    IndependentConfig, IndependentFusion, Inference, SufficientStatistics,
+    Independent, IndependentFusion, Inference, SufficientStatistics,
 };
 use consilience::simulation::Preset;
 use consilience::{ClassPrior, NoProgress};
@@ -28,7 +28,7 @@ fn fitting(criterion: &mut Criterion) {
     let outputs = Preset::Sim1.truth(0.0).unwrap().simulate(500, 1).unwrap();
     let statistics = SufficientStatistics::of(&outputs).unwrap();
     for inference in [Inference::Posterior, Inference::Map] {
-        let config = IndependentConfig { inference, ..IndependentConfig::default() };
+        let config = Independent { inference, ..Independent::default() };
         criterion.bench_function(
             &format!("fit {inference:?}, K=2 J=3, 500 items a class"),
             |bencher| {

@@ -5,7 +5,7 @@
 
 #![allow(clippy::print_stdout)]
 
-use consilience::methods::correlated::learning::{CorrelatedConfig, CorrelatedInference};
+use consilience::methods::correlated::learning::{Correlated, CorrelatedInference};
 use consilience::simulation::Preset;
 use consilience::{NoProgress, Result};
 
@@ -20,7 +20,7 @@ fn main() -> Result<()> {
     let items = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(1000);
     let outputs = Preset::Sim2.truth(0.5)?.simulate(items, 1)?;
     for inference in [CorrelatedInference::Map, CorrelatedInference::TwoStep] {
-        let config = CorrelatedConfig { inference, ..CorrelatedConfig::default() };
+        let config = Correlated { inference, ..Correlated::default() };
         let before = cpu_seconds();
         let fitted = config.fit_pair(&outputs, &NoProgress)?;
         println!("{inference:?}, 3 × {items} items: {:.2} CPU s", cpu_seconds() - before);

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use consilience::methods::correlated::CorrelatedFusion;
 use consilience::methods::correlated::learning::{
-    CorrelatedConfig, CorrelatedInference, DeltaPrior, DeltaSampler, FittedPair,
+    Correlated, CorrelatedInference, DeltaPrior, DeltaSampler, FittedPair,
 };
 use consilience::methods::fuse;
-use consilience::methods::independent::{IndependentConfig, SufficientStatistics};
+use consilience::methods::independent::{Independent, SufficientStatistics};
 use consilience::simulation::{Preset, Truth};
 use consilience::{ClassPrior, InputFormat, NoProgress, Outputs, OutputsBuilder, Schema};
 use correlated_dirichlet::pair::{PairDensity, Scratch};
@@ -29,7 +29,7 @@ fn tiny() -> Outputs {
     Truth::new(Arc::new(schema), classes).unwrap().simulate(15, 5).unwrap()
 }
 
-fn fit(outputs: &Outputs, config: &CorrelatedConfig) -> FittedPair {
+fn fit(outputs: &Outputs, config: &Correlated) -> FittedPair {
     config.fit_pair(outputs, &NoProgress).unwrap()
 }
 
@@ -70,7 +70,7 @@ fn brute_force(
     })
 }
 
-fn against_brute_force(outputs: &Outputs, config: &CorrelatedConfig) {
+fn against_brute_force(outputs: &Outputs, config: &Correlated) {
     let fitted = fit(outputs, config);
     let report = fitted.delta_posterior.as_ref().unwrap();
     for class in 0..2 {
@@ -90,14 +90,14 @@ fn against_brute_force(outputs: &Outputs, config: &CorrelatedConfig) {
 #[test]
 fn both_routes_agree_with_brute_force() {
     let outputs = tiny();
-    let likelihood = CorrelatedConfig {
+    let likelihood = Correlated {
         delta_prior: DeltaPrior::Uniform,
         resolution: 0.0,
         draws: 300,
-        ..CorrelatedConfig::default()
+        ..Correlated::default()
     };
     against_brute_force(&outputs, &likelihood);
-    against_brute_force(&outputs, &CorrelatedConfig { sampler: DeltaSampler::Gibbs, ..likelihood });
+    against_brute_force(&outputs, &Correlated { sampler: DeltaSampler::Gibbs, ..likelihood });
 }
 
 /// Posterior means and standard deviations of δ and α¹ of class 0, component 0 and 1, by weighing draws of independent margins
@@ -105,7 +105,7 @@ fn both_routes_agree_with_brute_force() {
 fn weighed(outputs: &Outputs) -> ([[f64; 2]; 4], f64) {
     const N: usize = 2500;
     let statistics = SufficientStatistics::of(outputs).unwrap();
-    let config = IndependentConfig { keep_draws: N, seed: 9, ..IndependentConfig::default() };
+    let config = Independent { keep_draws: N, seed: 9, ..Independent::default() };
     let draws = config.fit(outputs.schema(), &statistics, &NoProgress).unwrap().draws;
     let mut scratch = Scratch::default();
     let mut points = Vec::new();
@@ -135,7 +135,7 @@ fn weighed(outputs: &Outputs) -> ([[f64; 2]; 4], f64) {
     (moments, total * total / square)
 }
 
-fn against_weighed_draws(config: &CorrelatedConfig) {
+fn against_weighed_draws(config: &Correlated) {
     let outputs = tiny();
     let (truth, ess) = weighed(&outputs);
     let fitted = fit(&outputs, config);
@@ -156,13 +156,13 @@ fn against_weighed_draws(config: &CorrelatedConfig) {
     }
 }
 
-fn joint(draws: usize) -> CorrelatedConfig {
-    CorrelatedConfig {
+fn joint(draws: usize) -> Correlated {
+    Correlated {
         inference: CorrelatedInference::Joint,
         delta_prior: DeltaPrior::Uniform,
         resolution: 0.0,
         draws,
-        ..CorrelatedConfig::default()
+        ..Correlated::default()
     }
 }
 
@@ -176,7 +176,7 @@ fn a_joint_fit_agrees_with_weighed_draws() {
 #[test]
 #[ignore = "slow: thousands of sweeps; see the command at the top"]
 fn a_joint_fit_by_augmentation_agrees_with_weighed_draws() {
-    against_weighed_draws(&CorrelatedConfig { sampler: DeltaSampler::Gibbs, ..joint(1000) });
+    against_weighed_draws(&Correlated { sampler: DeltaSampler::Gibbs, ..joint(1000) });
 }
 
 /// Over many sets the share of central 90 % intervals that hold the truth, for δ and α.
@@ -184,12 +184,12 @@ fn a_joint_fit_by_augmentation_agrees_with_weighed_draws() {
 #[ignore = "slow: 20 joint fits; see the command at the top"]
 fn joint_intervals_cover() {
     let truth = Preset::Sim2.truth(0.5).unwrap();
-    let config = CorrelatedConfig {
+    let config = Correlated {
         inference: CorrelatedInference::Joint,
         resolution: 0.0, // simulated outputs do not tie, and small sets are quicker without tables
         draws: 100,
         keep_draws: 400,
-        ..CorrelatedConfig::default()
+        ..Correlated::default()
     };
     let (mut inside, mut n, mut acceptance) = ([0u32; 2], [0u32; 2], 0.0);
     for seed in 0..20 {
@@ -230,8 +230,8 @@ fn joint_intervals_cover() {
 fn both_routes_agree_on_sim2() {
     let outputs = Preset::Sim2.truth(0.5).unwrap().simulate(200, 4).unwrap();
     for resolution in [0.0, 0.03] {
-        let likelihood = CorrelatedConfig { resolution, ..CorrelatedConfig::default() };
-        let gibbs = CorrelatedConfig {
+        let likelihood = Correlated { resolution, ..Correlated::default() };
+        let gibbs = Correlated {
             sampler: DeltaSampler::Gibbs,
             draws: 1200,
             warmup: 200,
@@ -291,7 +291,7 @@ fn joint_and_two_step_losses() {
         };
         let (train, test) = (part(0, 8), part(1, 8));
         let losses = [CorrelatedInference::TwoStep, CorrelatedInference::Joint].map(|inference| {
-            let config = CorrelatedConfig { inference, draws: 100, ..CorrelatedConfig::default() };
+            let config = Correlated { inference, draws: 100, ..Correlated::default() };
             let fitted = fit(&train, &config);
             let class = |j: usize| {
                 let alpha = vec![fitted.alpha[0][j].clone(), fitted.alpha[1][j].clone()];

@@ -7,16 +7,16 @@
 use std::sync::Arc;
 
 use consilience::methods::correlated::learning::{
-    CorrelatedConfig, CorrelatedInference, DeltaPrior, DeltaSampler, FittedPair, PairDraw,
+    Correlated, CorrelatedInference, DeltaPrior, DeltaSampler, FittedPair, PairDraw,
 };
 use consilience::simulation::Preset;
 use consilience::{InputFormat, NoProgress, Outputs, OutputsBuilder, Schema};
 
-fn config(inference: CorrelatedInference) -> CorrelatedConfig {
-    CorrelatedConfig { inference, ..CorrelatedConfig::default() }
+fn config(inference: CorrelatedInference) -> Correlated {
+    Correlated { inference, ..Correlated::default() }
 }
 
-fn fit(config: &CorrelatedConfig, outputs: &Outputs) -> FittedPair {
+fn fit(config: &Correlated, outputs: &Outputs) -> FittedPair {
     config.fit_pair(outputs, &NoProgress).unwrap()
 }
 
@@ -126,7 +126,7 @@ fn every_prior_agrees_where_the_data_are_plenty() {
     let fits: Vec<Vec<f64>> = [DeltaPrior::Pooled, DeltaPrior::Uniform, DeltaPrior::Paper]
         .into_iter()
         .map(|delta_prior| {
-            let config = CorrelatedConfig { delta_prior, ..config(CorrelatedInference::TwoStep) };
+            let config = Correlated { delta_prior, ..config(CorrelatedInference::TwoStep) };
             shares(&fit(&config, &outputs))
         })
         .collect();
@@ -172,7 +172,7 @@ fn a_class_may_have_no_pair_at_all() {
 #[test]
 fn kept_draws_are_legal_and_as_many_as_asked_for() {
     let outputs = simulate(Preset::Sim2, 0.75, 40, 10);
-    let wanted = CorrelatedConfig { keep_draws: 25, ..config(CorrelatedInference::TwoStep) };
+    let wanted = Correlated { keep_draws: 25, ..config(CorrelatedInference::TwoStep) };
     let fitted = fit(&wanted, &outputs);
     assert_eq!(fitted.draws.len(), 25);
     for PairDraw { alpha, delta } in &fitted.draws {
@@ -190,7 +190,7 @@ fn kept_draws_are_legal_and_as_many_as_asked_for() {
 fn other_resolutions_agree() {
     let outputs = simulate(Preset::Sim2, 0.5, 10, 11);
     let at = |resolution: f64| {
-        let config = CorrelatedConfig { resolution, ..config(CorrelatedInference::Map) };
+        let config = Correlated { resolution, ..config(CorrelatedInference::Map) };
         mean(&shares(&fit(&config, &outputs)))
     };
     let (exact, fine, default) = (at(0.0), at(0.005), at(0.03));
@@ -204,7 +204,7 @@ fn other_resolutions_agree() {
 #[test]
 fn exactly_tied_outputs_are_called_unbounded() {
     let tied = rebuilt(&simulate(Preset::Sim2, 0.5, 6, 3), |_, a, _| [a, a].concat());
-    let exact = CorrelatedConfig { resolution: 0.0, ..config(CorrelatedInference::Map) };
+    let exact = Correlated { resolution: 0.0, ..config(CorrelatedInference::Map) };
     let fitted = fit(&exact, &tied);
     assert!(fitted.warnings.iter().any(|w| w.message.contains("without bound")));
     assert!(fitted.delta.iter().flatten().all(|delta| delta.is_finite()));
@@ -216,7 +216,7 @@ fn exactly_tied_outputs_are_called_unbounded() {
 #[test]
 fn known_margins_leave_less_uncertainty() {
     let outputs = simulate(Preset::Sim2, 0.5, 40, 12);
-    let wanted = CorrelatedConfig { keep_draws: 10, ..config(CorrelatedInference::TwoStep) };
+    let wanted = Correlated { keep_draws: 10, ..config(CorrelatedInference::TwoStep) };
     let learned = fit(&wanted, &outputs);
     let given = wanted.fit_pair_given_alpha(&outputs, learned.alpha.clone(), &NoProgress).unwrap();
     assert_eq!((&given.alpha, &given.delta), (&learned.alpha, &learned.delta));
@@ -229,22 +229,22 @@ fn known_margins_leave_less_uncertainty() {
 
 #[test]
 fn bad_settings_are_refused() {
-    let good = CorrelatedConfig::default();
+    let good = Correlated::default();
     for bad in [
-        CorrelatedConfig { resolution: -0.1, ..good.clone() },
-        CorrelatedConfig { resolution: f64::NAN, ..good.clone() },
-        CorrelatedConfig { chains: 0, ..good.clone() },
-        CorrelatedConfig { draws: 3, ..good.clone() },
-        CorrelatedConfig { keep_draws: 5000, ..good.clone() },
-        CorrelatedConfig { keep_draws: 1, ..config(CorrelatedInference::Map) },
-        CorrelatedConfig { sampler: DeltaSampler::Gibbs, ..config(CorrelatedInference::Map) },
+        Correlated { resolution: -0.1, ..good.clone() },
+        Correlated { resolution: f64::NAN, ..good.clone() },
+        Correlated { chains: 0, ..good.clone() },
+        Correlated { draws: 3, ..good.clone() },
+        Correlated { keep_draws: 5000, ..good.clone() },
+        Correlated { keep_draws: 1, ..config(CorrelatedInference::Map) },
+        Correlated { sampler: DeltaSampler::Gibbs, ..config(CorrelatedInference::Map) },
     ] {
         assert!(bad.check().is_err(), "{bad:?}");
     }
     let text = serde_json::to_string(&good).unwrap();
-    assert_eq!(serde_json::from_str::<CorrelatedConfig>(&text).unwrap(), good);
-    assert!(serde_json::from_str::<CorrelatedConfig>(r#"{"delta_prior": "paper"}"#).is_ok());
-    assert!(serde_json::from_str::<CorrelatedConfig>(r#"{"delta": 1}"#).is_err());
+    assert_eq!(serde_json::from_str::<Correlated>(&text).unwrap(), good);
+    assert!(serde_json::from_str::<Correlated>(r#"{"delta_prior": "paper"}"#).is_ok());
+    assert!(serde_json::from_str::<Correlated>(r#"{"delta": 1}"#).is_err());
     let schema = Arc::new(Schema::new(["a"], ["x", "y"]).unwrap());
     let mut builder = OutputsBuilder::new(schema, InputFormat::default()).unwrap();
     builder.push(&[0.5, 0.5], Some("x")).unwrap();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use consilience::methods::correlated::learning::{CorrelatedConfig, CorrelatedInference};
+use consilience::methods::correlated::learning::{Correlated, CorrelatedInference};
 use consilience::methods::correlated::{FULL_TOLERANCE, FullFusion, Structure};
 use consilience::methods::{Fusion, fuse};
 use consilience::model::{CorrelatedParameters, Method};
@@ -31,12 +31,12 @@ fn truth(common: f64, shares: &[((usize, usize), f64)]) -> Truth {
     Truth::new(schema, (0..3).map(class).collect()).unwrap()
 }
 
-fn config(structure: Structure, correlated: CorrelatedConfig) -> FitConfig {
+fn config(structure: Structure, correlated: Correlated) -> FitConfig {
     FitConfig { method: MethodChoice::Correlated, structure, correlated, ..FitConfig::default() }
 }
 
-fn map() -> CorrelatedConfig {
-    CorrelatedConfig { inference: CorrelatedInference::Map, ..CorrelatedConfig::default() }
+fn map() -> Correlated {
+    Correlated { inference: CorrelatedInference::Map, ..Correlated::default() }
 }
 
 fn parameters(model: &Model) -> &CorrelatedParameters {
@@ -117,13 +117,8 @@ fn draws_and_threads() {
     let train = truth.simulate(5, 7).unwrap();
     let items = truth.simulate(1, 8).unwrap();
     let few = {
-        let mut correlated = CorrelatedConfig {
-            chains: 2,
-            draws: 20,
-            warmup: 10,
-            keep_draws: 3,
-            ..CorrelatedConfig::default()
-        };
+        let mut correlated =
+            Correlated { chains: 2, draws: 20, warmup: 10, keep_draws: 3, ..Correlated::default() };
         correlated.independent.draws = 50;
         FitConfig { resolution: Some(0.0), ..config(Structure::Full, correlated) }
     };
@@ -159,9 +154,8 @@ fn two_classes() -> Truth {
 
 fn posterior(draws: usize) -> FitConfig {
     let inference = CorrelatedInference::Posterior;
-    let few =
-        CorrelatedConfig { inference, chains: 2, draws, warmup: 50, ..CorrelatedConfig::default() };
-    config(Structure::Full, CorrelatedConfig { keep_draws: 4, ..few })
+    let few = Correlated { inference, chains: 2, draws, warmup: 50, ..Correlated::default() };
+    config(Structure::Full, Correlated { keep_draws: 4, ..few })
 }
 
 /// A few items: the same at one and three threads, and every draw is legal, which reading the model again checks. A prior
@@ -182,7 +176,7 @@ fn draws_of_all_that_is_shared_are_legal() {
     let mut intervals = report.interval.iter().flatten().flatten();
     assert!(intervals.all(|[low, high]| 0.0 <= *low && low < high), "{report:?}");
     let delta_prior = consilience::methods::correlated::learning::DeltaPrior::Paper;
-    let paper = CorrelatedConfig { delta_prior, ..posterior(20).correlated };
+    let paper = Correlated { delta_prior, ..posterior(20).correlated };
     let error = config(Structure::Full, paper).fit(&train, &NoProgress).unwrap_err();
     assert!(error.to_string().contains("pooled or uniform"), "{error}");
 }

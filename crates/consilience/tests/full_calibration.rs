@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use consilience::methods::correlated::Structure;
 use consilience::methods::correlated::learning::{
-    CorrelatedConfig, CorrelatedInference, DeltaPrior, FittedPairs, FittedShared,
+    Correlated, CorrelatedInference, DeltaPrior, FittedPairs, FittedShared,
 };
 use consilience::simulation::Truth;
 use consilience::{NoProgress, Outputs, Result, Schema};
@@ -133,16 +133,15 @@ fn taken(alpha: f64, mut share: impl FnMut(usize) -> f64) -> Vec<f64> {
 
 /// The posterior with known α; it starts from what pairs share by their own fits.
 fn posterior(prior: DeltaPrior, outputs: &Outputs, seed: u64) -> Result<FittedShared> {
-    let config = CorrelatedConfig {
+    let config = Correlated {
         inference: CorrelatedInference::Posterior,
         delta_prior: prior,
         draws: 150,
         keep_draws: RANKED,
         seed,
-        ..CorrelatedConfig::default()
+        ..Correlated::default()
     };
-    let map =
-        CorrelatedConfig { inference: CorrelatedInference::Map, keep_draws: 0, ..config.clone() };
+    let map = Correlated { inference: CorrelatedInference::Map, keep_draws: 0, ..config.clone() };
     let learned = map.fit_pairs(outputs, &NoProgress)?;
     let known = vec![(0..2).map(alpha).collect(); 3];
     let start = FittedPairs { alpha: known, alpha_draws: Vec::new(), draws: Vec::new(), ..learned };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use consilience::evaluation::{Predictions, Weighting, score};
 use consilience::methods::fuse;
 use consilience::methods::independent::{
-    Alpha, AlphaPrior, IndependentConfig, IndependentFusion, Inference, SufficientStatistics,
+    Alpha, AlphaPrior, Independent, IndependentFusion, Inference, SufficientStatistics,
 };
 use consilience::simulation::{Preset, Truth};
 use consilience::{
@@ -26,7 +26,7 @@ fn truth() -> Truth {
 
 fn fit(
     outputs: &Outputs,
-    config: &IndependentConfig,
+    config: &Independent,
 ) -> consilience::methods::independent::FittedIndependent {
     let statistics = SufficientStatistics::of(outputs).unwrap();
     config.fit(outputs.schema(), &statistics, &NoProgress).unwrap()
@@ -39,7 +39,7 @@ fn fit(
 fn recovers_the_truth_with_good_diagnostics() {
     let outputs = truth().simulate(500, 1).unwrap();
     for alpha_prior in [AlphaPrior::default(), AlphaPrior::Paper] {
-        let config = IndependentConfig { alpha_prior, ..IndependentConfig::default() };
+        let config = Independent { alpha_prior, ..Independent::default() };
         let fitted = fit(&outputs, &config);
         let report = fitted.posterior.unwrap();
         assert!(report.worst.r_hat < 1.01, "{report:?}");
@@ -65,7 +65,7 @@ fn recovers_the_truth_with_good_diagnostics() {
 fn intervals_cover_as_they_should() {
     let truth = truth();
     let config =
-        IndependentConfig { alpha_prior: AlphaPrior::Pooled { items: 0.01 }, ..Default::default() };
+        Independent { alpha_prior: AlphaPrior::Pooled { items: 0.01 }, ..Default::default() };
     let mut covered = 0;
     for seed in 0..40 {
         let fitted = fit(&truth.simulate(50, 1000 + seed).unwrap(), &config);
@@ -86,9 +86,8 @@ fn intervals_cover_as_they_should() {
 #[test]
 fn the_mode_is_near_the_mean_where_there_are_many_items() {
     let outputs = truth().simulate(500, 2).unwrap();
-    let mean = fit(&outputs, &IndependentConfig::default());
-    let mode =
-        fit(&outputs, &IndependentConfig { inference: Inference::Map, ..Default::default() });
+    let mean = fit(&outputs, &Independent::default());
+    let mode = fit(&outputs, &Independent { inference: Inference::Map, ..Default::default() });
     assert!(mode.posterior.is_none());
     let flat = |alpha: &Alpha| alpha.concat().concat();
     let (means, modes) = (flat(mean.fusion.alpha()), flat(mode.fusion.alpha()));
@@ -170,7 +169,7 @@ fn peaked(n_classes: usize, class: usize, p: f64) -> Vec<f64> {
 /// Finite parameters, fused results that are distributions and prefer the right class.
 fn check_sane(outputs: &Outputs, what: &str) {
     for inference in [Inference::Posterior, Inference::Map] {
-        let fitted = fit(outputs, &IndependentConfig { inference, ..Default::default() });
+        let fitted = fit(outputs, &Independent { inference, ..Default::default() });
         let finite = |a: &f64| a.is_finite() && *a > 0.0 && *a < 1e8;
         assert!(fitted.fusion.alpha().iter().flatten().flatten().all(finite), "{what}: {fitted:?}");
         let prior = ClassPrior::uniform(outputs.schema().n_classes());
@@ -198,7 +197,7 @@ fn constant_outputs_few_items_and_many_classes_give_sane_fits() {
                     .collect();
                 let outputs = table(n_classes, &items);
                 check_sane(&outputs, &format!("J={n_classes}, {per_class} a class, constant {p}"));
-                let map = IndependentConfig { inference: Inference::Map, ..Default::default() };
+                let map = Independent { inference: Inference::Map, ..Default::default() };
                 let fitted = fit(&outputs, &map);
                 let text: Vec<String> = fitted.warnings.iter().map(ToString::to_string).collect();
                 assert!(text[0].contains("only"), "{text:?}");
@@ -235,7 +234,7 @@ fn a_classifier_that_always_says_the_same_carries_no_evidence() {
 }
 
 fn check_no_evidence(outputs: &Outputs) {
-    let fitted = fit(outputs, &IndependentConfig::default());
+    let fitted = fit(outputs, &Independent::default());
     let fused = fuse(&fitted.fusion, outputs, &ClassPrior::uniform(3)).unwrap();
     for p in fused.all() {
         assert!((p - 1.0 / 3.0).abs() < 0.05, "{p}");
@@ -269,7 +268,7 @@ fn the_predictive_is_the_mean_over_draws() {
     let train = truth().simulate(4, 8).unwrap();
     let test = truth().simulate(100, 9).unwrap();
     let config = FitConfig {
-        independent: IndependentConfig { keep_draws: 200, ..Default::default() },
+        independent: Independent { keep_draws: 200, ..Default::default() },
         ..independent()
     };
     let model = config.fit(&train, &NoProgress).unwrap();
@@ -292,7 +291,7 @@ fn the_predictive_is_the_mean_over_draws() {
 fn the_same_seed_gives_the_same_model_and_another_seed_another() {
     let outputs = truth().simulate(20, 3).unwrap();
     let model = |seed| {
-        let settings = IndependentConfig { seed, ..IndependentConfig::default() };
+        let settings = Independent { seed, ..Independent::default() };
         FitConfig { independent: settings, ..independent() }.fit(&outputs, &NoProgress).unwrap()
     };
     assert_eq!(model(1), model(1));
@@ -332,7 +331,7 @@ fn the_papers_prior_survives_few_and_constant_outputs() {
                 .flat_map(|j| vec![(peaked(n_classes, j, 0.9), j); per_class])
                 .collect();
             let outputs = table(n_classes, &items);
-            let config = |inference| IndependentConfig {
+            let config = |inference| Independent {
                 alpha_prior: AlphaPrior::Paper,
                 inference,
                 draws: 200,

@@ -1,7 +1,7 @@
 //! The normal model of log-ratios against integrals and simulated truth.
 #![allow(clippy::print_stderr)] // measurements are for reading, with `--nocapture`
 
-use consilience::methods::logit_normal::{LogitNormalConfig, LogitNormalFusion};
+use consilience::methods::logit_normal::{LogitNormal, LogitNormalFusion};
 use consilience::methods::{Fusion, fuse, ln_densities};
 use consilience::simulation::Preset;
 use consilience::{
@@ -25,7 +25,7 @@ fn binary(rows: &[(f64, usize)]) -> Outputs {
 #[test]
 fn the_predictive_density_is_the_integral_over_mean_and_variance() {
     let data = [(0.7, 0), (0.9, 0), (0.6, 0), (0.3, 1), (0.45, 1), (0.2, 1), (0.1, 1)];
-    let config = LogitNormalConfig { covariance_items: 3.0, mean_items: 0.5 };
+    let config = LogitNormal { covariance_items: 3.0, mean_items: 0.5 };
     let fitted = config.fit(&binary(&data)).unwrap();
     let y = |p: f64| (p / (1.0 - p)).ln() / 2f64.sqrt();
     let of = |class: usize| -> Vec<f64> {
@@ -74,7 +74,7 @@ fn the_predictive_density_is_the_integral_over_mean_and_variance() {
 }
 
 fn fit(outputs: &Outputs) -> LogitNormalFusion {
-    LogitNormalConfig::default().fit(outputs).unwrap().fusion
+    LogitNormal::default().fit(outputs).unwrap().fusion
 }
 
 fn loss(fusion: &dyn Fusion, outputs: &Outputs) -> f64 {

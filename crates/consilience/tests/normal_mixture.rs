@@ -2,10 +2,8 @@
 //! it, the repaired one is better.
 #![allow(clippy::print_stderr)] // measurements are for reading, with `--nocapture`
 
-use consilience::methods::logit_normal::LogitNormalConfig;
-use consilience::methods::normal_mixture::{
-    MixtureVariant, NormalMixtureConfig, NormalMixtureFusion,
-};
+use consilience::methods::logit_normal::LogitNormal;
+use consilience::methods::normal_mixture::{MixtureVariant, NormalMixture, NormalMixtureFusion};
 use consilience::methods::{Fusion, fuse, ln_densities};
 use consilience::simulation::Preset;
 use consilience::{
@@ -14,7 +12,7 @@ use consilience::{
 };
 
 fn fit(variant: MixtureVariant, outputs: &Outputs, seed: u64) -> NormalMixtureFusion {
-    let config = NormalMixtureConfig { variant, seed, ..NormalMixtureConfig::default() };
+    let config = NormalMixture { variant, seed, ..NormalMixture::default() };
     config.fit(outputs, &NoProgress).unwrap().fusion
 }
 
@@ -124,7 +122,7 @@ fn it_tells_shapes_that_one_normal_cannot() {
     };
     let optimum = -(0..400).map(truth).sum::<f64>() / 400.0;
     let mixture = loss(&fit(MixtureVariant::Repaired, &train, 1));
-    let single = loss(&LogitNormalConfig::default().fit(&train).unwrap().fusion);
+    let single = loss(&LogitNormal::default().fit(&train).unwrap().fusion);
     eprintln!("mixture {mixture}, single {single}, optimum {optimum}");
     assert!(mixture < optimum + 0.02 && mixture < single - 0.05, "{mixture} {single} {optimum}");
     let fusion = fit(MixtureVariant::Repaired, &train, 1);
@@ -142,8 +140,7 @@ fn it_tells_shapes_that_one_normal_cannot() {
 #[test]
 fn components_are_as_large_as_predicts_best() {
     let with = |covariance_share: Option<f64>, outputs: &Outputs| {
-        let config =
-            NormalMixtureConfig { covariance_share, seed: 1, ..NormalMixtureConfig::default() };
+        let config = NormalMixture { covariance_share, seed: 1, ..NormalMixture::default() };
         config.fit(outputs, &NoProgress)
     };
     let truth = Preset::Sim2.truth(0.0).unwrap();
@@ -212,10 +209,7 @@ fn absent_outputs_are_drawn_along() {
     eprintln!("complete {whole:.4}, with gaps {partial:.4}");
     assert!(partial < whole + 0.04, "{partial} {whole}");
     // The published variant leaves incomplete items out and says so.
-    let config = NormalMixtureConfig {
-        variant: MixtureVariant::Published,
-        ..NormalMixtureConfig::default()
-    };
+    let config = NormalMixture { variant: MixtureVariant::Published, ..NormalMixture::default() };
     let fitted = config.fit(&gaps, &NoProgress).unwrap();
     assert!(fitted.warnings[0].message.contains("270 training items"), "{:?}", fitted.warnings);
     assert!(loss(&fitted.fusion, &gaps) < 1.0);
@@ -245,7 +239,7 @@ fn its_file_is_read_back_to_the_same_predictions() {
     let truth = Preset::Sim2.truth(0.5).unwrap();
     let (train, test) = (truth.simulate(30, 1).unwrap(), truth.simulate(10, 2).unwrap());
     for variant in [MixtureVariant::Repaired, MixtureVariant::Published] {
-        let normal_mixture = NormalMixtureConfig { variant, ..NormalMixtureConfig::default() };
+        let normal_mixture = NormalMixture { variant, ..NormalMixture::default() };
         let method = MethodChoice::NormalMixture;
         let config = FitConfig { method, normal_mixture, ..FitConfig::default() };
         let model = config.fit(&train, &NoProgress).unwrap();

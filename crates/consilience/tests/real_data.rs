@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use consilience::methods::correlated::CorrelatedFusion;
 use consilience::methods::correlated::learning::{
-    CorrelatedConfig, CorrelatedInference, DeltaPrior, FittedPair,
+    Correlated, CorrelatedInference, DeltaPrior, FittedPair,
 };
 use consilience::methods::fuse;
 use consilience::methods::independent::AlphaPrior;
@@ -97,8 +97,8 @@ fn bookmakers_beside_the_printed_parameters() {
     };
     let (classes, rows) = parse(&text);
     let outputs = outputs(&classes, rows.iter());
-    let ours = CorrelatedConfig { inference: CorrelatedInference::Map, ..Default::default() };
-    let mut paper = CorrelatedConfig { delta_prior: DeltaPrior::Paper, ..ours.clone() };
+    let ours = Correlated { inference: CorrelatedInference::Map, ..Default::default() };
+    let mut paper = Correlated { delta_prior: DeltaPrior::Paper, ..ours.clone() };
     paper.independent.alpha_prior = AlphaPrior::Paper;
     for (name, config) in [("the paper's priors", paper), ("ours", ours)] {
         println!("Bookies A, {name}");
@@ -155,7 +155,7 @@ fn tied_outputs_of_neighbours_fuse_as_well_as_the_better_one_alone() {
             let picked = (0..rows.len()).filter(|i| chosen[*i] == test).map(|i| &rows[i]);
             outputs(&classes, picked)
         };
-        let fitted = CorrelatedConfig::default().fit_pair(&part(false), &NoProgress).unwrap();
+        let fitted = Correlated::default().fit_pair(&part(false), &NoProgress).unwrap();
         assert!(fitted.delta.iter().flatten().all(|delta| delta.is_finite()));
         let [fused, first, second] = losses(&fitted, &part(true));
         println!("split {seed}: fused {fused:.4}, meta {first:.4} and {second:.4}");

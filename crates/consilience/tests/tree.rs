@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use consilience::methods::correlated::CorrelatedFusion;
-use consilience::methods::correlated::learning::{CorrelatedConfig, CorrelatedInference};
+use consilience::methods::correlated::learning::{Correlated, CorrelatedInference};
 use consilience::methods::correlated::tree::{TREE_TOLERANCE, TreeFusion, TreeKind, TreePair};
 use consilience::methods::independent::{Alpha, IndependentFusion};
 use consilience::methods::{Fusion, fuse, ln_densities};
@@ -300,7 +300,7 @@ fn a_mixture_draws_from_all_trees() {
 /// The correlated model of any number of classifiers, at the posterior's mode.
 fn at_the_mode() -> FitConfig {
     let inference = CorrelatedInference::Map;
-    let correlated = CorrelatedConfig { inference, ..CorrelatedConfig::default() };
+    let correlated = Correlated { inference, ..Correlated::default() };
     FitConfig { method: MethodChoice::Correlated, correlated, ..FitConfig::default() }
 }
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use consilience::methods::fuse;
-use consilience::methods::independent::{IndependentConfig, Inference, SufficientStatistics};
+use consilience::methods::independent::{Independent, Inference, SufficientStatistics};
 use consilience::methods::pools::Weights;
-use consilience::methods::stacking::{ClassBalance, StackingConfig};
+use consilience::methods::stacking::{ClassBalance, Stacking};
 use consilience::simulation::Preset;
 use consilience::{
     FitConfig, InputFormat, MethodChoice, Model, NoProgress, Outputs, OutputsBuilder, PriorChoice,
@@ -37,7 +37,7 @@ fn repeated(outputs: &Outputs, times: &[usize]) -> Outputs {
 }
 
 fn settings(method: &str) -> FitConfig {
-    let independent = IndependentConfig { inference: Inference::Map, ..Default::default() };
+    let independent = Independent { inference: Inference::Map, ..Default::default() };
     FitConfig {
         method: method.parse().unwrap(),
         class_prior: PriorChoice::Empirical,
@@ -53,9 +53,9 @@ fn unfolded() -> Vec<FitConfig> {
     let names = names.map(|name| if name == "meta:1" { meta() } else { name.to_owned() });
     let mut all: Vec<FitConfig> = names.iter().map(|name| settings(name)).collect();
     all.push(FitConfig { weights: Weights::Free, ..settings("log-pool") });
-    let stacking = StackingConfig { balance: ClassBalance::Weights, ..Default::default() };
+    let stacking = Stacking { balance: ClassBalance::Weights, ..Default::default() };
     all.push(FitConfig { stacking, ..settings("stacking") });
-    let posterior = IndependentConfig { draws: 50, warmup: 10, ..Default::default() };
+    let posterior = Independent { draws: 50, warmup: 10, ..Default::default() };
     all.push(FitConfig { independent: posterior, ..settings("independent") });
     all
 }

@@ -10,10 +10,10 @@ use consilience::evaluation::{
     BootstrapSettings, Evaluation, EvaluationSettings, Predictions, ReliabilityBin, evaluate_all,
     meta_classifiers, reliability, single_classifiers,
 };
-use consilience::methods::auto::AutoConfig;
-use consilience::methods::correlated::learning::{CorrelatedConfig, CorrelatedInference};
+use consilience::methods::auto::Auto;
+use consilience::methods::correlated::learning::{Correlated, CorrelatedInference};
 use consilience::methods::fuse;
-use consilience::methods::independent::IndependentConfig;
+use consilience::methods::independent::Independent;
 use consilience::{FitConfig, MethodChoice, Model, Outputs};
 use consilience_io::{Location, ReadOptions, read_outputs, write_whole};
 
@@ -76,11 +76,11 @@ fn split(table: &str) -> (String, String) {
 }
 
 fn config(method: MethodChoice, seed: u64) -> FitConfig {
-    let independent = IndependentConfig { seed, ..IndependentConfig::default() };
+    let independent = Independent { seed, ..Independent::default() };
     // the mode is enough for a table of scores, and quicker by far
     let inference = CorrelatedInference::Map;
-    let correlated = CorrelatedConfig { inference, seed, ..CorrelatedConfig::default() };
-    let auto = AutoConfig { seed };
+    let correlated = Correlated { inference, seed, ..Correlated::default() };
+    let auto = Auto { seed };
     FitConfig { method, independent, correlated, auto, ..FitConfig::default() }
 }
 

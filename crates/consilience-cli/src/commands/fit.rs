@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use consilience::evaluation::{Gain, GainSettings, worth};
-use consilience::methods::auto::AutoConfig;
-use consilience::methods::bcc::BccConfig;
+use consilience::methods::auto::Auto;
+use consilience::methods::bcc::Bcc;
 use consilience::methods::correlated::Structure;
 use consilience::methods::correlated::learning::{
-    CorrelatedConfig, CorrelatedInference, DeltaPrior, DeltaSampler,
+    Correlated, CorrelatedInference, DeltaPrior, DeltaSampler,
 };
-use consilience::methods::independent::{AlphaPrior, IndependentConfig, Inference};
-use consilience::methods::logit_normal::LogitNormalConfig;
-use consilience::methods::normal_mixture::{MixtureVariant, NormalMixtureConfig};
-use consilience::methods::stacking::StackingConfig;
+use consilience::methods::independent::{AlphaPrior, Independent, Inference};
+use consilience::methods::logit_normal::LogitNormal;
+use consilience::methods::normal_mixture::{MixtureVariant, NormalMixture};
+use consilience::methods::stacking::Stacking;
 use consilience::model::PairPosterior;
 use consilience::sampling::diagnostics::Diagnostics;
 use consilience::{DEFAULT_FLOOR, FitConfig, MethodChoice, Model, Outputs, PriorChoice};
@@ -120,15 +120,15 @@ impl FitOptions {
             },
             resolution: self.resolution,
             independent,
-            stacking: StackingConfig { ridge: self.ridge, seed, ..StackingConfig::default() },
-            auto: AutoConfig { seed },
-            logit_normal: LogitNormalConfig::default(),
-            normal_mixture: NormalMixtureConfig {
+            stacking: Stacking { ridge: self.ridge, seed, ..Stacking::default() },
+            auto: Auto { seed },
+            logit_normal: LogitNormal::default(),
+            normal_mixture: NormalMixture {
                 variant: self.variant,
                 seed,
-                ..NormalMixtureConfig::default()
+                ..NormalMixture::default()
             },
-            bcc: BccConfig::default(),
+            bcc: Bcc::default(),
             floor: self.reading.floor.unwrap_or(DEFAULT_FLOOR),
         })
     }
@@ -142,9 +142,9 @@ impl FitOptions {
         }
     }
 
-    fn independent(&self, seed: u64) -> Result<IndependentConfig, Failure> {
+    fn independent(&self, seed: u64) -> Result<Independent, Failure> {
         let correlated = self.method == MethodChoice::Correlated;
-        Ok(IndependentConfig {
+        Ok(Independent {
             alpha_prior: match self.alpha_prior {
                 AlphaPriorName::Pooled => AlphaPrior::Pooled { items: self.prior_items },
                 AlphaPriorName::Paper => AlphaPrior::Paper,
@@ -168,8 +168,8 @@ impl FitOptions {
     }
 
     /// The same chains, seed and margins as the independent model's.
-    fn correlated(&self, independent: &IndependentConfig) -> CorrelatedConfig {
-        CorrelatedConfig {
+    fn correlated(&self, independent: &Independent) -> Correlated {
+        Correlated {
             independent: independent.clone(),
             delta_prior: match self.delta_prior {
                 DeltaPriorName::Pooled => DeltaPrior::Pooled,
@@ -191,7 +191,7 @@ impl FitOptions {
             warmup: self.warmup,
             keep_draws: self.keep_draws,
             seed: independent.seed,
-            ..CorrelatedConfig::default()
+            ..Correlated::default()
         }
     }
 }

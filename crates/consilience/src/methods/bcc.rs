@@ -27,22 +27,22 @@ use crate::data::outputs::{Items, Outputs};
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 
-/// Settings of [`BccConfig::fit`].
+/// Settings of [`Bcc::fit`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct BccConfig {
+pub struct Bcc {
     /// What every entry of a confusion matrix is worth in decisions beforehand; 1 by default, all
     /// rows equally probable.
     pub prior_decisions: f64,
 }
 
-impl Default for BccConfig {
+impl Default for Bcc {
     fn default() -> Self {
         Self { prior_decisions: 1.0 }
     }
 }
 
-impl BccConfig {
+impl Bcc {
     /// Refuses settings out of range.
     pub fn check(&self) -> Result<()> {
         if !(1e-6..=1e9).contains(&self.prior_decisions) {
@@ -65,11 +65,11 @@ impl BccConfig {
 ///
 /// # Example
 /// ```
-/// use consilience::methods::{bcc::BccConfig, fuse};
+/// use consilience::methods::{bcc::Bcc, fuse};
 /// use consilience::{ClassPrior, simulation::Preset};
 ///
 /// let truth = Preset::Sim2.truth(0.5)?;
-/// let fusion = BccConfig::default().fit(&truth.simulate(200, 1)?)?;
+/// let fusion = Bcc::default().fit(&truth.simulate(200, 1)?)?;
 /// let fused = fuse(&fusion, &truth.simulate(10, 2)?, &ClassPrior::uniform(3))?;
 /// assert_eq!(fused.n_items(), 30);
 /// # Ok::<(), consilience::Error>(())
@@ -186,7 +186,7 @@ mod tests {
             ([0.5, 0.5, 0.3, 0.7], Some(1)),
             ([0.7, 0.3, gap, gap], Some(1)),
         ]);
-        let fusion = BccConfig::default().fit(&train).unwrap();
+        let fusion = Bcc::default().fit(&train).unwrap();
         let want = [[[3.0, 1.0], [2.5, 1.5]], [[2.0, 2.0], [1.0, 2.0]]]
             .map(|m| m.map(|r| r.to_vec()).to_vec());
         assert_eq!(fusion.confusion().as_slice(), want);
@@ -211,7 +211,7 @@ mod tests {
         let bad = vec![vec![vec![1.0, 0.0], vec![1.0, 1.0]]];
         let error = BccFusion::new(schema, bad).unwrap_err().to_string();
         assert!(error.contains("confusion[0][0][1]"), "{error}");
-        let config = BccConfig { prior_decisions: 0.0 };
+        let config = Bcc { prior_decisions: 0.0 };
         assert!(config.fit(&outputs(&[([0.5; 4], Some(0))])).is_err());
     }
 }

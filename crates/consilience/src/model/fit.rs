@@ -12,18 +12,18 @@ use crate::data::input_format::DEFAULT_FLOOR;
 use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
-use crate::methods::auto::AutoConfig;
-use crate::methods::bcc::BccConfig;
+use crate::methods::auto::Auto;
+use crate::methods::bcc::Bcc;
 use crate::methods::correlated::Structure;
 use crate::methods::correlated::learned::Learned;
-use crate::methods::correlated::learning::{CorrelatedConfig, ObservedPair, default_resolution};
+use crate::methods::correlated::learning::{Correlated, ObservedPair, default_resolution};
 use crate::methods::discounted::DiscountedFusion;
-use crate::methods::independent::{Alpha, IndependentConfig, SufficientStatistics};
-use crate::methods::logit_normal::LogitNormalConfig;
-use crate::methods::normal_mixture::NormalMixtureConfig;
+use crate::methods::independent::{Alpha, Independent, SufficientStatistics};
+use crate::methods::logit_normal::LogitNormal;
+use crate::methods::normal_mixture::NormalMixture;
 use crate::methods::pools::{Pool, PoolKind, Weights, fit_weights};
 use crate::methods::shares::EvidenceCovariance;
-use crate::methods::stacking::StackingConfig;
+use crate::methods::stacking::Stacking;
 use crate::progress::Progress;
 use crate::warning::Warning;
 
@@ -130,9 +130,9 @@ pub struct FitConfig {
     /// A pool's weights.
     pub weights: Weights,
     /// The Dirichlet fits of the independent model and of meta classifiers.
-    pub independent: IndependentConfig,
+    pub independent: Independent,
     /// The correlated model's fit, its own Dirichlets among it.
-    pub correlated: CorrelatedConfig,
+    pub correlated: Correlated,
     /// How more than two correlated classifiers are joined.
     pub structure: Structure,
     /// The resolution of correlated classifiers' outputs, instead of the one in `correlated`; by
@@ -141,16 +141,16 @@ pub struct FitConfig {
     /// its private shapes allow.
     pub resolution: Option<f64>,
     /// The fit of stacking.
-    pub stacking: StackingConfig,
+    pub stacking: Stacking,
     /// The fit of `auto`.
-    pub auto: AutoConfig,
+    pub auto: Auto,
     /// The fit of `logit-normal`.
-    pub logit_normal: LogitNormalConfig,
+    pub logit_normal: LogitNormal,
     /// The fit of `normal-mixture`. Its published variant has the class frequencies of the training
     /// items for a class prior: for the published result choose [`PriorChoice::Empirical`].
-    pub normal_mixture: NormalMixtureConfig,
+    pub normal_mixture: NormalMixture,
     /// The fit of `bcc`.
-    pub bcc: BccConfig,
+    pub bcc: Bcc,
     /// The floor that the outputs were read with; kept in the model, so that new data are read
     /// alike.
     pub floor: f64,
@@ -162,15 +162,15 @@ impl Default for FitConfig {
             method: MethodChoice::default(),
             class_prior: PriorChoice::default(),
             weights: Weights::default(),
-            independent: IndependentConfig::default(),
-            correlated: CorrelatedConfig::default(),
+            independent: Independent::default(),
+            correlated: Correlated::default(),
             structure: Structure::default(),
             resolution: None,
-            stacking: StackingConfig::default(),
-            auto: AutoConfig::default(),
-            logit_normal: LogitNormalConfig::default(),
-            normal_mixture: NormalMixtureConfig::default(),
-            bcc: BccConfig::default(),
+            stacking: Stacking::default(),
+            auto: Auto::default(),
+            logit_normal: LogitNormal::default(),
+            normal_mixture: NormalMixture::default(),
+            bcc: Bcc::default(),
             floor: DEFAULT_FLOOR,
         }
     }
@@ -346,7 +346,7 @@ impl FitConfig {
     ) -> Result<Model> {
         let schema = outputs.schema();
         // nothing averages over these draws: shares belong to the point estimate
-        let config = IndependentConfig { keep_draws: 0, ..self.independent.clone() };
+        let config = Independent { keep_draws: 0, ..self.independent.clone() };
         let fitted = config.fit(schema, &training.statistics, progress)?;
         training.warnings = fitted.warnings;
         let class_prior = self.resolve_prior(&training, schema.classes())?;
@@ -368,7 +368,7 @@ impl FitConfig {
     ) -> Result<Model> {
         let schema = outputs.schema();
         let resolution = self.resolution.unwrap_or_else(|| default_resolution(outputs));
-        let config = CorrelatedConfig { resolution, ..self.correlated.clone() };
+        let config = Correlated { resolution, ..self.correlated.clone() };
         let class_prior = self.resolve_prior(&training, schema.classes())?;
         let two = schema.n_classifiers() == 2;
         let fitted = match self.structure.tree() {

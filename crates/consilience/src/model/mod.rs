@@ -12,21 +12,19 @@ use serde::{Deserialize, Serialize};
 use crate::data::class_prior::{ClassPrior, PriorChoice};
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
-use crate::methods::auto::{AutoConfig, AutoFusion};
-use crate::methods::bcc::{BccConfig, BccFusion};
-use crate::methods::correlated::learning::{
-    CorrelatedConfig, DeltaReport, ObservedPair, SharedReport,
-};
+use crate::methods::auto::{Auto, AutoFusion};
+use crate::methods::bcc::{Bcc, BccFusion};
+use crate::methods::correlated::learning::{Correlated, DeltaReport, ObservedPair, SharedReport};
 use crate::methods::correlated::{PairInsight, Structure, effective_number};
 use crate::methods::discounted::DiscountedFusion;
 use crate::methods::independent::{
-    Alpha, IndependentConfig, IndependentFusion, PosteriorReport, SufficientStatistics,
+    Alpha, Independent, IndependentFusion, PosteriorReport, SufficientStatistics,
 };
-use crate::methods::logit_normal::{LogitNormalConfig, LogitNormalFusion};
-use crate::methods::normal_mixture::{NormalMixtureConfig, NormalMixtureFusion};
+use crate::methods::logit_normal::{LogitNormal, LogitNormalFusion};
+use crate::methods::normal_mixture::{NormalMixture, NormalMixtureFusion};
 use crate::methods::pools::{Pool, Weights};
 use crate::methods::shares::EvidenceCovariance;
-use crate::methods::stacking::{StackingConfig, StackingFusion};
+use crate::methods::stacking::{Stacking, StackingFusion};
 use crate::methods::{Fusion, PosteriorPredictive};
 use crate::simulation::Truth;
 use crate::warning::Warning;
@@ -115,28 +113,28 @@ pub struct Settings {
     pub weights: Option<Weights>,
     /// The Dirichlet fits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub independent: Option<IndependentConfig>,
+    pub independent: Option<Independent>,
     /// The correlated model's fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub correlated: Option<CorrelatedConfig>,
+    pub correlated: Option<Correlated>,
     /// How more than two correlated classifiers are joined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structure: Option<Structure>,
     /// The fit of stacking.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stacking: Option<StackingConfig>,
+    pub stacking: Option<Stacking>,
     /// The fit of `auto`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub auto: Option<AutoConfig>,
+    pub auto: Option<Auto>,
     /// The fit of `logit-normal`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub logit_normal: Option<LogitNormalConfig>,
+    pub logit_normal: Option<LogitNormal>,
     /// The fit of `normal-mixture`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub normal_mixture: Option<NormalMixtureConfig>,
+    pub normal_mixture: Option<NormalMixture>,
     /// The fit of `bcc`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bcc: Option<BccConfig>,
+    pub bcc: Option<Bcc>,
 }
 
 /// What a model was fitted on.

@@ -1,7 +1,7 @@
 //! `auto` against the trials in which it was chosen.
 
 use consilience::NoProgress;
-use consilience::methods::auto::AutoConfig;
+use consilience::methods::auto::Auto;
 
 use crate::compare;
 
@@ -15,6 +15,6 @@ fn auto_predicts_as_well_as_in_trials() {
         ("dna_b", 0.2773),
         ("dna_c", 0.2713),
     ];
-    let config = AutoConfig::default();
+    let config = Auto::default();
     compare(&trials, 0.002, |outputs| config.fit(outputs, &NoProgress).expect("a fit").fusion);
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use consilience::methods::correlated::CorrelatedFusion;
-use consilience::methods::correlated::learning::{CorrelatedConfig, CorrelatedInference};
-use consilience::methods::independent::{IndependentConfig, Inference};
+use consilience::methods::correlated::learning::{Correlated, CorrelatedInference};
+use consilience::methods::independent::{Independent, Inference};
 use consilience::model::CorrelatedParameters;
 use consilience::{NoProgress, Outputs};
 
@@ -18,7 +18,7 @@ const TRIALS: [(&str, f64); 5] = [
     ("bookies_b", 1.085),
 ];
 
-fn fit(config: &CorrelatedConfig, outputs: &Outputs) -> CorrelatedFusion {
+fn fit(config: &Correlated, outputs: &Outputs) -> CorrelatedFusion {
     let schema = Arc::clone(outputs.schema());
     let fitted = config.fit_pair(outputs, &NoProgress).expect("a fit");
     let (alpha, delta, resolution) = (&fitted.alpha, &fitted.delta, config.resolution);
@@ -30,13 +30,10 @@ fn fit(config: &CorrelatedConfig, outputs: &Outputs) -> CorrelatedFusion {
 #[test]
 #[ignore = "slow: a fit of what is shared for each of ten folds, five sets"]
 fn the_correlated_model_predicts_as_in_trials_at_its_mode() {
-    let config = CorrelatedConfig {
+    let config = Correlated {
         inference: CorrelatedInference::Map,
-        independent: IndependentConfig {
-            inference: Inference::Map,
-            ..IndependentConfig::default()
-        },
-        ..CorrelatedConfig::default()
+        independent: Independent { inference: Inference::Map, ..Independent::default() },
+        ..Correlated::default()
     };
     compare(&TRIALS, 0.006, |outputs| fit(&config, outputs));
 }
@@ -44,6 +41,6 @@ fn the_correlated_model_predicts_as_in_trials_at_its_mode() {
 #[test]
 #[ignore = "slow: a posterior of what is shared for each of ten folds, five sets"]
 fn the_correlated_model_predicts_as_in_trials() {
-    let config = CorrelatedConfig::default();
+    let config = Correlated::default();
     compare(&TRIALS, 0.006, |outputs| fit(&config, outputs));
 }

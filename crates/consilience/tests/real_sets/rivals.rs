@@ -1,13 +1,13 @@
 //! Rivals of the correlated model against independent computations of the same definitions.
 
 use consilience::NoProgress;
-use consilience::methods::bcc::BccConfig;
-use consilience::methods::logit_normal::LogitNormalConfig;
-use consilience::methods::normal_mixture::{MixtureVariant, NormalMixtureConfig};
+use consilience::methods::bcc::Bcc;
+use consilience::methods::logit_normal::LogitNormal;
+use consilience::methods::normal_mixture::{MixtureVariant, NormalMixture};
 
 use crate::{SETS, compare, loss, out_of_fold, real_set};
 
-/// With `NumPy` and `SciPy`'s `multivariate_t`, the definition of docs/methods.md written down anew.
+/// With `NumPy` and `SciPy`'s `multivariate_t`, the definition of docs/methods/logit-normal.md written down anew.
 #[test]
 fn the_normal_model_of_log_ratios_predicts_as_elsewhere() {
     let trials = [
@@ -18,7 +18,7 @@ fn the_normal_model_of_log_ratios_predicts_as_elsewhere() {
         ("dna_b", 0.30682),
         ("dna_c", 0.29967),
     ];
-    let config = LogitNormalConfig::default();
+    let config = LogitNormal::default();
     compare(&trials, 2e-5, |outputs| config.fit(outputs).expect("a fit").fusion);
 }
 
@@ -33,7 +33,7 @@ fn hard_decisions_predict_as_elsewhere() {
         ("dna_b", 0.51996),
         ("dna_c", 0.69320),
     ];
-    compare(&trials, 2e-5, |outputs| BccConfig::default().fit(outputs).expect("a fit"));
+    compare(&trials, 2e-5, |outputs| Bcc::default().fit(outputs).expect("a fit"));
 }
 
 /// Both under the uniform class prior.
@@ -44,7 +44,7 @@ fn the_repaired_mixture_is_better_than_the_published_one() {
     for name in SETS.into_iter().rev() {
         let Some(outputs) = real_set(name) else { return };
         let of = |variant: MixtureVariant| {
-            let config = NormalMixtureConfig { variant, ..NormalMixtureConfig::default() };
+            let config = NormalMixture { variant, ..NormalMixture::default() };
             let fit = |train: &_| config.fit(train, &NoProgress).expect("a fit").fusion;
             loss(&outputs, &out_of_fold(&outputs, fit))
         };

@@ -1,13 +1,13 @@
 //! `auto` where training and use differ: other class priors, absent outputs.
 
 use consilience::evaluation::Predictions;
-use consilience::methods::auto::{AutoConfig, AutoFusion};
+use consilience::methods::auto::{Auto, AutoFusion};
 use consilience::{ClassPrior, InputFormat, NoProgress, Outputs, OutputsBuilder};
 
 use crate::{SETS, loss, loss_under, out_of_fold, out_of_fold_under, real_set};
 
 fn auto(outputs: &Outputs) -> AutoFusion {
-    AutoConfig::default().fit(outputs, &NoProgress).expect("a fit").fusion
+    Auto::default().fit(outputs, &NoProgress).expect("a fit").fusion
 }
 
 /// The exponent β that makes Pᵝ, normalised, predict best: 1 where P is neither too sure of itself

@@ -1,6 +1,6 @@
 //! Stacking against trials with scikit-learn's logistic regression.
 
-use consilience::methods::stacking::{ClassBalance, Ridge, StackingConfig};
+use consilience::methods::stacking::{ClassBalance, Ridge, Stacking};
 
 use crate::compare;
 
@@ -12,23 +12,23 @@ const TRIALS: [(&str, f64); 5] = [
     ("bookies_b", 1.036),
 ];
 
-fn check(config: &StackingConfig) {
+fn check(config: &Stacking) {
     compare(&TRIALS, 0.004, |outputs| config.fit(outputs).expect("a fit").fusion);
 }
 
 #[test]
 fn stacking_predicts_as_well_as_in_trials() {
-    check(&StackingConfig::default());
+    check(&Stacking::default());
 }
 
 /// At natural frequencies the two ways of balancing the classes predict alike.
 #[test]
 fn so_it_does_with_class_weights() {
-    check(&StackingConfig { balance: ClassBalance::Weights, ..StackingConfig::default() });
+    check(&Stacking { balance: ClassBalance::Weights, ..Stacking::default() });
 }
 
 #[test]
 #[ignore = "slow: 26 fits a fold, ten folds, five sets"]
 fn so_it_does_with_a_ridge_by_cross_validation() {
-    check(&StackingConfig { ridge: Ridge::CrossValidated, ..StackingConfig::default() });
+    check(&Stacking { ridge: Ridge::CrossValidated, ..Stacking::default() });
 }

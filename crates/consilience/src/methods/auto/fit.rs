@@ -17,10 +17,10 @@ use crate::methods::stacking::{
 use crate::progress::Progress;
 use crate::warning::Warning;
 
-/// Settings of [`AutoConfig::fit`]; there is nothing to tune.
+/// Settings of [`Auto::fit`]; there is nothing to tune.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct AutoConfig {
+pub struct Auto {
     /// Seed of the folds in which the training items' evidence is found.
     pub seed: u64,
 }
@@ -41,7 +41,7 @@ const ITEMS_PER_PARAMETER: f64 = 5.0;
 /// With a smaller harmonic mean of the class sizes nothing can be learned.
 const FEWEST_ITEMS: f64 = 2.0;
 
-impl AutoConfig {
+impl Auto {
     /// Fits to labelled outputs.
     pub fn fit(&self, outputs: &Outputs, progress: &dyn Progress) -> Result<FittedAuto> {
         let training = Training::new(outputs)?;

@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use fit::{AutoConfig, FittedAuto};
+pub use fit::{Auto, FittedAuto};
 
 use super::independent::{Alpha, IndependentFusion};
 use super::log_linear::LogLinear;
@@ -79,11 +79,11 @@ pub struct AutoParameters {
 ///
 /// # Example
 /// ```
-/// use consilience::methods::{auto::AutoConfig, fuse};
+/// use consilience::methods::{auto::Auto, fuse};
 /// use consilience::{ClassPrior, NoProgress, simulation::Preset};
 ///
 /// let truth = Preset::Sim2.truth(0.5)?;
-/// let fitted = AutoConfig::default().fit(&truth.simulate(200, 1)?, &NoProgress)?;
+/// let fitted = Auto::default().fit(&truth.simulate(200, 1)?, &NoProgress)?;
 /// let fused = fuse(&fitted.fusion, &truth.simulate(10, 2)?, &ClassPrior::uniform(3))?;
 /// assert_eq!(fused.n_items(), 30);
 /// # Ok::<(), consilience::Error>(())

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::hint::Hint;
 use crate::methods::correlated::Structure;
 use crate::methods::correlated::learning::{
-    CorrelatedConfig, CorrelatedInference, FittedPairs, PairDraw, PairsDraw, SharedReport, Split,
+    Correlated, CorrelatedInference, FittedPairs, PairDraw, PairsDraw, SharedReport, Split,
 };
 use crate::methods::correlated::tree::TreeKind;
 use crate::methods::independent::{Alpha, PosteriorReport};
@@ -36,7 +36,7 @@ pub(crate) struct Learned {
 
 impl Learned {
     pub(crate) fn pair(
-        config: &CorrelatedConfig,
+        config: &Correlated,
         outputs: &Outputs,
         progress: &dyn Progress,
     ) -> Result<Self> {
@@ -63,7 +63,7 @@ impl Learned {
     }
 
     pub(crate) fn tree(
-        config: &CorrelatedConfig,
+        config: &Correlated,
         kind: TreeKind,
         outputs: &Outputs,
         progress: &dyn Progress,
@@ -83,7 +83,7 @@ impl Learned {
 
     /// The paper's model of three and more. `exact`: with the exact density where private shapes allow.
     pub(crate) fn full(
-        config: &CorrelatedConfig,
+        config: &Correlated,
         (structure, exact): (Structure, bool),
         outputs: &Outputs,
         progress: &dyn Progress,
@@ -106,14 +106,14 @@ impl Learned {
 
     /// The same with the posterior of all shared shapes, from the modes of pairs on.
     fn full_posterior(
-        config: &CorrelatedConfig,
+        config: &Correlated,
         (structure, exact): (Structure, bool),
         outputs: &Outputs,
         progress: &dyn Progress,
     ) -> Result<Self> {
         config.check()?;
         let (inference, keep_draws) = (CorrelatedInference::Map, 0);
-        let modes = CorrelatedConfig { inference, keep_draws, ..config.clone() };
+        let modes = Correlated { inference, keep_draws, ..config.clone() };
         let mut fitted = modes.fit_pairs(outputs, progress)?;
         let shared = config.fit_shared(outputs, &fitted, structure, progress)?;
         fitted.warnings.extend(shared.warnings);

@@ -36,10 +36,10 @@ pub enum Inference {
     Map,
 }
 
-/// Settings of [`IndependentConfig::fit`].
+/// Settings of [`Independent::fit`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct IndependentConfig {
+pub struct Independent {
     /// The prior of α; pooled with 2 items by default.
     pub alpha_prior: AlphaPrior,
     /// Full posterior (default) or its mode.
@@ -56,7 +56,7 @@ pub struct IndependentConfig {
     pub seed: u64,
 }
 
-impl Default for IndependentConfig {
+impl Default for Independent {
     fn default() -> Self {
         let ChainSettings { n_chains, n_warmup, n_draws } = ChainSettings::default();
         Self {
@@ -71,7 +71,7 @@ impl Default for IndependentConfig {
     }
 }
 
-impl IndependentConfig {
+impl Independent {
     /// Refuses settings out of range.
     pub fn check(&self) -> Result<()> {
         if let AlphaPrior::Pooled { items } = self.alpha_prior

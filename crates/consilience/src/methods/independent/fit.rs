@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::config::{AlphaPrior, IndependentConfig, Inference};
+use super::config::{AlphaPrior, Independent, Inference};
 use super::posterior::{CONSTANT, DirichletPosterior, Measure};
 use super::{Alpha, IndependentFusion, SufficientStatistics};
 use crate::data::schema::Schema;
@@ -48,17 +48,17 @@ pub struct PosteriorReport {
 /// Fewer items than this in a class say little.
 const FEW_ITEMS: f64 = 10.0;
 
-impl IndependentConfig {
+impl Independent {
     /// Fits the Dirichlets to sufficient statistics.
     ///
     /// # Example
     /// ```
-    /// use consilience::methods::independent::{IndependentConfig, SufficientStatistics};
+    /// use consilience::methods::independent::{Independent, SufficientStatistics};
     /// use consilience::{NoProgress, simulation::Preset};
     ///
     /// let outputs = Preset::Sim1.truth(0.0)?.simulate(100, 1)?;
     /// let statistics = SufficientStatistics::of(&outputs)?;
-    /// let fitted = IndependentConfig::default().fit(outputs.schema(), &statistics, &NoProgress)?;
+    /// let fitted = Independent::default().fit(outputs.schema(), &statistics, &NoProgress)?;
     /// assert!(fitted.posterior.unwrap().worst.r_hat < 1.01);
     /// # Ok::<(), consilience::Error>(())
     /// ```

@@ -19,7 +19,7 @@ mod statistics;
 use std::sync::Arc;
 
 pub(crate) use config::check_chains;
-pub use config::{AlphaPrior, IndependentConfig, Inference};
+pub use config::{AlphaPrior, Independent, Inference};
 pub(super) use fit::posterior_modes;
 pub use fit::{FittedIndependent, PosteriorReport};
 pub(in crate::methods) use posterior::{DirichletPosterior, Measure};

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// Settings of [`LogitNormalConfig::fit`]: a normal-inverse-Wishart prior, the same for all
+/// Settings of [`LogitNormal::fit`]: a normal-inverse-Wishart prior, the same for all
 /// classes, whose mean and covariance are taken from all items.
 ///
 /// The prior's mean is the mean of the class means; its expected covariance that within classes,
@@ -12,20 +12,20 @@ use crate::error::{Error, Result};
 /// proper with a single item a class and with classifiers that are copies of each other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct LogitNormalConfig {
+pub struct LogitNormal {
     /// What the prior's covariance is worth in items; 40 by default.
     pub covariance_items: f64,
     /// What the prior's mean is worth in items; 1 by default.
     pub mean_items: f64,
 }
 
-impl Default for LogitNormalConfig {
+impl Default for LogitNormal {
     fn default() -> Self {
         Self { covariance_items: 40.0, mean_items: 1.0 }
     }
 }
 
-impl LogitNormalConfig {
+impl LogitNormal {
     /// Refuses settings out of range.
     pub fn check(&self) -> Result<()> {
         for (name, value) in

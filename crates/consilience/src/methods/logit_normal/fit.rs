@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{LogDistribution, LogitNormalConfig, LogitNormalFusion, LogitNormalParameters};
+use super::{LogDistribution, LogitNormal, LogitNormalFusion, LogitNormalParameters};
 use crate::data::outputs::Outputs;
 use crate::distributions::NormalInverseWishart;
 use crate::error::Result;
@@ -22,7 +22,7 @@ pub struct FittedLogitNormal {
 /// information that is missing: at 30 % absent, thirty leave 1e-15.
 const STEPS: usize = 30;
 
-impl LogitNormalConfig {
+impl LogitNormal {
     /// Fits to labelled outputs.
     pub fn fit(&self, outputs: &Outputs) -> Result<FittedLogitNormal> {
         self.check()?;

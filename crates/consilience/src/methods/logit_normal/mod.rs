@@ -23,7 +23,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use super::log_ratio::LogDistribution;
-pub use config::LogitNormalConfig;
+pub use config::LogitNormal;
 pub use fit::FittedLogitNormal;
 
 use super::log_ratio::{Mixtures, Weighted, for_each_item, ln_jacobian};
@@ -45,11 +45,11 @@ pub struct LogitNormalParameters {
 ///
 /// # Example
 /// ```
-/// use consilience::methods::{fuse, logit_normal::LogitNormalConfig};
+/// use consilience::methods::{fuse, logit_normal::LogitNormal};
 /// use consilience::{ClassPrior, simulation::Preset};
 ///
 /// let truth = Preset::Sim2.truth(0.5)?;
-/// let fitted = LogitNormalConfig::default().fit(&truth.simulate(200, 1)?)?;
+/// let fitted = LogitNormal::default().fit(&truth.simulate(200, 1)?)?;
 /// let fused = fuse(&fitted.fusion, &truth.simulate(10, 2)?, &ClassPrior::uniform(3))?;
 /// assert_eq!(fused.n_items(), 30);
 /// # Ok::<(), consilience::Error>(())

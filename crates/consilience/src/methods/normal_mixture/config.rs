@@ -29,10 +29,10 @@ impl FromStr for MixtureVariant {
     }
 }
 
-/// Settings of [`NormalMixtureConfig::fit`]. The published variant looks at the seed alone.
+/// Settings of [`NormalMixture::fit`]. The published variant looks at the seed alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct NormalMixtureConfig {
+pub struct NormalMixture {
     /// Which sampler.
     pub variant: MixtureVariant,
     /// Components of a class at most; superfluous ones empty themselves. 10 by default.
@@ -60,7 +60,7 @@ pub struct NormalMixtureConfig {
     pub seed: u64,
 }
 
-impl Default for NormalMixtureConfig {
+impl Default for NormalMixture {
     fn default() -> Self {
         Self {
             variant: MixtureVariant::default(),
@@ -78,7 +78,7 @@ impl Default for NormalMixtureConfig {
     }
 }
 
-impl NormalMixtureConfig {
+impl NormalMixture {
     /// Refuses settings out of range.
     pub fn check(&self) -> Result<()> {
         for (name, value) in [

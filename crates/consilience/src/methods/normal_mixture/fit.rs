@@ -8,7 +8,7 @@ use rand::rngs::ChaCha8Rng;
 use super::published::{self, Counted};
 use super::repaired::Chain;
 use super::{
-    LogDistribution, MixtureComponent, MixtureVariant, NormalMixtureConfig, NormalMixtureFusion,
+    LogDistribution, MixtureComponent, MixtureVariant, NormalMixture, NormalMixtureFusion,
     NormalMixtureParameters,
 };
 use crate::data::input_format::InputFormat;
@@ -30,7 +30,7 @@ pub struct FittedNormalMixture {
     pub warnings: Vec<Warning>,
 }
 
-impl NormalMixtureConfig {
+impl NormalMixture {
     /// Fits to labelled outputs.
     pub fn fit(&self, outputs: &Outputs, progress: &dyn Progress) -> Result<FittedNormalMixture> {
         self.check()?;

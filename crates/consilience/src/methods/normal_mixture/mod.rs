@@ -26,7 +26,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use super::log_ratio::LogDistribution;
-pub use config::{MixtureVariant, NormalMixtureConfig};
+pub use config::{MixtureVariant, NormalMixture};
 pub use fit::FittedNormalMixture;
 
 use super::log_ratio::{Mixtures, Weighted, for_each_item, ln_jacobian};
@@ -68,11 +68,11 @@ fn is_zero(value: &f64) -> bool {
 ///
 /// # Example
 /// ```
-/// use consilience::methods::{fuse, normal_mixture::NormalMixtureConfig};
+/// use consilience::methods::{fuse, normal_mixture::NormalMixture};
 /// use consilience::{ClassPrior, NoProgress, simulation::Preset};
 ///
 /// let truth = Preset::Sim2.truth(0.5)?;
-/// let config = NormalMixtureConfig::default();
+/// let config = NormalMixture::default();
 /// let fitted = config.fit(&truth.simulate(50, 1)?, &NoProgress)?;
 /// let fused = fuse(&fitted.fusion, &truth.simulate(10, 2)?, &ClassPrior::uniform(3))?;
 /// assert_eq!(fused.n_items(), 30);

@@ -11,7 +11,7 @@ use nalgebra::DMatrix;
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
 
-use super::NormalMixtureConfig;
+use super::NormalMixture;
 use crate::distributions::{MultivariateT, NormalDraw, NormalInverseWishart, standard_normals};
 use crate::error::{Error, Result};
 use crate::math::gaussian::Gaussian;
@@ -22,7 +22,7 @@ use correlated_dirichlet::Dirichlet;
 
 /// One chain of one class.
 pub(super) struct Chain<'a> {
-    config: &'a NormalMixtureConfig,
+    config: &'a NormalMixture,
     prior: &'a NormalInverseWishart,
     /// d × n, absent coordinates at their present draw.
     rows: DMatrix<f64>,
@@ -35,7 +35,7 @@ pub(super) struct Chain<'a> {
 impl<'a> Chain<'a> {
     /// Starts with every item at the nearest of some random items.
     pub(super) fn new(
-        config: &'a NormalMixtureConfig,
+        config: &'a NormalMixture,
         prior: &'a NormalInverseWishart,
         class: &ClassRows,
         mut rng: ChaCha8Rng,
@@ -64,7 +64,7 @@ impl<'a> Chain<'a> {
 
     /// Runs the chain; what is kept are weighted components, all draws together.
     pub(super) fn run(mut self, progress: &dyn Progress) -> Result<Vec<(f64, MultivariateT)>> {
-        let NormalMixtureConfig { warmup, draws, every, .. } = *self.config;
+        let NormalMixture { warmup, draws, every, .. } = *self.config;
         let mut kept = Vec::new();
         for i in 1..=warmup + draws * every {
             progress.check()?;

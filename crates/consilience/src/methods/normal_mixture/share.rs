@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{NormalMixtureConfig, NormalMixtureFusion};
+use super::{NormalMixture, NormalMixtureFusion};
 use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
@@ -19,7 +19,7 @@ const FEWEST_ITEMS: u64 = 20;
 /// Draws that are kept of the single chain of a trial.
 const DRAWS: usize = 4;
 
-impl NormalMixtureConfig {
+impl NormalMixture {
     /// The share given, or else the one with the smallest log-loss on the half of the items that
     /// was not fitted, every class counting the same.
     pub(super) fn share_in_force(&self, outputs: &Outputs, progress: &dyn Progress) -> Result<f64> {

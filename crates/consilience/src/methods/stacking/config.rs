@@ -48,10 +48,10 @@ pub enum ClassBalance {
     Weights,
 }
 
-/// Settings of [`StackingConfig::fit`].
+/// Settings of [`Stacking::fit`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct StackingConfig {
+pub struct Stacking {
     /// The prior of the weights; sd 1 by default.
     pub ridge: Ridge,
     /// How class frequencies are dealt with; by an offset by default.
@@ -60,7 +60,7 @@ pub struct StackingConfig {
     pub seed: u64,
 }
 
-impl StackingConfig {
+impl Stacking {
     /// Refuses settings out of range.
     pub fn check(&self) -> Result<()> {
         match self.ridge {

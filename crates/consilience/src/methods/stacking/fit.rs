@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nalgebra::DMatrix;
 
-use super::config::{ClassBalance, Ridge, StackingConfig};
+use super::config::{ClassBalance, Ridge, Stacking};
 use super::logit::{LogitPosterior, SharedFeatures};
 use super::{LogTable, LogisticParameters, StackingFusion, StackingParameters};
 use crate::data::class_prior::ClassPrior;
@@ -30,7 +30,7 @@ pub struct FittedStacking {
 const SDS: [f64; 5] = [0.1, 0.3, 1.0, 3.0, 10.0];
 const RIDGE_FOLDS: usize = 5;
 
-impl StackingConfig {
+impl Stacking {
     /// Fits to labelled outputs.
     pub fn fit(&self, outputs: &Outputs) -> Result<FittedStacking> {
         self.check()?;

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use config::{ClassBalance, Ridge, StackingConfig};
+pub use config::{ClassBalance, Ridge, Stacking};
 pub use fit::FittedStacking;
 pub(super) use fit::{Training, fit_logistic};
 pub use logs::FillParameters;
@@ -57,11 +57,11 @@ pub struct StackingParameters {
 ///
 /// # Example
 /// ```
-/// use consilience::methods::{fuse, stacking::StackingConfig};
+/// use consilience::methods::{fuse, stacking::Stacking};
 /// use consilience::{ClassPrior, simulation::Preset};
 ///
 /// let truth = Preset::Sim2.truth(0.5)?;
-/// let fitted = StackingConfig::default().fit(&truth.simulate(200, 1)?)?;
+/// let fitted = Stacking::default().fit(&truth.simulate(200, 1)?)?;
 /// let fused = fuse(&fitted.fusion, &truth.simulate(10, 2)?, &ClassPrior::uniform(3))?;
 /// assert_eq!(fused.n_items(), 30);
 /// # Ok::<(), consilience::Error>(())

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::items::are_copies;
+use super::pair_items::are_copies;
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
-use crate::methods::independent::{IndependentConfig, Inference, check_chains};
+use crate::methods::independent::{Independent, Inference, check_chains};
 use crate::sampling::ChainSettings;
 use correlated_dirichlet::pair::LARGEST_RESOLUTION;
 
@@ -68,12 +68,12 @@ pub(crate) fn default_resolution(outputs: &Outputs) -> f64 {
 /// Draws of α that carry its uncertainty to δ.
 const MARGIN_DRAWS: usize = 1000;
 
-/// Settings of [`CorrelatedConfig::fit_pair`].
+/// Settings of [`Correlated::fit_pair`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct CorrelatedConfig {
+pub struct Correlated {
     /// How the margins are learned; its seed and number of kept draws follow those below.
-    pub independent: IndependentConfig,
+    pub independent: Independent,
     /// The prior of δ; pooled by default.
     pub delta_prior: DeltaPrior,
     /// Two steps (default), joint, or the mode.
@@ -94,11 +94,11 @@ pub struct CorrelatedConfig {
     pub seed: u64,
 }
 
-impl Default for CorrelatedConfig {
+impl Default for Correlated {
     fn default() -> Self {
         let ChainSettings { n_chains, n_warmup, n_draws } = ChainSettings::default();
         Self {
-            independent: IndependentConfig::default(),
+            independent: Independent::default(),
             delta_prior: DeltaPrior::default(),
             inference: CorrelatedInference::default(),
             sampler: DeltaSampler::default(),
@@ -112,7 +112,7 @@ impl Default for CorrelatedConfig {
     }
 }
 
-impl CorrelatedConfig {
+impl Correlated {
     /// Refuses settings out of range.
     pub fn check(&self) -> Result<()> {
         self.margins().check()?;
@@ -138,7 +138,7 @@ impl CorrelatedConfig {
     }
 
     /// The settings of the margins' fit, with the seed and the kept draws of this one.
-    pub(super) fn margins(&self) -> IndependentConfig {
+    pub(super) fn margins(&self) -> Independent {
         let keep_draws = match self.independent.inference {
             Inference::Posterior => {
                 let available = self.independent.chains.saturating_mul(self.independent.draws);
@@ -146,7 +146,7 @@ impl CorrelatedConfig {
             }
             Inference::Map => 0,
         };
-        IndependentConfig { seed: self.seed, keep_draws, ..self.independent.clone() }
+        Independent { seed: self.seed, keep_draws, ..self.independent.clone() }
     }
 
     pub(super) fn chain_settings(&self) -> ChainSettings {
