@@ -142,7 +142,7 @@ fn check_folder(folder: &Path) -> io::Result<()> {
         Ok(metadata) if metadata.is_dir() => Ok(()),
         Ok(_) => Err(io::Error::other(format!("`{}` is not a folder", folder.display()))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let problem = format!("there is not a folder `{}`", folder.display());
+            let problem = format!("there is no folder `{}`", folder.display());
             Err(io::Error::new(io::ErrorKind::NotFound, problem))
         }
         Err(error) => Err(error),
