@@ -12,6 +12,7 @@ __all__ = [
     "Table",
     "CorrelatedDirichlet",
     "Dirichlet",
+    "method_options",
     "score",
     "compare",
     "simulate_preset",
@@ -32,7 +33,10 @@ def hint_text(name: str) -> str: ...
 class Model:
     @staticmethod
     def fit(
-        settings: str,
+        method: str,
+        options: str,
+        class_prior: str,
+        floor: float,
         values: _Floats,
         labels: _Labels,
         classifiers: Sequence[str],
@@ -115,6 +119,7 @@ class Table:
     def column_names(self) -> list[str]: ...
     def rows(self, names: Sequence[str]) -> _Floats: ...
 
+def method_options(method: str) -> list[str]: ...
 def score(
     probabilities: _Floats, labels: _Labels, class_prior: Sequence[float] | None = None
 ) -> str: ...

@@ -93,7 +93,7 @@ impl Outputs {
     /// item; an item with weight 0 is removed. Weights are numbers of items, not proportions:
     /// doubling all of them doubles the evidence.
     ///
-    /// [Fits](crate::FitConfig::fit) that do not support weights return an error. Where a fit
+    /// [Fits](crate::MethodConfig) that do not support weights return an error. Where a fit
     /// divides the items into folds (`auto`, a ridge chosen by cross-validation), a weighted item
     /// stays in one fold, whereas copies of it would be spread over several. Scores ignore weights.
     ///
