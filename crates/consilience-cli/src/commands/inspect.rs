@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::pictures;
 use crate::args::{CommonOptions, InspectOptions, ReportFormat};
 use crate::data::{read_all, read_model};
-use crate::error::Failure;
+use crate::error::{Failure, warning_text};
 use crate::output::{self, Talk};
 
 pub(crate) fn run(
@@ -80,7 +80,7 @@ fn as_json(model: &Model) -> Result<Value> {
         "shared_diagnostics": file["shared_diagnostics"],
         "draws": model.draws().len(),
         "warnings": training.map_or_else(Vec::new, |t| {
-            t.warnings.iter().map(|w| w.message.clone()).collect()
+            t.warnings.iter().map(warning_text).collect()
         }),
     }))
 }
