@@ -202,12 +202,11 @@ impl Correlated {
     /// The options of the Dirichlets' fit: the mode if only modes are wanted, else draws enough to
     /// carry the uncertainty of α over to δ.
     pub(super) fn margins(&self) -> Independent {
-        let (inference, keep_draws) = match self.inference {
-            CorrelatedInference::Map => (Inference::Map, 0),
-            _ => {
-                let available = self.chains.saturating_mul(self.draws);
-                (Inference::Posterior, self.keep_draws.max(MARGIN_DRAWS.min(available)))
-            }
+        let (inference, keep_draws) = if self.inference == CorrelatedInference::Map {
+            (Inference::Map, 0)
+        } else {
+            let available = self.chains.saturating_mul(self.draws);
+            (Inference::Posterior, self.keep_draws.max(MARGIN_DRAWS.min(available)))
         };
         Independent {
             alpha_prior: self.alpha_prior,

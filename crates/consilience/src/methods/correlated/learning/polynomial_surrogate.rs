@@ -8,8 +8,8 @@
 //! w = η,   w = ln(1+e^η),   w = −ln(1+e^−η)
 //! ```
 //!
-//! Far below [`NO_EFFECT_LOGIT`] δ has no effect on the likelihood, although a prior may have much of
-//! its mass there. Polynomials and regions therefore use ln(e^η + e^NO_EFFECT_LOGIT) in place of η.
+//! Far below η₀ = [`NO_EFFECT_LOGIT`] δ has no effect on the likelihood, although a prior may have much
+//! of its mass there. Polynomials and regions therefore use ln(e^η + e^η₀) in place of η.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -19,7 +19,7 @@ use super::gaussian::{Region, factorise};
 use super::pair_likelihood::{Evaluation, expit};
 use super::polynomial::{Polynomial, n_terms};
 
-/// ln(e^η + e^NO_EFFECT_LOGIT).
+/// ln(e^η + e^η₀) with η₀ = [`NO_EFFECT_LOGIT`].
 pub(super) fn floored_logit(eta: f64) -> f64 {
     let above = eta - NO_EFFECT_LOGIT;
     NO_EFFECT_LOGIT + above.max(0.0) + (-above.abs()).exp().ln_1p()

@@ -25,7 +25,7 @@ pub struct DeltaReport {
     pub chains: usize,
     /// Draws per chain; fewer than asked for if they were corrected.
     pub draws: usize,
-    /// DeltaPosterior standard deviations, shaped like `delta`, with the uncertainty of α.
+    /// Posterior standard deviations, shaped like `delta`, including the uncertainty of α.
     pub delta_sd: Vec<Vec<f64>>,
     /// Ends of the central 90 % intervals, shaped like `delta`, including the uncertainty of α.
     pub delta_interval: Vec<Vec<[f64; 2]>>,
