@@ -74,7 +74,7 @@ PARTS = [
     Part("calibration-full", 40, [[*LAB, "calibration", "full", "--output", "experiments/many"]],
          ["experiments/many/calibration.csv", "experiments/many/calibration_summary.csv"],
          quick=["--replications", "1"]),
-    Part("posterior", 20, [tests("posterior")], needs_data=True),
+    Part("gibbs", 20, [tests("gibbs")]),
     Part("coverage", 20, [tests("correlated_learning", "full")]),
     Part("mixture", 10, [tests("published_mixture")], needs_data=True),
     Part("real-data", 60, [tests("real_data", "real_sets")], needs_data=True),

@@ -4,7 +4,6 @@ use nalgebra::{Cholesky, DMatrix, Dyn};
 use rand::Rng;
 
 pub use crate::sampling::diagnostics::Diagnostics;
-pub use crate::sampling::slice_step;
 
 use crate::data::outputs::Outputs;
 use crate::error::Result;

@@ -7,13 +7,13 @@
 //! logarithm of the total shape. The density includes the map's Jacobian, so that every move is exact
 //! (Papaspiliopoulos, Roberts, Sköld, "A general framework for the parametrization of hierarchical models", 2007).
 
-use consilience::laboratory::slice_step;
 use consilience_numerics::special::ln_gamma;
 use correlated_dirichlet::sample_ln_gamma;
 use rand::Rng;
 
 use super::LnPair;
 use super::hidden::{ComponentDensity, Shapes};
+use super::slice::slice_step;
 
 /// Larger η are indistinguishable from δ at its bound.
 const FURTHEST: f64 = 20.0;

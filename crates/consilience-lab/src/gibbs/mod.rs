@@ -7,8 +7,9 @@
 
 mod class;
 mod hidden;
+mod slice;
 
-use consilience::laboratory::{Diagnostics, slice_step};
+use consilience::laboratory::Diagnostics;
 use consilience::methods::correlated::learning::DeltaPrior;
 use consilience::methods::independent::Alpha;
 use consilience::{Outputs, Result};
@@ -18,6 +19,7 @@ use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 
 use class::{AlphaPrior, ClassState, Coordinate, Parameters};
+use slice::slice_step;
 
 /// Standard deviation of the chains' starting points, in η.
 const DISPERSION: f64 = 0.7;

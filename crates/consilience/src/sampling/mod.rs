@@ -6,12 +6,10 @@ mod chains;
 pub mod diagnostics;
 mod hmc;
 mod newton;
-mod slice;
 
 pub use chains::{ChainSettings, Draws, sample};
 pub(crate) use hmc::hmc_steps;
 pub use newton::{Mode, find_mode};
-pub use slice::slice_step;
 
 use nalgebra::DMatrix;
 
