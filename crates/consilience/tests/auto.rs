@@ -49,7 +49,7 @@ fn with_gaps(outputs: &Outputs) -> Outputs {
 }
 
 fn auto(outputs: &Outputs) -> FittedAuto {
-    Auto::default().fit(outputs, &NoProgress).unwrap()
+    Auto::default().learn(outputs, &NoProgress).unwrap()
 }
 
 fn loss(fusion: &dyn Fusion, outputs: &Outputs) -> f64 {
@@ -69,7 +69,7 @@ fn comes_near_to_the_truth_with_and_without_gaps() {
     let truth = IndependentFusion::new(schema(3), margins(3)).unwrap();
     for (train, test) in [(train.clone(), test.clone()), (with_gaps(&train), with_gaps(&test))] {
         let best = loss(&truth, &test);
-        let stacking = Stacking::default().fit(&train).unwrap();
+        let stacking = Stacking::default().learn(&train).unwrap();
         assert!(stacking.warnings.is_empty());
         let stacking = loss(&stacking.fusion, &test) - best;
         let auto = loss(&auto(&train).fusion, &test) - best;
@@ -88,7 +88,7 @@ fn class_frequencies_of_the_training_items_do_not_matter() {
     let best = loss(&IndependentFusion::new(schema(3), margins(3)).unwrap(), &test);
     let (all, few) = (loss(&auto(&train).fusion, &test), loss(&auto(&thinned).fusion, &test));
     assert!(all - best < 0.015 && few - best < 0.03, "{best} {all} {few}");
-    let stacking = loss(&Stacking::default().fit(&thinned).unwrap().fusion, &test);
+    let stacking = loss(&Stacking::default().learn(&thinned).unwrap().fusion, &test);
     assert!(stacking - best < 0.03, "{best} {stacking}");
 }
 
@@ -96,7 +96,7 @@ fn class_frequencies_of_the_training_items_do_not_matter() {
 #[test]
 fn the_class_prior_changes_without_refitting() {
     let (train, test) = (simulate(2, 100, 1), simulate(2, 20, 2));
-    let stacking = Stacking::default().fit(&train).unwrap().fusion;
+    let stacking = Stacking::default().learn(&train).unwrap().fusion;
     let (uniform, other) = (ClassPrior::uniform(3), ClassPrior::new(&[1.0, 2.0, 5.0]).unwrap());
     let before = fuse(&stacking, &test, &uniform).unwrap();
     let after = fuse(&stacking, &test, &other).unwrap();
@@ -115,7 +115,7 @@ fn one_seed_gives_one_result_and_the_file_carries_it() {
     let text = serde_json::to_string(fitted.fusion.parameters()).unwrap();
     let parameters: AutoParameters = serde_json::from_str(&text).unwrap();
     assert_eq!(AutoFusion::new(schema(3), parameters).unwrap(), fitted.fusion);
-    let stacking = Stacking::default().fit(&train).unwrap().fusion;
+    let stacking = Stacking::default().learn(&train).unwrap().fusion;
     assert_eq!(stacking, fitted.fusion.stacking().unwrap());
     let text = serde_json::to_string(&stacking.parameters()).unwrap();
     let parameters: StackingParameters = serde_json::from_str(&text).unwrap();
@@ -156,7 +156,7 @@ fn a_class_with_one_item_among_large_ones_still_fits() {
     assert!(fitted.warnings.iter().any(|w| w.message.contains("`y` (1)")), "{:?}", fitted.warnings);
     assert!(loss(&fitted.fusion, &simulate(2, 500, 2)) < 1.2);
     let chosen = Stacking { ridge: Ridge::CrossValidated, ..Stacking::default() };
-    assert_eq!(chosen.fit(&train.select_items(&items)).unwrap().sd, 1.0);
+    assert_eq!(chosen.learn(&train.select_items(&items)).unwrap().sd, 1.0);
 }
 
 #[test]
@@ -165,10 +165,10 @@ fn what_cannot_be_fitted_is_refused_by_name() {
     let kept: Vec<usize> = (0..train.n_items()).filter(|&i| train.label(i) != Some(1)).collect();
     let train = train.select_items(&kept);
     let empty = Err(Error::EmptyClass { class: "y".into() });
-    assert_eq!(Auto::default().fit(&train, &NoProgress), empty);
-    assert!(Stacking::default().fit(&train).is_err());
+    assert_eq!(Auto::default().learn(&train, &NoProgress), empty);
+    assert!(Stacking::default().learn(&train).is_err());
     let config = Stacking { ridge: Ridge::Sd(0.0), ..Stacking::default() };
-    assert!(config.fit(&simulate(2, 20, 1)).is_err());
+    assert!(config.learn(&simulate(2, 20, 1)).is_err());
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn many_classes_go_by_lbfgs_and_a_ridge_can_be_chosen() {
     let fitted = auto(&train);
     assert!(fitted.warnings.is_empty(), "{:?}", fitted.warnings);
     let config = Stacking { ridge: Ridge::CrossValidated, ..Stacking::default() };
-    let stacking = config.fit(&train).unwrap();
+    let stacking = config.learn(&train).unwrap();
     assert!(stacking.warnings.is_empty(), "{:?}", stacking.warnings);
     let test = truth.simulate(100, 2).unwrap();
     let accuracy = |fusion: &dyn Fusion| {

@@ -6,7 +6,7 @@ use consilience::evaluation::{Predictions, Weighting, score};
 use consilience::methods::fuse;
 use consilience::methods::pools::{Pool, PoolKind, Weights, fit_weights};
 use consilience::simulation::Preset;
-use consilience::{ClassPrior, InputFormat, Outputs, OutputsBuilder};
+use consilience::{ClassPrior, InputFormat, MethodConfig, Outputs, OutputsBuilder};
 
 /// Simulated outputs of which every third item lacks one classifier.
 fn gappy() -> Outputs {
@@ -87,7 +87,8 @@ fn weights_that_make_no_sense_are_refused() {
     ] {
         assert!(fit_weights(kind, &weights, &outputs, &prior).is_err(), "{kind:?} {weights:?}");
     }
-    assert!("1,x".parse::<Weights>().is_err());
+    let pool: MethodConfig = "log-pool".parse().unwrap();
+    assert!(pool.with_option("weights", "some".into()).is_err());
 }
 
 /// Items for which only the poorer classifier is there must be fused with it, not with the prior.

@@ -39,6 +39,15 @@ def given(choice: Any) -> Any:
     return choice if isinstance(choice, str) else {"given": np.asarray(choice, float).tolist()}
 
 
+def plain(value: Any) -> Any:
+    """A value as JSON has it: arrays become lists, numpy's numbers become Python's."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, (str, type(None))) or np.isscalar(value):
+        return value
+    return np.asarray(value, float).tolist()
+
+
 def seed_of(random_state: Any) -> int:
     """The seed of the core. None is 0, so that no result depends on hidden state."""
     if random_state is None:
@@ -98,23 +107,22 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
         """
         return self._fit(X, y, sample_weight)
 
-    def _settings(self) -> dict[str, Any]:
-        """The settings of the method alone, in the form of the core."""
-        return {}
+    def _options(self) -> dict[str, Any]:
+        """The method's options: the parameters of the estimator that have their names."""
+        names = _core.method_options(self._method)
+        options = {name: plain(getattr(self, name)) for name in names if hasattr(self, name)}
+        if "seed" in names:
+            options["seed"] = seed_of(self.random_state)
+        return options
 
     def _fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         block, labels = self._read_labelled(X, y)
         if len(self.classes_) < 2:
             raise ConsilienceError(f"at least two classes are needed, found one class: {self.classes_[0]}")
         block, labels, weights = self._weighted(block, labels, sample_weight)
-        settings = {
-            "method": self._method,
-            "class_prior": given(self.class_prior),
-            "floor": self.floor,
-            **self._settings(),
-        }
         return self._learned(_core.Model.fit(
-            json.dumps(settings), block, labels, list(self.classifiers_),
+            self._method, json.dumps(self._options()), json.dumps(given(self.class_prior)),
+            self.floor, block, labels, list(self.classifiers_),
             [str(c) for c in self.classes_], self.values, weights, listener(self.progress),
         ))
 

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core
-from ._base import Fusion, estimator, given, seed_of
+from ._base import Fusion, estimator, seed_of
 from ._progress import listener
 
 __all__ = [
@@ -70,9 +70,6 @@ class AutoFusion(Fusion):
     """
 
     _method: ClassVar[str] = "auto"
-
-    def _settings(self) -> dict[str, Any]:
-        return {"auto": {"seed": seed_of(self.random_state)}}
 
     def worth(self, X: Any, y: Any) -> dict[str, Any]:
         """Gain of fusing over the best classifier, the average and stacking, by cross-validation.
@@ -155,9 +152,6 @@ class LinearPool(OpinionPool):
 
     _method: ClassVar[str] = "linear-pool"
 
-    def _settings(self) -> dict[str, Any]:
-        return {"weights": given(self.weights)}
-
     @property
     def weights_(self) -> Any:
         """The weight of each classifier, of shape (n_classifiers,)."""
@@ -193,30 +187,8 @@ class LogPool(LinearPool):
     _method: ClassVar[str] = "log-pool"
 
 
-class _Sampled:
-    """Settings of methods with a posterior."""
-
-    def _chains(self) -> dict[str, Any]:
-        return {
-            "chains": self.chains,  # type: ignore[attr-defined]
-            "draws": self.draws,  # type: ignore[attr-defined]
-            "warmup": self.warmup,  # type: ignore[attr-defined]
-            "keep_draws": self.keep_draws,  # type: ignore[attr-defined]
-            "seed": seed_of(self.random_state),  # type: ignore[attr-defined]
-        }
-
-    def _dirichlets(self, inference: str) -> dict[str, Any]:
-        prior = self.alpha_prior  # type: ignore[attr-defined]
-        items = self.prior_items  # type: ignore[attr-defined]
-        return {
-            "alpha_prior": {"pooled": {"items": items}} if prior == "pooled" else prior,
-            "inference": inference,
-            **self._chains(),
-        }
-
-
 @estimator
-class IndependentFusion(_Sampled, Fusion):
+class IndependentFusion(Fusion):
     """Independent fusion model: one Dirichlet distribution per classifier and true class.
 
     Learns the bias and the variance of each classifier, and assumes that the classifiers are independent
@@ -254,9 +226,6 @@ class IndependentFusion(_Sampled, Fusion):
     keep_draws: int = 0
 
     _method: ClassVar[str] = "independent"
-
-    def _settings(self) -> dict[str, Any]:
-        return {"independent": self._dirichlets(self.inference)}
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
@@ -328,7 +297,7 @@ class DiscountedFusion(IndependentFusion):
 
 
 @estimator
-class CorrelatedFusion(_Sampled, Fusion):
+class CorrelatedFusion(Fusion):
     """Correlated fusion model: a correlated Dirichlet distribution per true class.
 
     Models the correlation of the classifiers given the true class, so that information which they share is
@@ -402,20 +371,6 @@ class CorrelatedFusion(_Sampled, Fusion):
     _method: ClassVar[str] = "correlated"
     _whole_weights: ClassVar[bool] = True
 
-    def _settings(self) -> dict[str, Any]:
-        margins = "map" if self.inference == "map" else "posterior"
-        return {
-            "correlated": {
-                "independent": self._dirichlets(margins),
-                "delta_prior": self.delta_prior,
-                "inference": self.inference,
-                "sampler": self.sampler,
-                **self._chains(),
-            },
-            "structure": self.structure,
-            "resolution": self.resolution,
-        }
-
 
 @estimator
 class StackingFusion(Fusion):
@@ -442,10 +397,6 @@ class StackingFusion(Fusion):
     ridge: Union[float, str] = 1.0
 
     _method: ClassVar[str] = "stacking"
-
-    def _settings(self) -> dict[str, Any]:
-        ridge = "cross-validated" if self.ridge == "cv" else {"sd": self.ridge}
-        return {"stacking": {"ridge": ridge, "seed": seed_of(self.random_state)}}
 
 
 @estimator
@@ -477,9 +428,6 @@ class LogitNormalFusion(Fusion):
 
     _method: ClassVar[str] = "logit-normal"
     _whole_weights: ClassVar[bool] = True
-
-    def _settings(self) -> dict[str, Any]:
-        return {"logit_normal": {"covariance_items": self.covariance_items, "mean_items": self.mean_items}}
 
 
 @estimator
@@ -527,12 +475,6 @@ class NormalMixtureFusion(Fusion):
     _method: ClassVar[str] = "normal-mixture"
     _whole_weights: ClassVar[bool] = True
 
-    def _settings(self) -> dict[str, Any]:
-        return {"normal_mixture": {
-            "variant": self.variant, "components": self.components, "chains": self.chains,
-            "warmup": self.warmup, "draws": self.draws, "seed": seed_of(self.random_state),
-        }}
-
 
 @estimator
 class BccFusion(Fusion):
@@ -565,9 +507,6 @@ class BccFusion(Fusion):
     prior_decisions: float = 1.0
 
     _method: ClassVar[str] = "bcc"
-
-    def _settings(self) -> dict[str, Any]:
-        return {"bcc": {"prior_decisions": self.prior_decisions}}
 
 
 METHODS: dict[str, type[Fusion]] = {

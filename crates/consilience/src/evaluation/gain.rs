@@ -102,7 +102,7 @@ pub fn worth(
     let labels = outputs.require_labels()?;
     let n_folds = folds::usable(outputs, settings.folds)?;
     let methods = out_of_fold(outputs, &labels, prior, (n_folds, settings.seed), progress)?;
-    let fitted = Auto { seed: settings.seed }.fit(outputs, &NoProgress)?.fusion;
+    let fitted = Auto { seed: settings.seed }.learn(outputs, &NoProgress)?.fusion;
     let covariance = EvidenceCovariance::of(outputs, fitted.dirichlets().alpha())?;
     Ok(summarise(&methods, outputs, &labels, (prior, settings.weighting), n_folds, &covariance))
 }
@@ -173,7 +173,7 @@ fn out_of_fold(
         progress.check()?;
         let (inside, outside) = folds::split(&folds, fold);
         let (train, test) = (outputs.select_items(&outside), outputs.select_items(&inside));
-        let fitted = Auto { seed }.fit(&train, &NoProgress)?.fusion;
+        let fitted = Auto { seed }.learn(&train, &NoProgress)?.fusion;
         let mut predictions = predict(&fitted, &test, prior)?;
         predictions.extend(alone(&fitted, &train, &test, prior, seed)?);
         progress.advance(1);
@@ -208,7 +208,7 @@ fn alone(
     let single = |(k, name): (usize, &String)| {
         let meta = auto.dirichlets().meta(k)?;
         let (train, test) = (train.select(meta.schema())?, test.select(meta.schema())?);
-        let fused = match (Auto { seed }.fit(&train, &NoProgress)) {
+        let fused = match (Auto { seed }.learn(&train, &NoProgress)) {
             Ok(fitted) => fuse(&fitted.fusion, &test, prior)?,
             Err(_) => fuse(&meta, &test, prior)?,
         };

@@ -16,5 +16,5 @@ fn auto_predicts_as_well_as_in_trials() {
         ("dna_c", 0.2713),
     ];
     let config = Auto::default();
-    compare(&trials, 0.002, |outputs| config.fit(outputs, &NoProgress).expect("a fit").fusion);
+    compare(&trials, 0.002, |outputs| config.learn(outputs, &NoProgress).expect("a fit").fusion);
 }
