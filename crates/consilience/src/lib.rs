@@ -35,6 +35,7 @@ pub mod distributions;
 mod error;
 pub mod evaluation;
 mod folds;
+mod hint;
 pub mod methods;
 
 mod math;
@@ -45,10 +46,11 @@ pub mod simulation;
 mod warning;
 
 pub use data::class_prior::{ClassPrior, PriorChoice};
-pub use data::input_format::{Admitted, DEFAULT_FLOOR, InputFormat, SUM_TOLERANCE, ValueKind};
+pub use data::input_format::{DEFAULT_FLOOR, InputFormat, SUM_TOLERANCE, ValueKind};
 pub use data::outputs::{Items, Outputs, OutputsBuilder};
 pub use data::schema::Schema;
 pub use error::{Error, OutputProblem, Result};
+pub use hint::Hint;
 pub use methods::MethodConfig;
 pub use model::{FitOptions, FuseOptions, Model};
 pub use progress::{NoProgress, Progress};

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::args::{CommonOptions, FitOptions, ReportFormat};
 use crate::data::{raised_sentence, read_all, read_model};
-use crate::error::Failure;
+use crate::error::{Failure, warning_text};
 use crate::method_options::{flag, methods_with};
 use crate::output::{self, Talk};
 use crate::progress::{TerminalProgress, Unit, stoppable};
@@ -119,7 +119,7 @@ fn report(
 ) -> Result<(), Failure> {
     let training = model.training().expect("a fitted model has training facts");
     for warning in &training.warnings {
-        Talk::warning(warning);
+        Talk::warning(warning_text(warning));
     }
     let target_name = target.output_name();
     let text = || -> Result<String, Failure> {
@@ -219,7 +219,7 @@ fn summary_json(model: &Model, target: &str) -> Result<serde_json::Value, Failur
             .shared_posterior()
             .map(|s| chains(s.chains, s.draws, s.acceptance, &s.worst)),
         "effective_classifiers": model.effective_number()?,
-        "warnings": training.warnings.iter().map(|w| w.message.as_str()).collect::<Vec<_>>(),
+        "warnings": training.warnings.iter().map(warning_text).collect::<Vec<_>>(),
         "model": target,
     }))
 }

@@ -150,7 +150,8 @@ fn where_it_is_weak_it_says_so() {
     }
     bench.good("fuse few.json few.csv");
     bench.write("one.csv", "label,a_x,a_y\nx,0.7,0.3\nx,0.2,0.8\n");
-    let hint = "add labelled items of that class, or leave it out of the classes";
+    let hint = "add items with this label; to leave the class out, remove it from `--classes` and \
+                renormalise the other probabilities";
     let message = "one.csv: class `y` has no training items";
     bench.refused("fit one.csv --method auto --classes x,y", message, hint);
 }

@@ -21,7 +21,7 @@ use super::fit::worst_of_pairs;
 use super::pictures;
 use crate::args::{CommonOptions, InspectOptions, ReportFormat};
 use crate::data::{read_all, read_model};
-use crate::error::Failure;
+use crate::error::{Failure, warning_text};
 use crate::output::{self, Talk};
 use rivals::{bcc_text, logarithms_text, normal_mixture_text};
 use shared::{correlation_text, correlations, shared_text, tree_text, worth_text};
@@ -93,7 +93,7 @@ fn as_json(model: &Model) -> Result<Value> {
         "shared_diagnostics": file["shared_diagnostics"],
         "draws": model.draws().len(),
         "warnings": training.map_or_else(Vec::new, |t| {
-            t.warnings.iter().map(|w| w.message.clone()).collect()
+            t.warnings.iter().map(warning_text).collect()
         }),
     }))
 }
@@ -151,7 +151,7 @@ fn as_text(model: &Model) -> Result<String> {
     text += &correlation_text(model)?;
     text += &worth_text(model)?;
     for warning in model.training().map_or(&[][..], |training| &training.warnings) {
-        text += &format!("warning: {warning}\n");
+        text += &format!("warning: {}\n", warning_text(warning));
     }
     Ok(text)
 }
