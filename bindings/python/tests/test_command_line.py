@@ -58,7 +58,7 @@ def test_simulations_are_identical(folder):
     ("correlated", cs.CorrelatedFusion, {"inference": "map", "resolution": 0.05}),
     ("stacking", cs.StackingFusion, {"ridge": "cv"}),
     ("logit-normal", cs.LogitNormalFusion, {}),
-    ("normal-mixture", cs.NormalMixtureFusion, {"variant": "repaired"}),
+    ("normal-mixture", cs.NormalMixtureFusion, {"draws": 3}),
     ("bcc", cs.BccFusion, {}),
 ])
 def test_fits_and_fused_probabilities_are_identical(method, make, arguments, folder):

@@ -111,22 +111,26 @@ def test_learned_attributes_are_documented(model, train):
     assert documented == learned - {"model_"}
 
 
-CHOICES = [
-    (consilience.IndependentFusion, "alpha_prior"),
-    (consilience.IndependentFusion, "inference"),
-    (consilience.CorrelatedFusion, "delta_prior"),
-    (consilience.CorrelatedFusion, "inference"),
-    (consilience.CorrelatedFusion, "sampler"),
-    (consilience.CorrelatedFusion, "structure"),
-    (consilience.NormalMixtureFusion, "variant"),
-]
+CHOICES = {
+    f"{name}-{parameter}": (thing, parameter)
+    for name, thing in CLASSES.items() if hasattr(thing, "_method")
+    for parameter, line in section(thing, "Parameters").items()
+    if ": {" in line and parameter in consilience._core.method_options(thing._method)
+}
 
 
-@pytest.mark.parametrize(("make", "name"), CHOICES)
-def test_all_choices_are_documented(make, name, train):
+@pytest.mark.parametrize(("thing", "name"), CHOICES.values(), ids=CHOICES)
+def test_all_choices_are_documented(thing, name, train):
     """The core lists its choices when it refuses another one."""
-    documented = re.search(r": {(.*?)}", section(make, "Parameters")[name]).group(1)
-    with pytest.raises(consilience.ConsilienceError, match="unknown variant `none`") as error:
-        make(**{name: "none"}).fit(*train)
-    listed = re.findall("`(.*?)`", str(error.value).partition("expected")[2])
-    assert set(eval(f"[{documented}]")) == set(listed)
+    documented = re.search(r": {(.*?)}", section(thing, "Parameters")[name]).group(1)
+    with pytest.raises(consilience.ConsilienceError, match=f"`{name}` must be .*, got none") as error:
+        thing(**{name: "none"}).fit(*train)
+    listed = re.search(" must be (.*), got none", str(error.value)).group(1)
+    if name == "weights":  # the linear pool shares its list with the logarithmic pool
+        listed = listed.replace(" or a list of numbers", "").replace(", free", "" if "free" not in documented else ", free")
+    assert set(eval(f"[{documented}]")) == set(re.split(", | or ", listed))
+
+
+def test_the_parameters_are_the_options_of_the_core(model):
+    own = model.get_params().keys() - consilience.OpinionPool().get_params().keys()
+    assert own == set(consilience._core.method_options(model._method)) - {"seed"}
