@@ -31,7 +31,7 @@
 
 mod data;
 pub mod decision;
-pub mod distributions;
+mod distributions;
 mod error;
 pub mod evaluation;
 mod folds;
@@ -40,7 +40,7 @@ pub mod methods;
 mod math;
 pub mod model;
 mod progress;
-pub mod sampling;
+mod sampling;
 pub mod simulation;
 mod warning;
 
@@ -51,6 +51,7 @@ pub use data::schema::Schema;
 pub use error::{Error, OutputProblem, Result};
 pub use model::{FitConfig, MethodChoice, Model};
 pub use progress::{NoProgress, Progress};
+pub use sampling::diagnostics::Diagnostics;
 pub use warning::{Warning, WarningKind};
 
 /// The README's Rust example is a test.

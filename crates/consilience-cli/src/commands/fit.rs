@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use consilience::evaluation::{Gain, GainSettings, worth};
+use consilience::Diagnostics;
+use consilience::evaluation::{Gain, GainSettings, gain};
 use consilience::methods::auto::Auto;
 use consilience::methods::bcc::Bcc;
 use consilience::methods::correlated::Structure;
@@ -14,7 +15,6 @@ use consilience::methods::logit_normal::LogitNormal;
 use consilience::methods::normal_mixture::{MixtureVariant, NormalMixture};
 use consilience::methods::stacking::Stacking;
 use consilience::model::PairPosterior;
-use consilience::sampling::diagnostics::Diagnostics;
 use consilience::{DEFAULT_FLOOR, FitConfig, MethodChoice, Model, Outputs, PriorChoice};
 use consilience_io::{Location, ReadOptions, check_writable, read_outputs, write_whole};
 use serde_json::json;
@@ -40,12 +40,12 @@ pub(crate) fn run(
             options.method
         ));
     }
-    let (model, worth) = stoppable(|| match &options.update {
+    let (model, gain) = stoppable(|| match &options.update {
         None => options.fit(common.seed, talk),
         Some(path) => options.update(path, talk).map(|model| (model, None)),
     })?;
     write_whole(&options.output, model.to_json().as_bytes())?;
-    report(&model, worth.as_ref(), &options.output, common.format, talk)
+    report(&model, gain.as_ref(), &options.output, common.format, talk)
 }
 
 impl FitOptions {
@@ -56,12 +56,12 @@ impl FitOptions {
         let progress = TerminalProgress::new(talk.is_quiet(), Unit::Steps);
         let fitted = self.config(seed)?.fit(&outputs, &progress);
         let model = fitted.map_err(Failure::in_data(&self.data))?;
-        let worth = self.worth(&model, &outputs, seed, &progress, talk)?;
-        Ok((model, worth))
+        let gain = self.gain(&model, &outputs, seed, &progress, talk)?;
+        Ok((model, gain))
     }
 
-    /// What fusing is worth, for `auto`; where classes are too small to tell, a note says so.
-    fn worth(
+    /// The gain of `auto` over its baselines. If it cannot be estimated, a note gives the reason.
+    fn gain(
         &self,
         model: &Model,
         outputs: &Outputs,
@@ -73,13 +73,13 @@ impl FitOptions {
             return Ok(None);
         }
         let settings = GainSettings { seed, ..GainSettings::default() };
-        match worth(outputs, model.class_prior(), &settings, progress) {
-            Ok(worth) => Ok(Some(worth)),
+        match gain(model, outputs, &settings, progress) {
+            Ok(gain) => Ok(Some(gain)),
             Err(error @ consilience::Error::Interrupted) => {
                 Err(Failure::in_data(&self.data)(error))
             }
             Err(error) => {
-                talk.note(format_args!("what fusing is worth cannot be told: {error}"));
+                talk.note(format_args!("the gain of fusing cannot be estimated: {error}"));
                 Ok(None)
             }
         }
@@ -199,7 +199,7 @@ impl FitOptions {
 /// Warnings on standard error; the summary on standard output, unless the model goes there.
 fn report(
     model: &Model,
-    worth: Option<&Gain>,
+    gain: Option<&Gain>,
     target: &Location,
     format: ReportFormat,
     talk: &Talk,
@@ -210,7 +210,8 @@ fn report(
     }
     let target_name = target.output_name();
     let text = || -> Result<String, Failure> {
-        Ok(summary(model, &target_name)? + &worth.map_or_else(String::new, output::worth_text))
+        let gain = gain.map_or_else(String::new, |gain| format!("\n{gain}\n"));
+        Ok(summary(model, &target_name)? + &gain)
     };
     match (target, format) {
         (Location::Standard, _) => {
@@ -220,8 +221,8 @@ fn report(
         (Location::Path(_), ReportFormat::Table) => output::print(&text()?),
         (Location::Path(_), ReportFormat::Json) => {
             let mut value = summary_json(model, &target_name)?;
-            if let Some(worth) = worth {
-                value["worth"] = json!(worth);
+            if let Some(gain) = gain {
+                value["gain"] = json!(gain);
             }
             output::print(&format!("{value:#}"))
         }

@@ -1,4 +1,4 @@
-//! Bars with error bars, and stacks.
+//! Bar charts: single bars with errors, groups of bars, stacked bars.
 
 use std::path::Path;
 
@@ -11,22 +11,22 @@ use kuva::render::render::render_multiple;
 use super::legend_entry;
 use crate::error::Failure;
 
-/// One bar.
+/// A bar with an error.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Bar {
-    /// Its length.
+    /// Length of the bar.
     pub(crate) value: f64,
-    /// What it may be off by, either way.
+    /// Half the length of the error bar.
     pub(crate) error: f64,
 }
 
-/// Named bars from top to bottom, coloured by what they are.
+/// Horizontal bars with names, from top to bottom, coloured by kind.
 pub(crate) struct BarChart<'a> {
     pub(crate) title: &'a str,
     pub(crate) x_label: &'a str,
-    /// Name, bar, and place of its kind in `kinds`.
+    /// Name, bar, and the index of its kind in `kinds`.
     pub(crate) bars: &'a [(String, Bar, usize)],
-    /// Name and colour.
+    /// Name and colour of every kind.
     pub(crate) kinds: &'a [(&'a str, &'a str)],
 }
 
@@ -50,14 +50,14 @@ impl BarChart<'_> {
     }
 }
 
-/// One panel of grouped bars: in every group one bar of every series.
+/// A panel of grouped bars; every group has one bar per series.
 pub(crate) struct Panel {
     pub(crate) y_label: String,
-    /// Name of the group, and its bars; none where there is no value.
+    /// Name of every group, and its bars; `None` where a series has no value.
     pub(crate) groups: Vec<(String, Vec<Option<Bar>>)>,
 }
 
-/// Panels of grouped bars, one above the other, with one legend.
+/// Panels of grouped bars, one above the other, with a common legend.
 pub(crate) struct GroupedBars<'a> {
     pub(crate) title: &'a str,
     pub(crate) x_label: &'a str,
@@ -100,14 +100,14 @@ impl GroupedBars<'_> {
     }
 }
 
-/// The name of a stack and its parts.
+/// The name of a stacked bar and the lengths of its parts.
 pub(crate) type Stack = (String, Vec<f64>);
 
-/// Panels of stacks, one above the other: distributions beside each other.
+/// Panels of stacked bars, one above the other, each bar a distribution.
 pub(crate) struct StackedBars<'a> {
     pub(crate) title: &'a str,
     pub(crate) x_label: &'a str,
-    /// Title of the panel, and its stacks.
+    /// Title of every panel, and its stacked bars.
     pub(crate) panels: &'a [(String, Vec<Stack>)],
     /// Name and colour of every part.
     pub(crate) parts: &'a [(&'a str, &'a str)],

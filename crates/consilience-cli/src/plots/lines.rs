@@ -1,4 +1,4 @@
-//! Pictures of lines.
+//! Line plots.
 
 use std::path::Path;
 
@@ -9,16 +9,16 @@ use kuva::render::render::render_multiple;
 
 use crate::error::Failure;
 
-/// One line of a picture.
+/// One line of a plot.
 pub(crate) struct Line {
-    /// What the legend calls it; lines without a name are not in the legend.
+    /// Name in the legend; lines without a name are not in the legend.
     pub(crate) name: Option<String>,
     pub(crate) colour: &'static str,
     pub(crate) dashed: bool,
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-/// A picture of lines, ready to be written.
+/// A line plot with its labels.
 pub(crate) struct LinePicture<'a> {
     pub(crate) title: &'a str,
     pub(crate) x_label: &'a str,

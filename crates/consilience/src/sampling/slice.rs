@@ -1,21 +1,22 @@
-//! Slice sampling of one coordinate: exact for any density, without tuning that could be wrong.
+//! Slice sampling of one coordinate: exact for any density and any width.
 
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Exp1};
 
-/// Widths that a slice may be stepped out by, in all.
+/// Largest number of widths by which a slice is stepped out, both sides together.
 const MAX_WIDTHS: u32 = 40;
 
-/// Shrinkings after which the old place is kept: a density that is finite at one point only.
+/// Number of shrinkages after which the old point is kept, as for a density that is positive at one
+/// point only.
 const MAX_SHRINKINGS: u32 = 200;
 
-/// One step of slice sampling from `x`, where the log density is `ln_f(x)`; returns the new place.
+/// Makes one step of slice sampling from `x` for the log density `ln_f`, and returns the new point.
 ///
-/// Stepping out by `width`, then shrinking. The result has the wanted distribution if `x` has.
+/// The interval is stepped out by `width`, then shrunk. The step leaves the distribution invariant.
 ///
 /// # References
 /// Neal, "Slice sampling", Annals of Statistics 31(3), 2003. <https://doi.org/10.1214/aos/1056562461>
-pub fn slice_step<R: Rng + ?Sized>(
+pub(crate) fn slice_step<R: Rng + ?Sized>(
     x: f64,
     width: f64,
     mut ln_f: impl FnMut(f64) -> f64,
@@ -25,7 +26,7 @@ pub fn slice_step<R: Rng + ?Sized>(
     let level = ln_f(x) - depth;
     let mut low = x - width * rng.random::<f64>();
     let mut high = low + width;
-    // The widths to both sides are shared out at random, as Neal's proof needs.
+    // The limit is divided between both sides at random, as Neal's proof requires.
     let to_the_left = rng.random_range(0..MAX_WIDTHS);
     for _ in 0..to_the_left {
         if !(ln_f(low) > level) {
@@ -55,10 +56,11 @@ mod tests {
     use rand::SeedableRng;
     use rand::rngs::ChaCha8Rng;
 
-    /// Mean and variance of ln of a gamma variate, ψ(a) and ψ′(a), at widths far too small and too
-    /// large. 40 000 draws with an autocorrelation time of at most 6: five standard errors.
+    /// The logarithm of a gamma variate has mean ψ(a) and variance ψ′(a). Widths are far too small and
+    /// far too large. The tolerance is five standard errors of 40 000 draws with an autocorrelation
+    /// time of at most 6.
     #[test]
-    fn moments_of_a_skew_density() {
+    fn draws_have_the_moments_of_a_skewed_density() {
         let shape = 0.4;
         let (mean, variance) = (
             consilience_numerics::special::digamma(shape),
@@ -79,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn an_isolated_point_is_kept() {
+    fn a_point_without_neighbours_of_positive_density_is_kept() {
         let mut rng = ChaCha8Rng::seed_from_u64(5);
         let spike = |x: f64| if x == 1.5 { 0.0 } else { f64::NEG_INFINITY };
         assert_eq!(slice_step(1.5, 1.0, spike, &mut rng), 1.5);

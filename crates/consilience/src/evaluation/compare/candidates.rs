@@ -1,4 +1,4 @@
-//! What is compared.
+//! The methods of a comparison.
 
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
@@ -6,21 +6,21 @@ use crate::methods::correlated::learning::CorrelatedInference;
 use crate::methods::independent::Inference;
 use crate::model::{FitConfig, MethodChoice};
 
-/// A method with its settings, under a name of its own.
+/// A method with its options, to be compared under a name of its own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// What its row is called.
+    /// Name of its row.
     pub name: String,
-    /// How it is fitted; the class prior is the comparison's.
+    /// Options of the fit; the comparison sets the class prior.
     pub config: FitConfig,
 }
 
-/// Methods about what several classifiers share.
-const OF_SEVERAL: [MethodChoice; 2] = [MethodChoice::Correlated, MethodChoice::Discounted];
+/// Methods that need at least two classifiers.
+const NEED_TWO_CLASSIFIERS: [MethodChoice; 2] =
+    [MethodChoice::Correlated, MethodChoice::Discounted];
 
-/// The settings of a comparison: those given, but posterior modes of Dirichlets and of what
-/// classifiers share instead of full posteriors. They predict nearly alike and take seconds
-/// instead of minutes.
+/// The same options with posterior modes instead of full posteriors: predictions are nearly the
+/// same, and a comparison takes seconds instead of minutes.
 #[must_use]
 pub fn by_mode(config: &FitConfig) -> FitConfig {
     let mut config = config.clone();
@@ -30,9 +30,11 @@ pub fn by_mode(config: &FitConfig) -> FitConfig {
     config
 }
 
-/// Every method that suits these classifiers, with the meta classifier of each.
+/// All methods that can fuse these classifiers, and every meta classifier.
 pub fn all_methods(schema: &Schema, config: &FitConfig) -> Vec<Candidate> {
-    let suits = |method: &MethodChoice| schema.n_classifiers() > 1 || !OF_SEVERAL.contains(method);
+    let suits = |method: &MethodChoice| {
+        schema.n_classifiers() > 1 || !NEED_TWO_CLASSIFIERS.contains(method)
+    };
     MethodChoice::named()
         .filter(suits)
         .map(|method| Candidate {
@@ -43,7 +45,7 @@ pub fn all_methods(schema: &Schema, config: &FitConfig) -> Vec<Candidate> {
         .collect()
 }
 
-/// The methods named, as of `--method`, with the meta classifier of every classifier.
+/// The methods with the given names, and every meta classifier.
 pub fn named_methods(
     schema: &Schema,
     names: &[String],
@@ -85,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn meta_classifiers_are_always_there_and_nothing_twice() {
+    fn every_meta_classifier_is_a_candidate_and_no_candidate_is_repeated() {
         let schema = Schema::new(["a", "b"], ["x", "y"]).unwrap();
         let config = FitConfig::default();
         let names = |words: &[&str]| -> Result<Vec<String>> {
@@ -100,7 +102,9 @@ mod tests {
         assert!(all.iter().any(|candidate| candidate.name == "correlated"));
         let one = Schema::new(["a"], ["x", "y"]).unwrap();
         let alone = all_methods(&one, &config);
-        assert!(alone.iter().all(|candidate| !OF_SEVERAL.contains(&candidate.config.method)));
+        assert!(
+            alone.iter().all(|candidate| !NEED_TWO_CLASSIFIERS.contains(&candidate.config.method))
+        );
         assert!(alone.iter().any(|candidate| candidate.name == "meta:a"));
     }
 }

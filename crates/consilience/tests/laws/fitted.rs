@@ -1,0 +1,246 @@
+//! Laws of every method of the library's list, fitted to simulated items.
+
+use std::sync::Arc;
+
+use consilience::evaluation::compare::by_mode;
+use consilience::methods::correlated::Structure;
+use consilience::methods::{Fused, fuse, ln_densities};
+use consilience::simulation::Truth;
+use consilience::{
+    ClassPrior, FitConfig, InputFormat, MethodChoice, Model, NoProgress, Outputs, OutputsBuilder,
+    Schema,
+};
+use correlated_dirichlet::CorrelatedDirichlet;
+
+/// All methods of the library's list; for three sources the correlated model in every structure.
+fn methods(n_sources: usize) -> Vec<(String, FitConfig)> {
+    let structures: &[Structure] = match n_sources {
+        3 => &[Structure::Tree, Structure::TreeMixture, Structure::Full, Structure::Common],
+        _ => &[Structure::Tree],
+    };
+    let with_structures = |method: MethodChoice| {
+        let structures =
+            if method == MethodChoice::Correlated { structures } else { &structures[..1] };
+        structures.iter().map(move |&structure| {
+            let name = match structure {
+                Structure::Tree => method.to_string(),
+                other => format!("{method} ({other:?})"),
+            };
+            let method = method.clone();
+            (name, by_mode(&FitConfig { method, structure, ..FitConfig::default() }))
+        })
+    };
+    MethodChoice::named().flat_map(with_structures).collect()
+}
+
+/// Items of 3 classes and up to 3 sources that share a third of their parameters.
+fn simulated(n_sources: usize, items_per_class: usize, seed: u64) -> Outputs {
+    let names = ["a", "b", "c"].into_iter().take(n_sources);
+    let schema = Arc::new(Schema::new(names, ["x", "y", "z"]).unwrap());
+    let class = |j: usize| {
+        let alpha = |k: usize| (0..3).map(move |l| 2.0 + k as f64 + if l == j { 3.0 } else { 0.0 });
+        let alpha: Vec<Vec<f64>> = (0..n_sources).map(|k| alpha(k).collect()).collect();
+        let shared = (n_sources > 1).then(|| alpha[0].iter().map(|a| a / 3.0).collect());
+        CorrelatedDirichlet::new(alpha, shared, vec![]).unwrap()
+    };
+    let truth = Truth::new(schema, (0..3).map(class).collect()).unwrap();
+    truth.simulate(items_per_class, seed).unwrap()
+}
+
+/// The same items with sources and classes in another order, and some outputs missing.
+fn rearranged(
+    outputs: &Outputs,
+    order: &Order,
+    is_missing: impl Fn(usize, usize) -> bool,
+) -> Outputs {
+    let schema = outputs.schema();
+    let sources = order.sources.iter().map(|&k| schema.classifiers()[k].clone());
+    let classes = order.classes.iter().map(|&j| schema.classes()[j].clone());
+    let schema = Schema::new(sources.collect::<Vec<_>>(), classes.collect::<Vec<_>>()).unwrap();
+    let format = InputFormat { floor: 0.0, ..InputFormat::default() };
+    let mut builder = OutputsBuilder::new(schema, format).unwrap();
+    for item in 0..outputs.n_items() {
+        let values = order.sources.iter().flat_map(|&k| {
+            let output = (!is_missing(item, k)).then(|| outputs.output(item, k).unwrap());
+            order.classes.iter().map(move |&j| output.map_or(f64::NAN, |output| output[j]))
+        });
+        let label = outputs.label(item).map(|label| order.class(label));
+        builder.push_indexed(&values.collect::<Vec<f64>>(), label).unwrap();
+    }
+    builder.finish()
+}
+
+struct Order {
+    sources: Vec<usize>,
+    classes: Vec<usize>,
+}
+
+impl Order {
+    fn unchanged(n_sources: usize) -> Self {
+        Self { sources: (0..n_sources).collect(), classes: vec![0, 1, 2] }
+    }
+
+    /// The new index of a class.
+    fn class(&self, class: usize) -> usize {
+        self.classes.iter().position(|&j| j == class).unwrap()
+    }
+}
+
+/// About one output in six is missing, and item 0 has no outputs.
+fn some_missing(item: usize, source: usize) -> bool {
+    item == 0 || (item * 5 + source * 3) % 6 == 0
+}
+
+fn fit(config: &FitConfig, outputs: &Outputs) -> Model {
+    config.fit(outputs, &NoProgress).unwrap()
+}
+
+fn fused(model: &Model, outputs: &Outputs, prior: &ClassPrior) -> Fused {
+    fuse(model.fusion().unwrap(), outputs, prior).unwrap()
+}
+
+/// Both for complete items and for items with missing outputs.
+fn test_items(n_sources: usize) -> Outputs {
+    let items = simulated(n_sources, 4, 2);
+    rearranged(&items, &Order::unchanged(n_sources), some_missing)
+}
+
+fn skewed() -> ClassPrior {
+    ClassPrior::new(&[0.2, 0.3, 0.5]).unwrap()
+}
+
+fn check_distributions(name: &str, fused: &Fused) {
+    for item in 0..fused.n_items() {
+        let p = fused.probabilities(item);
+        assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-12, "{name}, item {item}: {p:?}");
+        assert!(p.iter().all(|p| (0.0..=1.0).contains(p)), "{name}, item {item}: {p:?}");
+        assert!((0.0..0.01).contains(&fused.error(item)), "{name}: {}", fused.error(item));
+    }
+}
+
+#[test]
+fn fused_probabilities_are_finite_and_sum_to_one() {
+    for n_sources in [1, 2, 3] {
+        let complete = simulated(n_sources, 20, 1);
+        let gaps = |item: usize, source: usize| item % 7 == source;
+        let incomplete = rearranged(&complete, &Order::unchanged(n_sources), gaps);
+        for (name, config) in methods(n_sources) {
+            for train in [&complete, &incomplete] {
+                let model = match config.fit(train, &NoProgress) {
+                    Ok(model) => model,
+                    Err(error) => panic!("{name} with {n_sources} sources: {error}"),
+                };
+                check_distributions(&name, &fused(&model, &test_items(n_sources), &skewed()));
+            }
+        }
+    }
+}
+
+/// The largest difference of a fused probability after a fit to permuted items.
+fn permuted_difference(config: &FitConfig, train: &Outputs, test: &Outputs, order: &Order) -> f64 {
+    let prior = skewed();
+    let permuted_prior: Vec<f64> =
+        order.classes.iter().map(|&j| prior.probabilities()[j]).collect();
+    let before = fused(&fit(config, train), test, &prior);
+    let model = fit(config, &rearranged(train, order, |_, _| false));
+    let test = rearranged(test, order, |_, _| false);
+    let after = fused(&model, &test, &ClassPrior::new(&permuted_prior).unwrap());
+    let mut largest = 0.0f64;
+    for item in 0..test.n_items() {
+        let allowed = before.error(item) + after.error(item);
+        for class in 0..3 {
+            let a = before.probabilities(item)[class];
+            let b = after.probabilities(item)[order.class(class)];
+            largest = largest.max((a - b).abs() - allowed);
+        }
+    }
+    largest
+}
+
+/// What a permutation may change in a fit, beyond the reported errors of fusing.
+fn fit_tolerance(name: &str) -> f64 {
+    match name {
+        _ => 1e-6,
+    }
+}
+
+#[test]
+fn permuting_sources_permutes_nothing_else() {
+    let mut failed = Vec::new();
+    for n_sources in [2, 3] {
+        let (train, test) = (simulated(n_sources, 20, 1), simulated(n_sources, 4, 2));
+        let sources = (0..n_sources).rev().collect();
+        let order = Order { sources, classes: vec![0, 1, 2] };
+        for (name, config) in methods(n_sources) {
+            let difference = permuted_difference(&config, &train, &test, &order);
+            if difference > fit_tolerance(&name) {
+                failed.push(format!("{name}, {n_sources} sources: {difference:e}"));
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
+#[test]
+fn permuting_classes_permutes_the_probabilities() {
+    let mut failed = Vec::new();
+    for n_sources in [1, 2, 3] {
+        let (train, test) = (simulated(n_sources, 20, 1), simulated(n_sources, 4, 2));
+        let order = Order { sources: (0..n_sources).collect(), classes: vec![2, 0, 1] };
+        for (name, config) in methods(n_sources) {
+            let difference = permuted_difference(&config, &train, &test, &order);
+            if difference > fit_tolerance(&name) {
+                failed.push(format!("{name}, {n_sources} sources: {difference:e}"));
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
+/// A method with a density fuses by Bayes' theorem: P(t|x) ∝ p(t) f(x|t), with any class prior and
+/// any missing outputs. For all methods, a class that gets more prior probability does not become
+/// less probable.
+#[test]
+fn class_priors_enter_by_bayes_theorem() {
+    let (uniform, skewed) = (ClassPrior::uniform(3), skewed());
+    for n_sources in [1, 2, 3] {
+        let (train, test) = (simulated(n_sources, 20, 1), test_items(n_sources));
+        for (name, config) in methods(n_sources) {
+            let model = fit(&config, &train);
+            let (before, after) = (fused(&model, &test, &uniform), fused(&model, &test, &skewed));
+            let densities = ln_densities(model.fusion().unwrap(), &test);
+            for item in 0..test.n_items() {
+                let error = before.error(item) + after.error(item);
+                let (p, q) = (before.probabilities(item), after.probabilities(item));
+                assert!(q[2] > p[2] - error && q[0] < p[0] + error, "{name}: {p:?} {q:?}");
+                let Ok((densities, errors)) = &densities else { continue };
+                let row = &densities[3 * item..][..3];
+                let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                let joint: Vec<f64> = row
+                    .iter()
+                    .zip(skewed.probabilities())
+                    .map(|(ln, p)| p * (ln - largest).exp())
+                    .collect();
+                let sum: f64 = joint.iter().sum();
+                for (joint, q) in joint.iter().zip(q) {
+                    let allowed = error + 2.0 * errors[item] + 1e-12;
+                    assert!((joint / sum - q).abs() < allowed, "{name}, item {item}: {q}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_item_without_outputs_gets_the_class_prior() {
+    let prior = skewed();
+    for n_sources in [1, 2, 3] {
+        let train = simulated(n_sources, 20, 1);
+        for (name, config) in methods(n_sources) {
+            let result = fused(&fit(&config, &train), &test_items(n_sources), &prior);
+            for (p, q) in result.probabilities(0).iter().zip(prior.probabilities()) {
+                assert!((p - q).abs() < 1e-14, "{name}: {:?}", result.probabilities(0));
+            }
+        }
+    }
+}
