@@ -79,8 +79,6 @@ pub(crate) enum Command {
     Inspect(InspectOptions),
     /// Draw outputs from a model with known truth.
     Simulate(SimulateOptions),
-    /// Compute the paper's figures anew.
-    Reproduce(ReproduceOptions),
     /// Write a completion script for a shell to standard output.
     Completions {
         /// Which shell.
@@ -552,91 +550,6 @@ pub(crate) struct SimulateOptions {
     pub(crate) truth: Option<Location>,
     #[command(flatten)]
     pub(crate) table: TableOutput,
-}
-
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Writes figures (SVG, PNG), log-losses.csv and bars.csv (our numbers beside the printed ones),\n\
-rivals.csv (all methods under one class prior) and report.md. A part that is finished is not computed\n\
-again: delete its file under results to have it so.\n\nExamples:\n  \
-    consilience reproduce -o paper\n  \
-    consilience reproduce -o paper --only figure-2\n  \
-    consilience reproduce -o paper --only dna-a,dna-b --data sets --splits 5"
-)]
-pub(crate) struct ReproduceOptions {
-    /// Folder of the figures and tables.
-    #[arg(long, short, value_name = "DIR")]
-    pub(crate) output: PathBuf,
-    /// Only these parts.
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "NAME,...")]
-    only: Vec<PaperPart>,
-    /// Folder of the real sets (`bookies_a.csv` and so on) [default: the environment variable
-    /// `CONSILIENCE_DATA`, else ../shared/data if it is there].
-    #[arg(long, value_name = "DIR")]
-    pub(crate) data: Option<PathBuf>,
-    /// Splits of every real set; the paper has 5.
-    #[arg(long, default_value_t = 5, value_name = "N", value_parser = at_least_two)]
-    pub(crate) splits: usize,
-    /// Test sets of every simulated set and correlation; the paper has 25.
-    #[arg(long, default_value_t = 50, value_name = "N", value_parser = at_least_two)]
-    pub(crate) test_sets: usize,
-    /// Training sets that they are shared out among.
-    #[arg(long, default_value_t = 2, value_name = "N", value_parser = at_least_two)]
-    pub(crate) training_sets: usize,
-}
-
-/// A part of the paper.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PaperPart {
-    /// The fused probability of two agreeing classifiers against their correlation.
-    #[value(name = "figure-2")]
-    Figure2,
-    /// Figure 3a and its rows of the table of log-losses.
-    #[value(name = "sim1")]
-    Sim1,
-    /// Figure 3b and its rows.
-    #[value(name = "sim2")]
-    Sim2,
-    /// Figure D.8 and its rows.
-    #[value(name = "sim3")]
-    Sim3,
-    /// A set of figure 4 and its row.
-    BookiesA,
-    /// A set of figure 4 and its row.
-    BookiesB,
-    /// Figure D.9 and its row.
-    BookiesC,
-    /// A set of figure 4 and its row.
-    DnaA,
-    /// A set of figure 4 and its row.
-    DnaB,
-    /// A set of figure 4 and its row.
-    DnaC,
-}
-
-impl PaperPart {
-    pub(crate) fn name(self) -> String {
-        self.to_possible_value().expect("no part is hidden").get_name().to_owned()
-    }
-
-    pub(crate) fn all() -> Vec<Self> {
-        Self::value_variants().to_vec()
-    }
-}
-
-impl ReproduceOptions {
-    /// What was asked for; everything unless told otherwise.
-    pub(crate) fn parts(&self) -> Vec<PaperPart> {
-        if self.only.is_empty() { PaperPart::all() } else { self.only.clone() }
-    }
-}
-
-/// A standard deviation needs two.
-fn at_least_two(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(n @ 2..=100_000) => Ok(n),
-        _ => Err("must be a whole number from 2 to 100000".into()),
-    }
 }
 
 /// More threads than any machine has processors are a mistake that would bring it to its knees.

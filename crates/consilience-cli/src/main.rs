@@ -57,7 +57,6 @@ fn run(arguments: &Arguments, talk: &Talk) -> Result<(), Failure> {
         Command::Compare(options) => commands::compare::run(options, common, talk),
         Command::Inspect(options) => commands::inspect::run(options, common, talk),
         Command::Simulate(options) => commands::simulate::run(options, common, talk),
-        Command::Reproduce(options) => commands::reproduce::run(options, common, talk),
         Command::Completions { shell } => commands::generate::completions(*shell),
         Command::Man { command } => commands::generate::man_page(command.as_deref()),
     }

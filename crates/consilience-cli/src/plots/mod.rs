@@ -2,7 +2,6 @@
 
 mod bars;
 mod heat;
-mod lines;
 mod reliability;
 mod scatter;
 
@@ -16,9 +15,8 @@ use kuva::render::render::Scene;
 
 use crate::error::Failure;
 
-pub(crate) use bars::{Bar, BarChart, GroupedBars, Panel, StackedBars};
+pub(crate) use bars::{Bar, BarChart};
 pub(crate) use heat::HeatMap;
-pub(crate) use lines::{Line, LinePicture};
 pub(crate) use reliability::{Curve, ReliabilityDiagram};
 pub(crate) use scatter::{Cloud, ScatterPicture};
 

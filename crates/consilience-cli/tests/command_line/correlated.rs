@@ -134,16 +134,6 @@ fn explanations_add_up_for_independent_classifiers() {
     }
 }
 
-#[test]
-fn figure_2_is_drawn() {
-    let bench = Bench::new();
-    bench.good("reproduce --only figure-2 -o paper");
-    assert!(bench.text("paper/figure-2.svg").contains("<svg"));
-    assert_eq!(bench.read("paper/figure-2.png")[1..4], *b"PNG");
-    // the reference value of r = .5 to the digits shown
-    assert!(bench.text("paper/figure-2.csv").contains("\n101,0.50,0.674075\n"));
-}
-
 /// Three classifiers, two of them copies: a tree of pairs, learned, told and drawn from.
 #[test]
 fn three_classifiers_make_a_tree() {

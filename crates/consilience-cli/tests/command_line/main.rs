@@ -12,7 +12,6 @@ mod costs;
 mod formats;
 mod help;
 mod paths;
-mod reproduce;
 mod rivals;
 mod signals;
 mod whole_files;

@@ -7,7 +7,7 @@ use consilience::methods::normal_mixture::{MixtureVariant, NormalMixture};
 
 use crate::{SETS, compare, loss, out_of_fold, real_set};
 
-/// With `NumPy` and `SciPy`'s `multivariate_t`, the definition of docs/methods.md written down anew.
+/// With `NumPy` and `SciPy`'s `multivariate_t`, the definition of docs/methods/logit-normal.md written down anew.
 #[test]
 fn the_normal_model_of_log_ratios_predicts_as_elsewhere() {
     let trials = [

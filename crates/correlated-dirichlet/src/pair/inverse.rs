@@ -5,8 +5,8 @@
 //! correlation, is reached along δ = share · min(α¹, α²) by regula falsi; a correlation of every component by
 //! projected gradients on the squared distance, from the share that has the wanted mean.
 
+use super::component;
 use super::moments::Integrals;
-use super::shapes;
 use crate::{Error, Result};
 use consilience_numerics::optimise::projected_gradient;
 use consilience_numerics::root::bracketed_root;
@@ -139,7 +139,7 @@ struct Slopes {
 
 impl<'a> Margins<'a> {
     fn new(alpha1: &'a [f64], alpha2: &'a [f64]) -> Result<Self> {
-        shapes::components(alpha1, alpha2, &vec![0.0; alpha1.len()])?;
+        component::components(alpha1, alpha2, &vec![0.0; alpha1.len()])?;
         let bound = alpha1.iter().zip(alpha2).map(|(a, b)| a.min(*b)).collect();
         let totals = [alpha1.iter().sum(), alpha2.iter().sum()];
         Ok(Self { alpha: [alpha1, alpha2], totals, bound })
@@ -204,8 +204,8 @@ impl<'a> Margins<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::moments;
     use super::*;
+    use crate::pair::moments;
 
     fn near(got: &[f64], expected: &[f64], tolerance: f64) {
         for (g, e) in got.iter().zip(expected) {

@@ -8,20 +8,15 @@
 //! φₗ = ∫₀^m u^(δ−1) (ρx¹ − u)^(a¹−1) (x² − u)^(a²−1) e^(su) du,   m = min(ρx¹, x²),   a^k = α^k − δ
 //! ```
 //!
-//! Every integral is a trapezoid rule in a variable where the integrand is analytic in a strip, with the ends
-//! summed in closed form:
+//! [`PairDensity`] evaluates it by one of two routes:
 //!
-//! - `inner`: φₗ in the logit of u/m; the step follows from the ends' shapes;
-//! - `line`: s at one ρ, equidistant (exponentials by multiplication) or Gauss-Laguerre for small N;
-//! - `outer`, `pieces`, `kinks`: y = ln ρ, on a lattice, or between the points ln(x²ₗ/x¹ₗ) where φₗ is not smooth;
-//! - `surrogate`: a concave stand-in whose mode and curvature place the nodes;
-//! - `aliasing`: the error of each rule from its own terms; `engine` refines until it is small enough;
-//! - `gradient`: derivatives from the same lines.
+//! - `exact`, for resolution 0: trapezoid rules in variables in which the integrands are analytic in a strip, with the ends
+//!   summed in closed form, refined until the estimated error is small enough;
+//! - `smoothed`, for a finite resolution: every component is tabulated once, so that an item only interpolates.
 //!
-//! At a finite resolution components come from tables: `common` integrates the common part out, `resolution`
-//! convolves columns, `plane` lays these out in both variables and `far` reaches to infinity; `smooth_line` integrates
-//! over s along the same lattice, `panels` over y between the kinks, and `smooth` puts them together. Shapes and
-//! resolutions beyond the tables are left to `columns`: the same panels over the lines above.
+//! Both use `component` (the shapes of the gamma variables), `item` (one component of one item), `laplace` (the mode and
+//! curvature of the integrand, which place the nodes) and `accuracy` (steps and cut-offs for a tolerance). `moments` and
+//! `inverse` are independent of the density: exact second moments, and δ for given correlations.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -31,50 +26,30 @@
 )]
 #![allow(clippy::doc_markdown, reason = "formulas in the documentation carry their indices")]
 
-mod aliasing;
-mod columns;
-mod common;
-mod ends;
-mod engine;
-mod far;
-mod gradient;
-#[doc(hidden)]
-pub mod grid;
-mod inner;
+mod accuracy;
+mod component;
+mod exact;
 mod inverse;
-mod kernel;
-mod kinks;
-mod line;
+mod item;
+mod laplace;
 mod moments;
-mod outer;
-mod panels;
-mod pieces;
-mod place;
-mod plane;
-mod plane_kernel;
-mod resolution;
-mod rules;
-mod shapes;
-mod singular;
-mod smooth;
-mod smooth_line;
-mod surrogate;
-mod table_kernel;
+pub mod smoothed;
 
 use std::sync::{Arc, OnceLock};
 
 use pulp::Arch;
 
 use crate::{Error, Result};
+use accuracy::Accuracy;
+use component::Component;
 use consilience_numerics::laguerre::Laguerre;
 use consilience_numerics::special::ln_multivariate_beta;
-pub use engine::Scratch;
-pub use gradient::Gradient;
+pub use exact::adaptive::Scratch;
+pub use exact::gradient::Gradient;
 pub use inverse::{MomentMatch, delta_for_correlation, delta_for_correlations, moment_match};
 pub use moments::{ComponentMoments, moments};
-use resolution::Smoothed;
-use rules::Rules;
-use shapes::Component;
+use smoothed::convolution::Convolution;
+use smoothed::table::Tables;
 
 /// Two classifiers' correlated Dirichlet density of one class, prepared once and evaluated for many items.
 ///
@@ -104,19 +79,19 @@ pub struct PairDensity {
     ln_beta: [f64; 2],
     /// N = Σ(δ + a¹ + a²).
     power: f64,
-    rules: Rules,
+    accuracy: Accuracy,
     laguerre: Vec<Laguerre>,
     arch: Arch,
     /// The same with shapes of 0 raised a little, where there are any: derivatives are taken there.
     inside: Option<Box<PairDensity>>,
     /// The resolution and the tables that belong to it, made when first asked for.
     epsilon: f64,
-    smoothed: OnceLock<Vec<Arc<Smoothed>>>,
-    planes: OnceLock<Option<Arc<plane::Planes>>>,
+    smoothed: OnceLock<Vec<Arc<Convolution>>>,
+    tables: OnceLock<Option<Arc<Tables>>>,
     /// The same without a resolution, for outputs that are too far apart.
     exact: OnceLock<Box<PairDensity>>,
     /// For derivatives at a finite resolution.
-    neighbours: OnceLock<Vec<gradient::Neighbour>>,
+    neighbours: OnceLock<Vec<exact::gradient::Neighbour>>,
 }
 
 /// A log density with its estimated error.
@@ -143,19 +118,19 @@ const INSIDE: f64 = 1e-9;
 impl PairDensity {
     /// Checks and prepares α¹, α² and δ of one class: α finite and > 0, 0 ≤ δ ≤ min(α¹, α²).
     pub fn new(alpha1: &[f64], alpha2: &[f64], delta: &[f64]) -> Result<Self> {
-        let components = shapes::components(alpha1, alpha2, delta)?;
+        let components = component::components(alpha1, alpha2, delta)?;
         let mut density = Self {
             power: components.iter().map(Component::power).sum(),
             components,
             alpha: [alpha1.to_vec(), alpha2.to_vec()],
             ln_beta: [ln_multivariate_beta(alpha1), ln_multivariate_beta(alpha2)],
-            rules: Rules::new(DEFAULT_TOLERANCE),
+            accuracy: Accuracy::new(DEFAULT_TOLERANCE),
             laguerre: Vec::new(),
             arch: four_lanes(),
             inside: None,
             epsilon: 0.0,
             smoothed: OnceLock::new(),
-            planes: OnceLock::new(),
+            tables: OnceLock::new(),
             exact: OnceLock::new(),
             neighbours: OnceLock::new(),
         };
@@ -169,7 +144,7 @@ impl PairDensity {
         if !(tolerance > 0.0 && tolerance < 0.1) {
             return Err(Error::parameter("tolerance", "between 0 and 0.1", tolerance));
         }
-        self.rules = Rules::new(tolerance.max(1e-12));
+        self.accuracy = Accuracy::new(tolerance.max(1e-12));
         if let Some(inside) = self.inside.take() {
             self.inside = Some(Box::new(inside.with_tolerance(tolerance)?));
         }
@@ -191,14 +166,14 @@ impl PairDensity {
         self.epsilon = epsilon;
         self.neighbours = OnceLock::new();
         self.smoothed = OnceLock::new();
-        self.planes = OnceLock::new();
+        self.tables = OnceLock::new();
         self.exact = OnceLock::new();
         Ok(self)
     }
 
     /// Columns of smoothed components, for items that the tables in both variables do not serve.
-    fn smoothed(&self) -> &[Arc<Smoothed>] {
-        let table = |c: &Component| Arc::new(Smoothed::new(self.arch, c, self.epsilon));
+    fn smoothed(&self) -> &[Arc<Convolution>] {
+        let table = |c: &Component| Arc::new(Convolution::new(self.arch, c, self.epsilon));
         self.smoothed.get_or_init(|| self.components.iter().map(table).collect())
     }
 
@@ -284,15 +259,16 @@ impl PairDensity {
         Self::new(&alpha(0), &alpha(1), &delta).map(Some)
     }
 
-    /// Rules for the scale s of lengths up to what the worst line, ρ = 1 and x¹ = x², needs.
+    /// Accuracy for the scale s of lengths up to what the worst line, ρ = 1 and x¹ = x², needs.
     fn prepare_laguerre(&mut self) {
         self.laguerre.clear();
         if self.power > 4.0 * EQUIDISTANT_FROM {
             return;
         }
-        let longest = line::gauss_points(self.rules.tolerance, 1.0 / 3.0, self.power) + 1.0;
+        let longest =
+            exact::scale::gauss_points(self.accuracy.tolerance, 1.0 / 3.0, self.power) + 1.0;
         for part in [0.5, 0.7, 0.85, 1.0] {
-            let rule = Laguerre::new(rules::count(longest * part), self.power);
+            let rule = Laguerre::new(accuracy::count(longest * part), self.power);
             self.laguerre.push(rule.with_slopes(self.power));
         }
     }

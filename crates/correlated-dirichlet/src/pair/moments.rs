@@ -15,7 +15,7 @@
 
 use std::f64::consts::FRAC_PI_2;
 
-use super::shapes;
+use super::component;
 use crate::Result;
 
 /// First and second moments of one class's output, for both classifiers.
@@ -49,7 +49,7 @@ const RANGE: f64 = 6.5;
 /// # Ok::<(), correlated_dirichlet::Error>(())
 /// ```
 pub fn moments(alpha1: &[f64], alpha2: &[f64], delta: &[f64]) -> Result<Vec<ComponentMoments>> {
-    let components = shapes::components(alpha1, alpha2, delta)?;
+    let components = component::components(alpha1, alpha2, delta)?;
     let totals = [alpha1.iter().sum::<f64>(), alpha2.iter().sum::<f64>()];
     let shared: f64 = delta.iter().sum();
     let integrals = Integrals::new(totals, shared).values;

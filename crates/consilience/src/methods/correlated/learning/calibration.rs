@@ -16,10 +16,10 @@ use rand::rngs::ChaCha8Rng;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 
-use super::chains::sample_posterior;
-use super::climb::find_top;
 use super::config::{Correlated, DeltaPrior};
-use super::likelihood::expit;
+use super::mode_search::search_mode;
+use super::pair_likelihood::expit;
+use super::surrogate_sampling::sample_posterior;
 use crate::data::input_format::InputFormat;
 use crate::data::outputs::{Outputs, OutputsBuilder};
 use crate::data::schema::Schema;
@@ -122,7 +122,7 @@ fn replicate(prior: DeltaPrior, replication: u64) -> Vec<usize> {
     let outputs = simulate(&alpha, &truth, &mut rng);
     let config = Correlated { delta_prior: prior, resolution: EPSILON, ..Correlated::default() };
     let mut posterior = config.posterior(&outputs, &vec![alpha; 2]).unwrap();
-    let (top, _) = find_top(&mut posterior, false, &NoProgress).unwrap();
+    let (top, _) = search_mode(&mut posterior, false, &NoProgress).unwrap();
     let chains = (&config.chain_settings(), replication);
     let sampled = sample_posterior(&posterior, &top, chains, &NoProgress).unwrap();
     let coordinates: Vec<Vec<f64>> =

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::items::are_copies;
+use super::pair_items::are_copies;
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
 use crate::methods::independent::{Independent, Inference, check_chains};

@@ -1,15 +1,15 @@
 //! The fit of α and δ together, by either sampler.
 
-use super::chains::Sampled;
-use super::climb::find_top;
 use super::config::{Correlated, DeltaSampler};
-use super::fit::{FittedPair, PairDraw};
+use super::delta_posterior::DeltaPosterior;
 use super::gibbs::{GibbsClass, GibbsTarget};
 use super::joint::JointTarget;
-use super::likelihood::{ClassLikelihood, expit};
 use super::margins::Margin;
-use super::posterior::Posterior;
-use super::report::{Drawn, Summary, chain_warnings, mode_warnings};
+use super::mode_search::search_mode;
+use super::pair_fit::{FittedPair, PairDraw};
+use super::pair_likelihood::{ClassLikelihood, expit};
+use super::report::{PairDraws, Summary, chain_warnings, mode_warnings};
+use super::surrogate_sampling::PairSample;
 use crate::data::schema::Schema;
 use crate::error::Result;
 use crate::methods::independent::{Alpha, PosteriorReport, SufficientStatistics};
@@ -23,7 +23,7 @@ impl Correlated {
         &self,
         schema: &Schema,
         statistics: &SufficientStatistics,
-        mut posterior: Posterior,
+        mut posterior: DeltaPosterior,
         mut warnings: Vec<Warning>,
         progress: &dyn Progress,
     ) -> Result<FittedPair> {
@@ -40,7 +40,7 @@ impl Correlated {
             }
             DeltaSampler::Likelihood => {
                 progress.begin("climbing to the mode", 1);
-                let (top, other_mode) = find_top(&mut posterior, false, progress)?;
+                let (top, other_mode) = search_mode(&mut posterior, false, progress)?;
                 warnings.extend(mode_warnings(&top, other_mode));
                 let one = |(j, class): (usize, &ClassLikelihood)| {
                     (class.clone(), self.both_margins(statistics, &posterior, j))
@@ -51,15 +51,15 @@ impl Correlated {
             }
         };
         // Either way is exact: hidden variables are drawn, or the exact likelihood corrects the polynomials.
-        let sampled = Sampled { draws, spread: 0.0, corrected: None };
-        let drawn = Drawn { sampled, likelihood_error: 0.0, other_mode };
+        let sampled = PairSample { draws, spread: 0.0, corrected: None };
+        let drawn = PairDraws { sampled, likelihood_error: 0.0, other_mode };
         Ok(self.conclude_joint(schema, &drawn, warnings))
     }
 
     fn both_margins(
         &self,
         statistics: &SufficientStatistics,
-        posterior: &Posterior,
+        posterior: &DeltaPosterior,
         class: usize,
     ) -> [Margin; 2] {
         let items = posterior.classes[class].items();
@@ -70,7 +70,7 @@ impl Correlated {
     fn conclude_joint(
         &self,
         schema: &Schema,
-        drawn: &Drawn,
+        drawn: &PairDraws,
         mut warnings: Vec<Warning>,
     ) -> FittedPair {
         let draws = &drawn.sampled.draws;

@@ -1,6 +1,6 @@
 //! What the outputs of one classifier alone say of its margin, for learning α and δ together.
 
-use super::items::PairItems;
+use super::pair_items::PairItems;
 use crate::methods::independent::{AlphaPrior, DirichletPosterior, Measure, SufficientStatistics};
 use crate::sampling::Target;
 use consilience_numerics::special::{digamma, ln_gamma};

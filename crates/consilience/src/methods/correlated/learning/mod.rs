@@ -14,35 +14,35 @@
 //! do not agree well, the chains' draws become proposals of a chain with the exact log likelihood.
 //! The uncertainty of α is carried along at last (see `carried`).
 
+mod all_pairs;
+mod alpha_uncertainty;
 #[cfg(test)]
 mod calibration;
-mod carried;
-mod chains;
-mod climb;
+mod common_part;
 mod config;
-mod fit;
+mod delta_posterior;
 mod full;
 mod gibbs;
-mod items;
 mod joint;
 mod joint_fit;
-mod likelihood;
-mod many;
 mod margins;
+mod mode_search;
 mod moment_match;
-mod observed;
+mod observed_correlation;
+mod pair_fit;
+mod pair_items;
+mod pair_likelihood;
 mod polynomial;
-mod posterior;
+mod polynomial_surrogate;
 mod prior;
 mod report;
-mod split;
-mod surrogate;
+mod surrogate_sampling;
 
+pub use all_pairs::{FittedPairs, PairsDraw};
+pub use common_part::Split;
 pub(crate) use config::default_resolution;
 pub use config::{Correlated, CorrelatedInference, DeltaPrior, DeltaSampler};
-pub use fit::{DeltaReport, FittedPair, PairDraw};
 pub use full::{FittedShared, SharedReport};
-pub use many::{FittedPairs, PairsDraw};
 pub use moment_match::moment_match;
-pub use observed::ObservedPair;
-pub use split::Split;
+pub use observed_correlation::ObservedPair;
+pub use pair_fit::{DeltaReport, FittedPair, PairDraw};

@@ -1,6 +1,6 @@
 //! δ by the method of moments: quick, rough, and independent of every likelihood.
 
-use super::items::PairItems;
+use super::pair_items::PairItems;
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
 use crate::methods::independent::Alpha;

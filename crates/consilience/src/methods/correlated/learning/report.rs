@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::carried::MarginDraws;
-use super::chains::Sampled;
-use super::climb::Top;
-use super::likelihood::ClassLikelihood;
-use super::posterior::Posterior;
+use super::alpha_uncertainty::AlphaDraws;
+use super::delta_posterior::DeltaPosterior;
+use super::mode_search::PosteriorMode;
+use super::pair_likelihood::ClassLikelihood;
+use super::surrogate_sampling::PairSample;
 use crate::data::schema::Schema;
 use crate::sampling::Draws;
 use crate::sampling::diagnostics::{Diagnostics, quantile};
@@ -24,7 +24,7 @@ pub struct DeltaReport {
     pub chains: usize,
     /// Draws of each chain; corrected ones are fewer than asked for.
     pub draws: usize,
-    /// Posterior standard deviations, shaped like `delta`, with the uncertainty of α.
+    /// DeltaPosterior standard deviations, shaped like `delta`, with the uncertainty of α.
     pub delta_sd: Vec<Vec<f64>>,
     /// Ends of the central 90 % intervals, shaped like `delta`, with the uncertainty of α.
     pub delta_interval: Vec<Vec<[f64; 2]>>,
@@ -45,14 +45,14 @@ const FEW_PAIRS: usize = 10;
 const POOR_CORRECTION: f64 = 0.3;
 
 /// Draws with what is known of their errors.
-pub(super) struct Drawn {
-    pub(super) sampled: Sampled,
+pub(super) struct PairDraws {
+    pub(super) sampled: PairSample,
     pub(super) likelihood_error: f64,
     pub(super) other_mode: Option<f64>,
 }
 
 /// The draw with the smallest sum of η: far from the mode.
-pub(super) fn lowest(posterior: &Posterior, draws: &Draws) -> usize {
+pub(super) fn lowest(posterior: &DeltaPosterior, draws: &Draws) -> usize {
     let height = |i: &usize| draws.draw(*i)[..posterior.n_eta()].iter().sum::<f64>();
     (0..draws.len()).min_by(|a, b| height(a).total_cmp(&height(b))).unwrap_or(0)
 }
@@ -67,7 +67,7 @@ pub(super) struct Summary {
 
 impl Summary {
     /// Of draws of δ: means and diagnostics at the point estimate of α, the rest with draws of α.
-    pub(super) fn new(posterior: &Posterior, draws: &Draws, margins: &MarginDraws) -> Self {
+    pub(super) fn new(posterior: &DeltaPosterior, draws: &Draws, margins: &AlphaDraws) -> Self {
         let n = draws.len();
         let given = (0..n).map(|i| posterior.delta(draws.draw(i)));
         let carried = (0..n).map(|i| margins.draw(posterior, i, n, draws.draw(i)).delta);
@@ -98,8 +98,8 @@ impl Summary {
         }
     }
 
-    pub(super) fn report(self, drawn: &Drawn) -> DeltaReport {
-        let Sampled { draws, spread, corrected } = &drawn.sampled;
+    pub(super) fn report(self, drawn: &PairDraws) -> DeltaReport {
+        let PairSample { draws, spread, corrected } = &drawn.sampled;
         DeltaReport {
             worst: self.worst,
             acceptance: draws.acceptance(),
@@ -120,7 +120,7 @@ fn rows<T: Clone>(values: impl Iterator<Item = T>, width: usize) -> Vec<Vec<T>> 
 }
 
 /// What the items are too few, or too much alike, to tell.
-pub(super) fn pair_warnings(schema: &Schema, posterior: &Posterior) -> Vec<Warning> {
+pub(super) fn pair_warnings(schema: &Schema, posterior: &DeltaPosterior) -> Vec<Warning> {
     let of = |(name, class): (&String, &ClassLikelihood)| {
         let (n, poles) = (class.n_items(), class.n_poles());
         let few = (n < FEW_PAIRS).then(|| {
@@ -162,7 +162,7 @@ pub(super) fn chain_warnings(report: &DeltaReport) -> Vec<Warning> {
 }
 
 /// What the climb found.
-pub(super) fn mode_warnings(top: &Top, other: Option<f64>) -> Vec<Warning> {
+pub(super) fn mode_warnings(top: &PosteriorMode, other: Option<f64>) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if !top.converged {
         warnings

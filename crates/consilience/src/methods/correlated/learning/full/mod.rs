@@ -1,7 +1,7 @@
 //! The posterior of everything that three and more classifiers share, α given.
 //!
 //! The likelihood of an item is an integral over many dimensions. At a centre δ₀ every item gets weighted points of its
-//! integral, and these serve at all δ near it (`likelihood`); in coordinates in which every point is legal (`legal`) they
+//! integral, and these serve at all δ near it (`likelihood`); in coordinates in which every point is allowed (`constraints`) they
 //! lead to the mode, the centre following. They do not reach all of the posterior: more than 99 % of what gammas would
 //! tell is hidden, so that an item's log weights have a variance of about 100 d/n over it, n items and d shapes a class.
 //! So the likelihood is asked for anew at some hundred places, a surface through its values and gradients (`surface`)
@@ -11,16 +11,16 @@
 //! η ~ N(μ, 1), one μ for the common part and one for pairs, expit(μ) uniform; `uniform` has every share uniform. At least ½
 //! (or a quarter of α) of every classifier's component is private: this is not for correlations near 1.
 
-mod chains;
-mod legal;
-mod likelihood;
-mod problem;
-mod surface;
+mod constraints;
+mod delayed_acceptance;
+mod gaussian_process;
+mod posterior;
+mod reweighted_likelihood;
 
 use serde::{Deserialize, Serialize};
 
+use super::all_pairs::{FittedPairs, PairsDraw};
 use super::config::{Correlated, DeltaPrior};
-use super::many::{FittedPairs, PairsDraw};
 use super::report::Summary;
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
@@ -30,8 +30,8 @@ use crate::progress::Progress;
 use crate::sampling::diagnostics::Diagnostics;
 use crate::sampling::{Target, find_mode};
 use crate::warning::Warning;
-use chains::{Chains, Sampled};
-use problem::{AtMode, Problem};
+use delayed_acceptance::{DelayedAcceptance, SharedSample};
+use posterior::{FullPosterior, ReweightingSummary};
 
 /// Centres that the climb has at the most, and the rise of the log posterior that ends it.
 const CENTRES: usize = 6;
@@ -51,7 +51,7 @@ pub struct SharedReport {
     pub worst: Diagnostics,
     /// Share of proposed draws that the likelihood accepted.
     pub acceptance: f64,
-    /// Chains.
+    /// DelayedAcceptance.
     pub chains: usize,
     /// Draws of each chain; at most 300 are made.
     pub draws: usize,
@@ -100,26 +100,26 @@ impl Correlated {
                 "paper",
             ));
         }
-        let mut problem = Problem::new(outputs, pairs, structure, self.delta_prior)?;
-        if problem.width() > MOST_SHAPES {
+        let mut posterior = FullPosterior::new(outputs, pairs, structure, self.delta_prior)?;
+        if posterior.width() > MOST_SHAPES {
             return Err(Error::Unsupported {
                 method: "correlated".into(),
                 cannot: format!(
                     "cannot draw all that is shared: every class has {} shared shapes, and at most \
                      {MOST_SHAPES} can be followed; use `two-step`",
-                    problem.width()
+                    posterior.width()
                 ),
             });
         }
         let split = pairs.split(structure);
         let start: Vec<_> = std::iter::once(split.common).chain(split.pairs).collect();
-        let mut point = problem.point(&pairs.alpha, &start);
+        let mut point = posterior.point(&pairs.alpha, &start);
         progress.begin("climbing to the mode", CENTRES as u64);
         let mut height = f64::NEG_INFINITY;
         let mut centre = 0;
         let (mode, at_mode, lost) = loop {
             progress.check()?;
-            let target = problem.at(&pairs.alpha, &point, self.seed)?;
+            let target = posterior.at(&pairs.alpha, &point, self.seed)?;
             let mode = find_mode(&target, &point);
             let found = target.ln_density(&mode.point, &mut vec![0.0; point.len()]);
             let rise = found - height;
@@ -130,53 +130,53 @@ impl Correlated {
             }
             point = mode.point;
         };
-        problem.drop(&lost);
-        let chains = Chains {
-            problem: &problem,
+        posterior.drop(&lost);
+        let chains = DelayedAcceptance {
+            posterior: &posterior,
             alpha: &pairs.alpha,
             settings: self.chain_settings(),
             seed: self.seed,
             progress,
         };
         let sampled = chains.run(mode)?;
-        Ok(self.conclude_shared(&problem, &at_mode, pairs, &sampled))
+        Ok(self.conclude_shared(&posterior, &at_mode, pairs, &sampled))
     }
 
     fn conclude_shared(
         &self,
-        problem: &Problem,
-        at_mode: &AtMode,
+        posterior: &FullPosterior,
+        at_mode: &ReweightingSummary,
         pairs: &FittedPairs,
-        Sampled { draws, spread, noise, unresolved }: &Sampled,
+        SharedSample { draws, spread, noise, unresolved }: &SharedSample,
     ) -> FittedShared {
-        // The mean given α is legal: legal shapes are convex. Spread and kept draws have the draws of α under them.
+        // The mean given α is allowed: the constraints are convex. Spread and kept draws have the draws of α under them.
         let n = draws.len();
         let alpha = |i: usize| {
             let all = &pairs.alpha_draws;
             if all.is_empty() { &pairs.alpha } else { &all[i * all.len() / n] }
         };
-        let rows = |alpha: &Alpha, i: usize| problem.delta(alpha, draws.draw(i)).concat();
+        let rows = |alpha: &Alpha, i: usize| posterior.delta(alpha, draws.draw(i)).concat();
         let given = Summary::of((0..n).map(|i| rows(&pairs.alpha, i)), draws.n_chains());
         let carried = Summary::of((0..n).map(|i| rows(alpha(i), i)), draws.n_chains());
         let n_kept = self.keep_draws.min(n);
         let kept = |i: usize| {
             let i = i * n / n_kept;
-            PairsDraw { alpha: alpha(i).clone(), delta: problem.delta(alpha(i), draws.draw(i)) }
+            PairsDraw { alpha: alpha(i).clone(), delta: posterior.delta(alpha(i), draws.draw(i)) }
         };
         let report = SharedReport {
             worst: given.worst,
             acceptance: draws.acceptance(),
             chains: draws.n_chains(),
             draws: n / draws.n_chains(),
-            sd: by_part(&carried.sd, problem.n_classes),
-            interval: by_part(&carried.interval, problem.n_classes),
+            sd: by_part(&carried.sd, posterior.n_classes),
+            interval: by_part(&carried.interval, posterior.n_classes),
             effective_points: at_mode.effective,
             likelihood_error: *noise,
             surrogate_error: *spread,
             left_out: at_mode.left_out,
         };
         FittedShared {
-            delta: by_part(&given.mean, problem.n_classes),
+            delta: by_part(&given.mean, posterior.n_classes),
             warnings: warnings(&report, *unresolved),
             report,
             draws: (0..n_kept).map(kept).collect(),

@@ -9,9 +9,9 @@
 
 use rand::Rng;
 
-use super::super::items::PairItems;
-use super::super::likelihood::expit;
 use super::super::margins::Margin;
+use super::super::pair_items::PairItems;
+use super::super::pair_likelihood::expit;
 use super::hidden::{Place, Shapes};
 use crate::sampling::slice_step;
 use consilience_numerics::special::ln_gamma;

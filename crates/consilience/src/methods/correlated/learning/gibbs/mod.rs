@@ -13,9 +13,9 @@ use rand::{Rng, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 
 use super::config::DeltaPrior;
-use super::items::PairItems;
-use super::likelihood::ClassLikelihood;
 use super::margins::Margin;
+use super::pair_items::PairItems;
+use super::pair_likelihood::ClassLikelihood;
 use super::prior;
 use crate::error::Result;
 use crate::progress::Progress;

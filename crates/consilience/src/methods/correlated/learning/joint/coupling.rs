@@ -6,11 +6,11 @@
 
 use nalgebra::{DMatrix, DVector};
 
-use super::super::climb::factorise;
-use super::super::likelihood::ClassLikelihood;
 use super::super::margins::Margin;
+use super::super::mode_search::factorise;
+use super::super::pair_likelihood::ClassLikelihood;
 use super::super::polynomial::Polynomial;
-use super::super::surrogate::Region;
+use super::super::polynomial_surrogate::Region;
 use super::coordinates::{self, Component};
 use crate::error::Result;
 
@@ -32,14 +32,14 @@ impl ClassData {
     }
 
     /// The coupling with its slopes in ζ.
-    pub(super) fn with_slopes(&self, point: &[f64]) -> Result<Known> {
+    pub(super) fn with_slopes(&self, point: &[f64]) -> Result<CouplingPoint> {
         let margins = coordinates::to_margins(point);
         let (ln_alpha, eta) = margins.split_at(2 * point.len() / 3);
         let at =
             self.likelihood.with_margins(&ln_alpha.iter().map(|t| t.exp()).collect::<Vec<_>>());
         let evaluation = at.evaluate(eta)?;
         let rates = (0..eta.len()).map(|l| Component::of(point, l).jacobian());
-        Ok(Known {
+        Ok(CouplingPoint {
             value: evaluation.value - self.ln_pairs(ln_alpha),
             slopes: evaluation
                 .gradient
@@ -72,7 +72,7 @@ impl ClassData {
 
 /// A point where the coupling is known.
 #[derive(Debug, Clone)]
-pub(super) struct Known {
+pub(super) struct CouplingPoint {
     pub(super) point: Vec<f64>,
     pub(super) value: f64,
     /// Slopes in ζ at fixed α.
@@ -107,7 +107,12 @@ const RIDGE: f64 = 1e-9;
 
 impl Coupling {
     /// Weighted least squares through values and slopes. `heights` are log posteriors.
-    pub(super) fn fit(known: &[Known], heights: &[f64], region: &Region, degree: usize) -> Self {
+    pub(super) fn fit(
+        known: &[CouplingPoint],
+        heights: &[f64],
+        region: &Region,
+        degree: usize,
+    ) -> Self {
         let dimension = region.centre.len();
         let mut polynomial = Polynomial::zero(dimension, degree);
         let (terms, width) = (polynomial.n_terms(), dimension / 3);

@@ -13,17 +13,17 @@ use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-use super::climb::{Top, factorise};
 use super::config::DeltaPrior;
-use super::likelihood::ClassLikelihood;
 use super::margins::Margin;
-use super::surrogate::Region;
+use super::mode_search::{PosteriorMode, factorise};
+use super::pair_likelihood::ClassLikelihood;
+use super::polynomial_surrogate::Region;
 use crate::error::Result;
 use crate::progress::Progress;
 use crate::sampling::{ChainSettings, Draws, Mode, find_mode};
 use chain::{Chain, Explored, ln_prior};
 use consilience_numerics::parallel;
-use coupling::{ClassData, Coupling, Known, degree, n_points};
+use coupling::{ClassData, Coupling, CouplingPoint, degree, n_points};
 
 /// Draws on the polynomials that tell the next region.
 const EXPLORING_DRAWS: usize = 400;
@@ -47,7 +47,7 @@ pub(super) struct JointTarget {
 /// A class while it is being explored.
 struct Exploration {
     data: ClassData,
-    known: Vec<Known>,
+    known: Vec<CouplingPoint>,
     region: Region,
     used: usize,
 }
@@ -57,7 +57,7 @@ impl JointTarget {
     /// pooled.
     pub(super) fn sample(
         self,
-        top: &Top,
+        top: &PosteriorMode,
         settings: &ChainSettings,
         seed: u64,
         progress: &dyn Progress,
@@ -96,7 +96,12 @@ impl JointTarget {
     }
 
     /// Regions and polynomials of all classes.
-    fn explore(&self, top: &Top, seed: u64, progress: &dyn Progress) -> Result<Vec<Explored>> {
+    fn explore(
+        &self,
+        top: &PosteriorMode,
+        seed: u64,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Explored>> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(EXPLORING_STREAM);
         let mut exploration: Vec<Exploration> =
@@ -136,7 +141,7 @@ impl JointTarget {
     }
 
     /// A first region: margins as if independent, η given their mode.
-    fn rough(&self, class: usize, top: &Top, rng: &mut ChaCha8Rng) -> Exploration {
+    fn rough(&self, class: usize, top: &PosteriorMode, rng: &mut ChaCha8Rng) -> Exploration {
         let (likelihood, margins) = &self.classes[class];
         let width = likelihood.bound().len();
         let eta = top.point[class * width..(class + 1) * width].to_vec();
@@ -199,7 +204,7 @@ impl JointTarget {
     }
 
     /// The log posterior where the coupling is known.
-    fn height(&self, class: &Exploration, known: &Known, mu: f64) -> f64 {
+    fn height(&self, class: &Exploration, known: &CouplingPoint, mu: f64) -> f64 {
         let mut unused = vec![0.0; known.point.len()];
         let margins = class.data.ln_margins(&known.point, &mut unused);
         margins + known.value + ln_prior(self.prior, &known.point, mu, &mut unused)

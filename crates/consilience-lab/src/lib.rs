@@ -1,0 +1,14 @@
+//! Experiments with Consilience that its users do not need: the paper's evaluation, calibration
+//! runs, and the tables under `experiments/`.
+//!
+//! The binary `consilience-lab` runs them; `make reproduce` and `make validate` call it.
+
+mod data;
+mod output;
+mod plots;
+mod progress;
+pub mod reproduce;
+pub mod tables;
+
+/// Why an experiment failed.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;

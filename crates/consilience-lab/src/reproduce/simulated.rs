@@ -1,0 +1,169 @@
+//! Simulated data sets SIM 1 to 3: rules with the true parameters, and fitted methods.
+
+use std::sync::Arc;
+
+use consilience::evaluation::compare::{Candidate, all_methods, by_mode};
+use consilience::evaluation::{Predictions, ScoreSet, Weighting, score, single_classifiers};
+use consilience::methods::correlated::CorrelatedFusion;
+use consilience::methods::independent::IndependentFusion;
+use consilience::methods::pools::Pool;
+use consilience::methods::{Fusion, fuse};
+use consilience::simulation::{Preset, Truth};
+use consilience::{ClassPrior, FitConfig, NoProgress, Outputs, Progress, Result};
+use rayon::prelude::*;
+
+use super::records::{Record, records};
+use super::{PIRS, published};
+
+/// The paper's levels of correlation.
+pub(super) const LEVELS: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
+
+/// The amount of simulated data.
+pub(super) struct Size {
+    /// Training sets per level of correlation; every method is fitted once to each.
+    pub(super) trainings: usize,
+    /// Test sets per training set.
+    pub(super) tests: usize,
+    /// Training items per class; 500 in the paper.
+    pub(super) items: usize,
+}
+
+/// Test items per class, as in the paper.
+const TEST_ITEMS: usize = 20;
+
+/// The name of a data set at a level of correlation, as in the paper's tables.
+pub(super) fn data_set(name: &str, level: f64) -> String {
+    format!("{name}_r{level:.2}")
+}
+
+/// A method that is scored on simulated data.
+pub(super) enum Entry {
+    /// The outputs of one classifier.
+    Single(usize),
+    /// A rule with the true parameters.
+    Known(Rule),
+    /// A method that is fitted to training items.
+    Fitted(Box<Candidate>),
+}
+
+/// A rule that the paper uses with the true parameters.
+#[derive(Clone, Copy)]
+pub(super) enum Rule {
+    Pool,
+    Independent,
+    Correlated,
+    Meta(usize),
+}
+
+impl Entry {
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Single(k) => format!("C{}", k + 1),
+            Self::Known(Rule::Pool) => "IOP".into(),
+            Self::Known(Rule::Independent) => "IFM".into(),
+            Self::Known(Rule::Correlated) => "CFM".into(),
+            Self::Known(Rule::Meta(k)) => format!("M{}", k + 1),
+            Self::Fitted(candidate) => candidate.name.clone(),
+        }
+    }
+
+    /// The paper's methods, then all of ours with their defaults.
+    pub(super) fn all() -> Result<Vec<Self>> {
+        let known = [Rule::Pool, Rule::Independent, Rule::Correlated, Rule::Meta(0), Rule::Meta(1)];
+        let defaults = FitConfig::default();
+        let schema = Preset::Sim1.truth(0.5)?.schema().clone();
+        let ours = all_methods(&schema, &by_mode(&defaults));
+        let pirs = Candidate { name: PIRS.into(), config: published(&defaults) };
+        let fitted =
+            std::iter::once(pirs).chain(ours).map(|candidate| Self::Fitted(candidate.into()));
+        let singles = [Self::Single(0), Self::Single(1)];
+        let mut all: Vec<Self> =
+            singles.into_iter().chain(known.map(Self::Known)).chain(fitted).collect();
+        // The slowest method comes last, so that an interrupted run has all others.
+        all.sort_by_key(|entry| entry.name() == "correlated");
+        Ok(all)
+    }
+}
+
+/// The scores of one entry on all test sets of all levels.
+pub(super) fn run(
+    (name, preset): (&str, Preset),
+    entry: &Entry,
+    size: &Size,
+    seed: u64,
+    progress: &dyn Progress,
+) -> Result<Vec<Record>> {
+    let jobs: Vec<(usize, usize)> =
+        (0..LEVELS.len()).flat_map(|level| (0..size.trainings).map(move |t| (level, t))).collect();
+    progress.begin(&format!("{name}, {}", entry.name()), jobs.len() as u64);
+    let done: Vec<Result<Vec<ScoreSet>>> = jobs
+        .par_iter()
+        .map(|&(level, training)| {
+            progress.check()?;
+            // Every data set has its own seed.
+            let first = seed
+                .wrapping_mul(1_000_000_007)
+                .wrapping_add(((preset as u64) * 10 + level as u64) * 1_000_000)
+                .wrapping_add((training * (size.tests + 1)) as u64);
+            let scores = job(&preset.truth(LEVELS[level])?, entry, size, first)?;
+            progress.advance(1);
+            Ok(scores)
+        })
+        .collect();
+    let done = done.into_iter().collect::<Result<Vec<Vec<ScoreSet>>>>()?;
+    let level = |(level, parts): (usize, &[Vec<ScoreSet>])| {
+        records(&data_set(name, LEVELS[level]), &entry.name(), &parts.concat())
+    };
+    Ok(done.chunks(size.trainings).enumerate().flat_map(level).collect())
+}
+
+/// One training set and its test sets.
+fn job(truth: &Truth, entry: &Entry, size: &Size, seed: u64) -> Result<Vec<ScoreSet>> {
+    let prior = ClassPrior::uniform(3);
+    let model;
+    let rule: Option<Box<dyn Fusion>>;
+    let fusion: Option<&dyn Fusion> = match entry {
+        Entry::Single(_) => None,
+        Entry::Known(known) => {
+            rule = Some(known.fusion(truth)?);
+            rule.as_deref()
+        }
+        Entry::Fitted(candidate) => {
+            model = candidate.config.fit(&truth.simulate(size.items, seed)?, &NoProgress)?;
+            Some(model.fusion()?)
+        }
+    };
+    let one = |i: usize| {
+        let test = truth.simulate(TEST_ITEMS, seed.wrapping_add(i as u64))?;
+        let probabilities = match (fusion, entry) {
+            (Some(fusion), _) => {
+                fuse(fusion, &test.select(fusion.schema())?, &prior)?.all().to_vec()
+            }
+            (None, Entry::Single(k)) => single_classifiers(&test, &prior)[*k].probabilities.clone(),
+            (None, _) => unreachable!("only a single classifier has no rule"),
+        };
+        scores(probabilities, &test, &prior)
+    };
+    (1..=size.tests).map(one).collect()
+}
+
+fn scores(probabilities: Vec<f64>, test: &Outputs, prior: &ClassPrior) -> Result<ScoreSet> {
+    let predictions = Predictions { name: String::new(), probabilities };
+    Ok(score(&predictions, &test.require_labels()?, prior, Weighting::ClassPrior)?[0])
+}
+
+impl Rule {
+    /// With the true parameters and exact densities.
+    fn fusion(self, truth: &Truth) -> Result<Box<dyn Fusion>> {
+        let schema = || Arc::clone(truth.schema());
+        let margins =
+            |k: usize| truth.classes().iter().map(|class| class.alpha()[k].clone()).collect();
+        let independent = || IndependentFusion::new(schema(), vec![margins(0), margins(1)]);
+        Ok(match self {
+            Self::Pool => Box::new(Pool::opinion(schema())),
+            Self::Independent => Box::new(independent()?),
+            Self::Correlated => Box::new(CorrelatedFusion::new(schema(), truth.classes(), 0.0)?),
+            Self::Meta(k) => Box::new(independent()?.meta(k)?),
+        })
+    }
+}

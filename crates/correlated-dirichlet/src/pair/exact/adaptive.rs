@@ -1,0 +1,293 @@
+//! One density from start to end: placing the nodes, walking the outer integral, refining where needed.
+
+use std::sync::{Arc, OnceLock};
+
+use super::gradient::GradientSum;
+use super::kernel::TermRecord;
+use super::kinks::{self, AtKink};
+use super::pieces::{End, Piece};
+use super::poles;
+use super::ratio::{Convergence, LogSum, RatioIntegral};
+use super::scale::{Grid, KnownFactors, Lines, Position, Tabled};
+use super::shared::SharedIntegral;
+use super::trapezoid_error::Decay;
+use crate::pair::component::Component;
+use crate::pair::item::OutputPair;
+use crate::pair::laplace::{self, Mode, Share};
+use crate::pair::smoothed::SmoothScratch;
+use crate::pair::smoothed::convolution::Convolution;
+use crate::pair::{EQUIDISTANT_FROM, Estimate, PairDensity};
+
+/// Buffers that one thread uses again for every density.
+#[derive(Debug, Clone, Default)]
+pub struct Scratch {
+    pub(crate) inner: Vec<SharedIntegral>,
+    shares: Vec<Share>,
+    pub(crate) outputs: Vec<OutputPair>,
+    pub(crate) active: Vec<usize>,
+    pub(crate) grid: Grid,
+    pub(crate) breaks: Vec<f64>,
+    pieces: Vec<Piece>,
+    convergence: Vec<Convergence>,
+    record: TermRecord,
+    pub(crate) tally: GradientSum,
+    /// Differences at a finite resolution.
+    pub(crate) slopes: Vec<[f64; 3]>,
+    pub(crate) tabled: Tabled,
+    pub(crate) smooth: SmoothScratch,
+}
+
+/// What lines borrow.
+pub(crate) struct LineBuffers<'a> {
+    pub(crate) outputs: &'a [OutputPair],
+    pub(crate) active: &'a [usize],
+    pub(crate) grid: &'a mut Grid,
+    pub(crate) record: Option<&'a mut TermRecord>,
+    pub(crate) tabled: &'a mut Tabled,
+}
+
+/// Factors on the normal steps of the three directions.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Steps {
+    y: f64,
+    pub(crate) s: f64,
+    inner: f64,
+}
+
+impl Steps {
+    pub(crate) const NORMAL: Self = Self { y: 1.0, s: 1.0, inner: 1.0 };
+}
+
+/// Passes with ever finer steps, and the error, in tolerances, that ends them.
+const MAX_PASSES: usize = 5;
+const ACCEPT: f64 = 1.5;
+/// The reported error over the estimated one.
+const SAFETY: f64 = 5.0;
+/// Rounding, in units of N.
+const ROUNDING: f64 = 2e-14;
+
+/// The result of one pass.
+struct Pass {
+    ln_density: f64,
+    error: f64,
+    wanted: Steps,
+}
+
+impl PairDensity {
+    /// Passes with finer steps until the estimated error is small enough.
+    pub(crate) fn refine(
+        &self,
+        x1: &[f64],
+        x2: &[f64],
+        scratch: &mut Scratch,
+        slopes: bool,
+    ) -> Estimate {
+        scratch.outputs.clear();
+        scratch.outputs.extend(x1.iter().zip(x2).map(|(&a, &b)| OutputPair::new(a, b)));
+        scratch.tally.reset(self.components.len());
+        if self.epsilon == 0.0
+            && let Some(ln_density) = poles::ln_density(&self.components, &scratch.outputs)
+        {
+            return Estimate { ln_density, error: 0.0 };
+        }
+        let mode = laplace::find(&self.components, x1, x2, &mut scratch.shares);
+        if self.epsilon > 0.0 {
+            let tabled = self.smooth(&mode, scratch);
+            let finite = |e: &Estimate| e.ln_density.is_finite() && e.error.is_finite();
+            return tabled.filter(finite).unwrap_or_else(|| self.by_columns(&mode, scratch));
+        }
+        let mut steps = Steps::NORMAL;
+        for pass in 1.. {
+            let result = self.one_pass(&mode, scratch, steps, slopes);
+            let done = result.error <= ACCEPT * self.accuracy.tolerance || result.wanted == steps;
+            if done || pass == MAX_PASSES {
+                let error = SAFETY * result.error + ROUNDING * self.power;
+                return Estimate { ln_density: result.ln_density, error };
+            }
+            steps = result.wanted;
+        }
+        unreachable!("the last pass returns")
+    }
+
+    fn one_pass(&self, mode: &Mode, scratch: &mut Scratch, steps: Steps, slopes: bool) -> Pass {
+        scratch.tally.reset(self.components.len());
+        scratch.convergence.clear();
+        let (rest, rigid) = self.prepare_components(mode, scratch, steps);
+        let shape_s = mode.precision_s.min(self.power);
+        let gauss = shape_s < EQUIDISTANT_FROM && !self.laguerre.is_empty();
+        if !gauss {
+            scratch.grid.fit(shape_s, self.power, &self.accuracy, steps.s);
+        }
+        let normal =
+            self.accuracy.step_y * mode.sd_y / (1.0 + 0.6 * mode.sd_y * mode.sd_y).sqrt() * steps.y;
+        let Scratch { outputs, breaks, pieces, .. } = scratch;
+        let plan = kinks::plan(&self.components, outputs, mode, &self.accuracy, normal, breaks);
+        lay_pieces(mode, normal * plan.factor, breaks, pieces);
+        let buffers = LineBuffers {
+            outputs: &scratch.outputs,
+            active: &scratch.active,
+            grid: &mut scratch.grid,
+            record: slopes.then_some(&mut scratch.record),
+            tabled: &mut scratch.tabled,
+        };
+        let mut lines = self.lines(mode, rest, gauss, buffers);
+        if let Some(rigid) = rigid {
+            let at = Position { anchor: scratch.outputs[rigid].kink, offset: 0.0 };
+            let line = lines.settle(&mut scratch.inner, at);
+            let mut wanted = steps;
+            wanted.inner *= self.inner_factor(line.inner);
+            let error = self.accuracy.tolerance / 3.0 + line.inner;
+            return Pass { ln_density: line.ln_value, error, wanted };
+        }
+        let mut walk = RatioIntegral {
+            lines: &mut lines,
+            inner: &mut scratch.inner,
+            step: if scratch.breaks.is_empty() {
+                1.0
+            } else {
+                steps.y * 0.85 * self.accuracy.step_y
+            },
+            sum: LogSum::new(),
+            coarse_s: 0.0,
+            convergence: &mut scratch.convergence,
+            tally: slopes.then_some(&mut scratch.tally),
+        };
+        for piece in &scratch.pieces {
+            walk.piece(piece);
+        }
+        let (ln_sum, step, loss) = (walk.sum.ln(), walk.step, walk.sum.loss());
+        let grid = (!gauss).then_some(&scratch.grid);
+        let base = plan.error + loss;
+        let (error, mut wanted) = self.judge(&scratch.convergence, grid, ln_sum, base, steps);
+        wanted.inner *= self.inner_factor(loss);
+        Pass { ln_density: ln_sum + step.ln(), error, wanted }
+    }
+
+    /// The factor on the inner steps that makes their error small enough.
+    fn inner_factor(&self, error: f64) -> f64 {
+        if error <= 0.3 * self.accuracy.tolerance {
+            return 1.0;
+        }
+        let level = |error: f64| -(0.5 * error / self.components.len() as f64).min(0.5).ln();
+        (level(error) / level(0.05 * self.accuracy.tolerance)).sqrt().max(0.25)
+    }
+
+    /// Sorts the components: those with an inner integral, and those that are known; the index of one that
+    /// fixes ρ.
+    pub(crate) fn prepare_components(
+        &self,
+        mode: &Mode,
+        scratch: &mut Scratch,
+        steps: Steps,
+    ) -> (KnownFactors, Option<usize>) {
+        let Scratch { inner, shares, outputs, active, .. } = scratch;
+        inner.resize(self.components.len(), SharedIntegral::default());
+        let target = -(0.5 * self.accuracy.target_inner / self.components.len() as f64).ln();
+        let total = kinks::smaller_total(&self.components);
+        let (mut rest, mut rigid) = (KnownFactors::default(), None);
+        active.clear();
+        for (l, c) in self.components.iter().enumerate() {
+            if self.epsilon == 0.0 && c.is_independent() {
+                rest.add_independent(c, &outputs[l]);
+            } else if self.epsilon == 0.0 && c.is_rigid() {
+                rest.add_rigid(c, &outputs[l]);
+                rigid = Some(l);
+            } else {
+                let kink = AtKink::new(c, &outputs[l], mode, total);
+                inner[l].reset(shares[l], kink, target, steps.inner);
+                active.push(l);
+            }
+        }
+        (rest, rigid)
+    }
+
+    /// Lines at this mode; over Gauss points in s or equidistant ones.
+    pub(crate) fn lines<'a>(
+        &'a self,
+        mode: &Mode,
+        rest: KnownFactors,
+        gauss: bool,
+        buffers: LineBuffers<'a>,
+    ) -> Lines<'a> {
+        Lines {
+            arch: self.arch,
+            accuracy: self.accuracy,
+            components: &self.components,
+            outputs: buffers.outputs,
+            active: buffers.active,
+            rest,
+            power: self.power,
+            mode: *mode,
+            laguerre: if gauss { &self.laguerre } else { &[] },
+            rule: (0, 1.0),
+            grid: buffers.grid,
+            record: buffers.record,
+            smoothed: if self.epsilon > 0.0 { self.smoothed() } else { &[] },
+            epsilon: self.epsilon,
+            tabled: buffers.tabled,
+        }
+    }
+
+    /// The error of all directions together, and the steps that would make it small enough.
+    fn judge(
+        &self,
+        convergence: &[Convergence],
+        grid: Option<&Grid>,
+        ln_sum: f64,
+        base: f64,
+        steps: Steps,
+    ) -> (f64, Steps) {
+        let tolerance = self.accuracy.tolerance;
+        let (mut error, mut wanted) = (base + 3.0 * (-self.accuracy.cut).exp(), steps);
+        for c in convergence {
+            let share = (c.ln_piece - ln_sum).exp();
+            if share < 1e-3 * tolerance {
+                continue;
+            }
+            let in_s = grid.map_or(Decay::gaussian(0.0), |grid| grid.decay(c.coarse_s));
+            for (decay, step, old) in
+                [(c.y, &mut wanted.y, steps.y), (in_s, &mut wanted.s, steps.s)]
+            {
+                let part = share * decay.error();
+                error += part;
+                if part > 0.3 * tolerance {
+                    *step = step.min(old * decay.factor(0.05 * tolerance / share));
+                }
+            }
+        }
+        if error.is_nan() { (f64::INFINITY, wanted) } else { (error, wanted) }
+    }
+
+    /// A copy with one component's shapes replaced.
+    pub(crate) fn with_component(&self, l: usize, component: Component) -> Self {
+        let mut copy = self.clone();
+        copy.neighbours = OnceLock::new();
+        copy.components[l] = component;
+        copy.power = copy.components.iter().map(Component::power).sum();
+        // the other components' tables serve as they are
+        let columns = || Arc::new(Convolution::new(self.arch, &component, self.epsilon));
+        copy.smoothed = self.smoothed.get().map_or_else(OnceLock::new, |all| {
+            let mut all = all.clone();
+            all[l] = columns();
+            OnceLock::from(all)
+        });
+        let tables = self
+            .tables()
+            .map(|tables| Arc::new(tables.with_component(self.arch, l, &component, self.epsilon)));
+        copy.tables = OnceLock::from(tables);
+        copy.prepare_laguerre();
+        copy
+    }
+}
+
+/// Pieces of the y axis, the one with the mode first.
+fn lay_pieces(mode: &Mode, step: f64, breaks: &[f64], pieces: &mut Vec<Piece>) {
+    pieces.clear();
+    let mut lower = End::Infinite;
+    let scale = if breaks.is_empty() { step } else { mode.sd_y };
+    for upper in breaks.iter().map(|&y| End::Break(y)).chain([End::Infinite]) {
+        pieces.push(Piece { lower, upper, scale, centre: mode.y });
+        lower = upper;
+    }
+    pieces.sort_by_key(|piece| !piece.contains(mode.y));
+}

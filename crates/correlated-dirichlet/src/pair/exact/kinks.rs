@@ -1,0 +1,194 @@
+//! Where the integrand in y is not smooth, and what to do about it.
+//!
+//! At yₗ = ln(x²ₗ/x¹ₗ) the inner integral of component l behaves like |y−yₗ|^(a¹+a²−1). A lattice of step h
+//! then errs by the singular part's Fourier transform at ω = 2π/h. It has the closed form
+//! Γ(a¹)Γ(a²) ω^−(a¹+a²) times the integrand with its inner integral replaced by e^(s x²).
+
+use std::f64::consts::{LN_2, TAU};
+
+use crate::pair::accuracy::Accuracy;
+use crate::pair::component::Component;
+use crate::pair::item::OutputPair;
+use crate::pair::laplace::Mode;
+use consilience_numerics::special::ln_gamma;
+
+/// Kinks weaker than this power cannot be resolved by a finer lattice.
+const STRONG: f64 = 0.8;
+/// Lines that a piece between breaks costs, and those of a lattice at its normal step.
+const LINES_PER_PIECE: f64 = 15.0;
+const LINES_PER_LATTICE: f64 = 11.0;
+
+/// The plan for the y axis.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Plan {
+    /// Factor on the lattice's normal step.
+    pub(crate) factor: f64,
+    /// Estimated relative error left by kinks that are not broken at.
+    pub(crate) error: f64,
+}
+
+/// ln of the relative error that a lattice of step h has from kink l.
+pub(crate) fn ln_error(c: &Component, x2: f64, y: f64, mode: &Mode, step: f64, total: f64) -> f64 {
+    let [a1, a2] = c.private;
+    let power = a1 + a2;
+    let s = (mode.ln_s + mode.slope * (y - mode.y)).exp();
+    let ln_inner = ln_kummer(c.shared, power - 1.0, s * x2);
+    power * (step / TAU).ln() + ln_gamma(a1) + ln_gamma(a2) + s * x2
+        - ln_inner
+        - tail(y, mode, total)
+        - (0.5 * TAU.sqrt() * mode.sd_y).ln()
+        + LN_2
+}
+
+/// −ln of the integrand at y against its maximum, on the safe side of the Gaussian.
+pub(crate) fn tail(y: f64, mode: &Mode, total: f64) -> f64 {
+    let d = (y - mode.y).abs();
+    (0.35 * (d / mode.sd_y).powi(2)).min(0.7 * total * (d - 2.0 * mode.sd_y).max(0.0))
+}
+
+/// Mode in v and curvature in its logit of δ ln v + r ln q + Mv.
+fn kummer_peak(shared: f64, r: f64, tilt: f64) -> (f64, f64) {
+    let linear = shared + r - tilt;
+    let root = (linear * linear + 4.0 * tilt * shared).sqrt();
+    let v = (2.0 * shared / (linear + root)).clamp(1e-12, 1.0 - 1e-12);
+    let q = 1.0 - v;
+    (v, (shared + r) * v * q - tilt * v * q * (1.0 - 2.0 * v))
+}
+
+/// ln ∫₀¹ v^(δ−1) q^(r−1) e^(Mv) dv by Laplace's method in the logit of v.
+fn ln_kummer(shared: f64, r: f64, tilt: f64) -> f64 {
+    let r = r.max(0.3);
+    let shared = shared.max(0.1);
+    let (v, curvature) = kummer_peak(shared, r, tilt);
+    let q = 1.0 - v;
+    shared * v.ln() + r * q.ln() + tilt * v + 0.5 * (TAU / curvature.max(1e-9)).ln()
+}
+
+/// What an inner integrand looks like at its component's kink.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AtKink {
+    /// Curvature at its mode, in the logit of the share.
+    pub(crate) precision: f64,
+    /// −ln of the outer integrand there against its maximum.
+    pub(crate) tail: f64,
+}
+
+impl AtKink {
+    /// At the kink the two private shapes act as one, a¹ + a² − 1.
+    pub(crate) fn new(c: &Component, place: &OutputPair, mode: &Mode, total: f64) -> Self {
+        let s = (mode.ln_s + mode.slope * (place.kink - mode.y)).exp();
+        let (shared, r) = (c.shared.max(0.1), c.kink_power().max(0.3));
+        let precision = kummer_peak(shared, r, s * place.x[1]).1;
+        Self { precision, tail: tail(place.kink, mode, total) }
+    }
+}
+
+/// The smaller of the two total concentrations: it rules how fast the outer integrand falls.
+pub(crate) fn smaller_total(components: &[Component]) -> f64 {
+    let totals = [0, 1].map(|k| components.iter().map(|c| c.shared + c.private[k]).sum::<f64>());
+    totals[0].min(totals[1])
+}
+
+/// For a finite resolution: M = min(G¹, G²) has a corner at every kink, with analytic sides.
+///
+/// Corners far out in the tails are left alone, unless they are spikes, which may hold all there is; those much
+/// closer than the resolution share a break.
+pub(crate) fn corners(
+    components: &[Component],
+    outputs: &[OutputPair],
+    mode: &Mode,
+    accuracy: &Accuracy,
+    epsilon: f64,
+    breaks: &mut Vec<f64>,
+) {
+    breaks.clear();
+    let total = smaller_total(components);
+    for (c, place) in components.iter().zip(outputs) {
+        if c.kink_power() < 0.0 || tail(place.kink, mode, total) < 3.0 - accuracy.tolerance.ln() {
+            breaks.push(place.kink);
+        }
+    }
+    breaks.sort_unstable_by(f64::total_cmp);
+    breaks.dedup_by(|a, b| (*a - *b).abs() < SAME_CORNER * epsilon);
+}
+
+/// Corners closer than this, in resolutions, share a break.
+const SAME_CORNER: f64 = 1e-3;
+
+/// Chooses between a finer lattice and breaks; fills the sorted list of breaks.
+pub(crate) fn plan(
+    components: &[Component],
+    outputs: &[OutputPair],
+    mode: &Mode,
+    accuracy: &Accuracy,
+    step: f64,
+    breaks: &mut Vec<f64>,
+) -> Plan {
+    breaks.clear();
+    let total = smaller_total(components);
+    let goal = (0.3 * accuracy.tolerance).ln();
+    let (mut factor, mut forced, mut resolvable, mut error) = (1.0f64, 0, 0, 0.0);
+    for (l, c) in components.iter().enumerate() {
+        if c.is_independent() || c.is_rigid() {
+            continue;
+        }
+        if c.private[0] == 0.0 || c.private[1] == 0.0 {
+            forced += 1;
+            breaks.push(outputs[l].kink);
+            continue;
+        }
+        let ln_error = ln_error(c, outputs[l].x[1], outputs[l].kink, mode, step, total);
+        let fitting = ((goal - ln_error) / (c.kink_power() + 1.0)).exp();
+        if fitting >= 1.0 && (c.kink_power() > STRONG || tail(outputs[l].kink, mode, total) > 42.0)
+        {
+            error += ln_error.exp();
+        } else if c.kink_power() < STRONG {
+            forced += 1;
+            breaks.push(outputs[l].kink);
+        } else {
+            factor = factor.min(fitting);
+            resolvable += 1;
+            breaks.push(outputs[l].kink);
+        }
+    }
+    let pieces = LINES_PER_PIECE * f64::from(resolvable + 1);
+    if forced == 0 && LINES_PER_LATTICE / factor < pieces {
+        breaks.clear();
+        error += 0.3 * accuracy.tolerance * f64::from(resolvable);
+        return Plan { factor, error };
+    }
+    add_neighbours(components, outputs, mode, accuracy, breaks);
+    breaks.sort_unstable_by(f64::total_cmp);
+    breaks.dedup();
+    Plan { factor: 1.0, error }
+}
+
+/// Near a break the points are spaced by their distance to it, so that a weak kink beside it matters more.
+///
+/// Its part of the whole is (g/σ)^e, g the distance and e the exponent of the break's spike.
+fn add_neighbours(
+    components: &[Component],
+    outputs: &[OutputPair],
+    mode: &Mode,
+    accuracy: &Accuracy,
+    breaks: &mut Vec<f64>,
+) {
+    let spike: f64 = components.iter().map(|c| c.kink_power().min(0.0)).sum();
+    let exponent = (1.0 + spike).clamp(0.05, 1.0);
+    let goal = (0.05 * accuracy.tolerance).ln();
+    let count = breaks.len();
+    for (c, place) in components.iter().zip(outputs) {
+        if c.is_independent() {
+            continue;
+        }
+        let gap =
+            breaks[..count].iter().map(|y| (y - place.kink).abs()).fold(f64::INFINITY, f64::min);
+        let part = exponent * (gap / mode.sd_y).ln().min(0.0);
+        if gap > 0.0 && gap < mode.sd_y && part + (c.kink_power() + 1.0) * NEIGHBOUR.ln() > goal {
+            breaks.push(place.kink);
+        }
+    }
+}
+
+/// Step over 2π, with a margin for the inner scale, of the points near a break.
+const NEIGHBOUR: f64 = 0.2;

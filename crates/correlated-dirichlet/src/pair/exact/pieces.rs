@@ -1,0 +1,145 @@
+//! The y axis cut at its strong kinks, each piece with a map to an infinite line.
+//!
+//! Between breaks y_a < y_b at B = (y_b − y_a)/σ the map is y = y_a + σ ln[(1+e^τ)/(1+e^(τ−B))]: the logarithm
+//! of the distance near a break, linear inside; its other singularities lie at Im τ = π, so one step fits every
+//! width. Distances to both ends come without cancellation.
+
+use super::scale::Position;
+
+/// One end of a piece.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum End {
+    /// A break at this y.
+    Break(f64),
+    /// The line goes on for ever.
+    Infinite,
+}
+
+/// A stretch of the y axis on which the integrand is analytic.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Piece {
+    pub(crate) lower: End,
+    pub(crate) upper: End,
+    /// Scale σ of the map, or the step's unit where nothing breaks.
+    pub(crate) scale: f64,
+    /// y at τ = 0 where nothing breaks.
+    pub(crate) centre: f64,
+}
+
+/// A point of a piece.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Point {
+    pub(crate) at: Position,
+    /// ln dy/dτ.
+    pub(crate) ln_jacobian: f64,
+    /// Distance to the lower and to the upper end.
+    pub(crate) from: [f64; 2],
+}
+
+impl Piece {
+    /// The point at τ.
+    pub(crate) fn point(&self, tau: f64) -> Point {
+        let ln_scale = self.scale.ln();
+        match (self.lower, self.upper) {
+            (End::Infinite, End::Infinite) => Point {
+                at: Position { anchor: self.centre, offset: self.scale * tau },
+                ln_jacobian: ln_scale,
+                from: [f64::INFINITY; 2],
+            },
+            (End::Break(a), End::Infinite) => {
+                let d = self.scale * softplus(tau);
+                Point {
+                    at: Position { anchor: a, offset: d },
+                    ln_jacobian: ln_scale - softplus(-tau),
+                    from: [d, f64::INFINITY],
+                }
+            }
+            (End::Infinite, End::Break(b)) => {
+                let d = self.scale * softplus(-tau);
+                Point {
+                    at: Position { anchor: b, offset: -d },
+                    ln_jacobian: ln_scale - softplus(tau),
+                    from: [f64::INFINITY, d],
+                }
+            }
+            (End::Break(a), End::Break(b)) => self.between(a, b, tau),
+        }
+    }
+
+    fn between(&self, a: f64, b: f64, tau: f64) -> Point {
+        let width = (b - a) / self.scale;
+        let part = -(-width).exp_m1();
+        let lower = self.scale * (tau.exp() * part / (1.0 + (tau - width).exp())).ln_1p();
+        let upper = self.scale * ((width - tau).exp() * part / (1.0 + (-tau).exp())).ln_1p();
+        let at = if lower < upper {
+            Position { anchor: a, offset: lower }
+        } else {
+            Position { anchor: b, offset: -upper }
+        };
+        let ln_jacobian = self.scale.ln() + part.ln() - softplus(-tau) - softplus(tau - width);
+        Point { at, ln_jacobian, from: [lower, upper] }
+    }
+
+    /// A τ at which to begin: the mode's, or near the end closest to it.
+    pub(crate) fn start(&self, mode: f64) -> f64 {
+        let inverse = |d: f64| {
+            let t = d / self.scale;
+            if t > 30.0 { t } else { t.exp_m1().ln() }
+        };
+        match (self.lower, self.upper) {
+            (End::Infinite, End::Infinite) => 0.0,
+            (End::Break(a), End::Infinite) => {
+                if mode > a {
+                    inverse(mode - a).max(-3.0)
+                } else {
+                    0.0
+                }
+            }
+            (End::Infinite, End::Break(b)) => {
+                if mode < b {
+                    -inverse(b - mode).max(-3.0)
+                } else {
+                    0.0
+                }
+            }
+            (End::Break(a), End::Break(b)) => {
+                let width = (b - a) / self.scale;
+                if width < 1.0 || !width.is_finite() {
+                    0.5 * width
+                } else if mode <= a {
+                    0.0
+                } else if mode >= b {
+                    width
+                } else {
+                    inverse(mode - a).clamp(0.0, width)
+                }
+            }
+        }
+    }
+
+    /// Its length.
+    pub(crate) fn width(&self) -> f64 {
+        match (self.lower, self.upper) {
+            (End::Break(a), End::Break(b)) => b - a,
+            _ => f64::INFINITY,
+        }
+    }
+
+    /// Whether the mode lies inside.
+    pub(crate) fn contains(&self, y: f64) -> bool {
+        let above = match self.lower {
+            End::Break(a) => y >= a,
+            End::Infinite => true,
+        };
+        let below = match self.upper {
+            End::Break(b) => y < b,
+            End::Infinite => true,
+        };
+        above && below
+    }
+}
+
+/// ln(1 + eˣ) without overflow.
+fn softplus(x: f64) -> f64 {
+    if x > 36.0 { x } else { x.exp().ln_1p() }
+}

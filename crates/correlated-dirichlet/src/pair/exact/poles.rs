@@ -1,0 +1,34 @@
+//! Where the exact density is not a finite positive number.
+
+use crate::pair::component::Component;
+use crate::pair::item::OutputPair;
+
+/// +∞ at poles, −∞ outside the support, nothing elsewhere.
+///
+/// A pole needs components with one common ratio x²ₗ/x¹ₗ and Σ min(a¹ₗ+a²ₗ−1, 0) ≤ −1. A component with
+/// a¹ = a² = 0 fixes ρ to its ratio: two of them exclude each other, or are a pole if their ratios agree.
+pub(crate) fn ln_density(components: &[Component], outputs: &[OutputPair]) -> Option<f64> {
+    let rigid = || outputs.iter().zip(components).filter(|(_, c)| c.is_rigid());
+    if let Some((first, _)) = rigid().next()
+        && rigid().any(|(place, _)| place.kink != first.kink)
+    {
+        return Some(f64::NEG_INFINITY);
+    }
+    outputs.iter().any(|place| is_pole(components, outputs, place.kink)).then_some(f64::INFINITY)
+}
+
+fn is_pole(components: &[Component], outputs: &[OutputPair], kink: f64) -> bool {
+    let (mut strength, mut n_rigid, mut singular) = (0.0, 0, false);
+    for (place, c) in outputs.iter().zip(components) {
+        if place.kink != kink || c.is_independent() {
+            continue;
+        }
+        if c.is_rigid() {
+            n_rigid += 1;
+        } else {
+            strength += c.kink_power().min(0.0);
+            singular |= c.kink_power() <= 0.0;
+        }
+    }
+    strength <= -1.0 || n_rigid > 1 || (n_rigid == 1 && singular)
+}

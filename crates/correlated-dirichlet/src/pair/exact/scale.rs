@@ -1,0 +1,426 @@
+//! One line of the outer integral: everything at one ratio ρ = s₁/s₂, integrated over the scale s.
+
+use std::f64::consts::TAU;
+use std::sync::Arc;
+
+use pulp::Arch;
+
+use super::kernel::{AtNodes, Equidistant, GROUP, TermRecord, run};
+use super::shared::SharedIntegral;
+use super::trapezoid_error::Decay;
+use crate::pair::accuracy::Accuracy;
+use crate::pair::component::Component;
+use crate::pair::item::{OutputPair, side};
+use crate::pair::laplace::Mode;
+use crate::pair::smoothed::convolution::{At, Convolution, Row};
+use consilience_numerics::laguerre::Laguerre;
+use consilience_numerics::special::ln_gamma;
+
+/// A position on the y axis: an anchor and a distance from it, so that small distances keep their digits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Position {
+    pub(crate) anchor: f64,
+    pub(crate) offset: f64,
+}
+
+impl Position {
+    /// y itself.
+    pub(crate) fn y(self) -> f64 {
+        self.anchor + self.offset
+    }
+}
+
+/// What does not change from line to line.
+pub(crate) struct Lines<'a> {
+    pub(crate) arch: Arch,
+    pub(crate) accuracy: Accuracy,
+    pub(crate) components: &'a [Component],
+    pub(crate) outputs: &'a [OutputPair],
+    /// Components with an inner integral, in order.
+    pub(crate) active: &'a [usize],
+    /// Constant and coefficient of y from all others.
+    pub(crate) rest: KnownFactors,
+    /// Σ(δ + a¹ + a²).
+    pub(crate) power: f64,
+    pub(crate) mode: Mode,
+    pub(crate) laguerre: &'a [Laguerre],
+    /// The Gauss rule of the last line and its scale.
+    pub(crate) rule: (usize, f64),
+    /// Equidistant points in s.
+    pub(crate) grid: &'a mut Grid,
+    /// Kept for derivatives, where asked for.
+    pub(crate) record: Option<&'a mut TermRecord>,
+    /// Tables of components observed at a finite resolution; empty where it is 0.
+    pub(crate) smoothed: &'a [Arc<Convolution>],
+    pub(crate) epsilon: f64,
+    pub(crate) tabled: &'a mut Tabled,
+}
+
+/// The components of a line that come from tables, and what they add to the exponent at every s.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tabled {
+    /// Component, τ and ln min(ρx¹, x²).
+    members: Vec<(usize, f64, f64)>,
+    /// Exact components far from their kink: power of the larger gamma, and its share of s.
+    far: Vec<(f64, f64)>,
+    /// Components with an inner integral on this line.
+    active: Vec<usize>,
+    exponents: Vec<f64>,
+    /// Points of a Gauss rule.
+    t: Vec<f64>,
+    row: Row,
+}
+
+impl Tabled {
+    /// ln of the tabled components' inner integrals at s = centre · t, and the resolution's effect on those
+    /// far from their kink.
+    fn add(
+        &mut self,
+        arch: Arch,
+        smoothed: &[Arc<Convolution>],
+        epsilon: f64,
+        ln_centre: f64,
+        t: &[f64],
+    ) {
+        self.exponents.clear();
+        self.exponents.resize(t.len(), 0.0);
+        for &(l, tau, ln_smaller) in &self.members {
+            let at = At { arch, tau, ln_smaller, ln_centre, t };
+            smoothed[l].add_ln_inner(&at, &mut self.row, &mut self.exponents);
+        }
+        // far out h is L^b e^−L times a function of M: E over the error of τ to second order
+        let (half, centre) = (0.5 * epsilon * epsilon, ln_centre.exp());
+        for &(power, larger) in &self.far {
+            for (e, t) in self.exponents.iter_mut().zip(t) {
+                let large = larger * centre * t;
+                let slope = power - large;
+                *e += half * (slope * slope - large);
+            }
+        }
+    }
+
+    fn add_at_nodes(
+        &mut self,
+        arch: Arch,
+        smoothed: &[Arc<Convolution>],
+        epsilon: f64,
+        nodes: &[f64],
+        scale: f64,
+    ) {
+        let mut t = std::mem::take(&mut self.t);
+        t.clear();
+        if !self.members.is_empty() || !self.far.is_empty() {
+            t.extend(nodes.iter().map(|node| node / scale));
+            self.add(arch, smoothed, epsilon, 0.0, &t);
+        } else {
+            self.exponents.clear();
+            self.exponents.resize(nodes.len(), 0.0);
+        }
+        self.t = t;
+    }
+}
+
+/// What the components without an inner integral add: constant + slope · y + tilt · s.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct KnownFactors {
+    pub(crate) constant: f64,
+    pub(crate) slope: f64,
+    pub(crate) tilt: f64,
+}
+
+impl KnownFactors {
+    /// G¹ and G² independent: (ρx¹)^(a¹−1) x²^(a²−1) / (Γ(a¹)Γ(a²)).
+    pub(crate) fn add_independent(&mut self, c: &Component, place: &OutputPair) {
+        let [a1, a2] = c.private;
+        self.slope += a1 - 1.0;
+        self.constant +=
+            (a1 - 1.0) * place.ln_x[0] + (a2 - 1.0) * place.ln_x[1] - ln_gamma(a1) - ln_gamma(a2);
+    }
+
+    /// G¹ = G², a point mass in y: x²^(δ−1) e^(s x²) / (Γ(δ) x¹ ρ).
+    pub(crate) fn add_rigid(&mut self, c: &Component, place: &OutputPair) {
+        self.slope -= 1.0;
+        self.constant += (c.shared - 1.0) * place.ln_x[1] - ln_gamma(c.shared) - place.ln_x[0];
+        self.tilt += place.x[1];
+    }
+}
+
+/// Equidistant points t_k = s/centre, for an integrand like that of a gamma variable.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Grid {
+    t: Vec<f64>,
+    /// (N−1) ln t_k.
+    pub(crate) ln_t: Vec<f64>,
+    step: f64,
+    /// (ω/β)² of the gamma variable at this step.
+    square: f64,
+    power: f64,
+}
+
+impl Grid {
+    /// Fits the grid to a gamma variable with this shape; `power` is N.
+    pub(crate) fn fit(&mut self, shape: f64, power: f64, accuracy: &Accuracy, refine: f64) {
+        let decay = (-2.0 / shape * accuracy.target_s.ln()).exp_m1().sqrt();
+        self.step = refine * TAU / (shape * decay);
+        self.power = power;
+        self.square = (TAU / (shape * self.step)).powi(2);
+        // shape·(ln t − t + 1) = −cut, t < 1
+        let target = (accuracy.cut + 1.0) / shape;
+        let mut t = (-target).exp() * 0.4;
+        for _ in 0..6 {
+            let value = t.ln() - t + 1.0 + target;
+            t = (t - value / (1.0 / t - 1.0)).clamp(1e-6, 0.999);
+        }
+        // the same for t > 1
+        let mut upper = 1.0 + (2.0 * target).sqrt() + 0.7 * target;
+        for _ in 0..3 {
+            upper -= (upper.ln() - upper + 1.0 + target) / (1.0 / upper - 1.0);
+        }
+        let first = t.max(1e-3 * self.step);
+        self.lay(first, upper - first);
+    }
+
+    fn lay(&mut self, first: f64, range: f64) {
+        let count = (((range / self.step) as usize).min(2000) / GROUP + 1) * GROUP;
+        let step = self.step;
+        self.t.clear();
+        self.t.extend((0..count).map(|k| first + step * k as f64));
+        let power = self.power - 1.0;
+        self.ln_t.clear();
+        self.ln_t.extend(self.t.iter().map(|t| power * (t - 1.0).ln_1p()));
+    }
+
+    /// Convergence in s, from |even − odd| / sum, the error at twice the step.
+    pub(crate) fn decay(&self, coarse: f64) -> Decay {
+        // e₂ₕ = (1+u²/4)^−κ and eₕ = (1+u²)^−κ; as if a Gaussian had had the error eₕ
+        let gain = self.square.ln_1p() / (0.25 * self.square).ln_1p();
+        Decay::gaussian(2.0 * (0.5 * coarse).powf(0.25 * gain))
+    }
+
+    /// Begins lower by four points, or as low as there is.
+    fn lower(&mut self) -> bool {
+        let first = self.t[0];
+        if first <= 0.01 * self.step {
+            return false;
+        }
+        let range = self.t[self.t.len() - 1] - first;
+        let next = first - GROUP as f64 * self.step;
+        self.lay(
+            if next > 0.0 { next } else { 1e-3 * self.step.min(first) },
+            range + 4.0 * self.step,
+        );
+        true
+    }
+
+    /// Eight points more, or half as many again.
+    fn extend(&mut self) {
+        let first = self.t[0];
+        let range = self.t[self.t.len() - 1] - first;
+        self.lay(first, (range + 8.0 * self.step).max(1.25 * range));
+    }
+}
+
+/// The result of a line.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Line {
+    /// ln of the integral over s, with every constant.
+    pub(crate) ln_value: f64,
+    /// ln s at the largest term, and where it was expected.
+    pub(crate) ln_s: f64,
+    pub(crate) centre: f64,
+    /// |even − odd| / sum over s: the relative error at twice the step.
+    pub(crate) coarse_s: f64,
+    /// Relative error of the inner integrals.
+    pub(crate) inner: f64,
+}
+
+impl Line {
+    const ZERO: Self =
+        Self { ln_value: f64::NEG_INFINITY, ln_s: 0.0, centre: 0.0, coarse_s: 0.0, inner: 0.0 };
+}
+
+/// Points of a Gauss-Laguerre rule that converges by `ratio`² a point, at a total shape.
+pub(crate) fn gauss_points(tolerance: f64, ratio: f64, power: f64) -> f64 {
+    (0.01 * tolerance).ln() / (2.0 * ratio.ln()) + 2.0 + 0.25 * power
+}
+
+impl Lines<'_> {
+    /// Evaluates a line whose place in s is only known from the surrogate, until the two agree.
+    pub(crate) fn settle(&mut self, inner: &mut [SharedIntegral], at: Position) -> Line {
+        let mode = self.mode;
+        let width = 2.0 / mode.precision_s.sqrt();
+        let mut guess = mode.ln_s + mode.slope * (at.y() - mode.y);
+        let mut line = self.evaluate(inner, at, guess);
+        for _ in 0..8 {
+            if (line.ln_s - guess).abs() < width || line.ln_value == f64::NEG_INFINITY {
+                break;
+            }
+            guess = line.ln_s;
+            line = self.evaluate(inner, at, guess);
+        }
+        line
+    }
+
+    /// Evaluates the line at y, with the integrand in s expected around `ln_s`.
+    pub(crate) fn evaluate(
+        &mut self,
+        inner: &mut [SharedIntegral],
+        at: Position,
+        ln_s: f64,
+    ) -> Line {
+        let y = at.y();
+        let (rho, s) = (y.exp(), ln_s.exp());
+        let mut constant = self.rest.constant
+            + (self.components.len() as f64 + self.rest.slope) * y
+            + self.rest.tilt * s;
+        let (mut tilt, mut mass) = (self.rest.tilt, self.rest.tilt);
+        self.tabled.members.clear();
+        self.tabled.far.clear();
+        self.tabled.active.clear();
+        for &l in self.active {
+            let place = &self.outputs[l];
+            let tau = (at.anchor - place.kink) + at.offset;
+            let side = side(&self.components[l], place, tau, y, rho);
+            if !self.smoothed.is_empty() {
+                if tau.abs() < self.smoothed[l].reach || self.components[l].is_rigid() {
+                    self.tabled.members.push((l, tau, side.ln_smaller));
+                    mass += side.smaller;
+                    continue;
+                }
+                self.tabled.far.push((side.far, side.smaller * (1.0 + side.distance)));
+            }
+            self.tabled.active.push(l);
+            if side.far == 0.0 {
+                return Line::ZERO;
+            }
+            constant += inner[l].prepare(self.arch, &self.accuracy, side, s);
+            tilt += side.smaller * inner[l].pivot;
+            mass += side.smaller;
+        }
+        let mut line = if self.laguerre.is_empty() {
+            self.equidistant(inner, rho, tilt, ln_s)
+        } else {
+            self.gauss(inner, rho, tilt, mass, s)
+        };
+        line.ln_value += constant;
+        let levels = self.tabled.active.iter().map(|&l| inner[l].line_level);
+        let lowest = levels.fold(f64::INFINITY, f64::min);
+        line.inner = 2.0 * self.tabled.active.len() as f64 * (-lowest).exp();
+        line
+    }
+
+    /// Equal steps in s: the exponentials follow by multiplication.
+    fn equidistant(
+        &mut self,
+        inner: &mut [SharedIntegral],
+        rho: f64,
+        tilt: f64,
+        ln_s: f64,
+    ) -> Line {
+        let centre = ln_s.exp();
+        let cut = (-self.accuracy.cut - 1.0).exp();
+        loop {
+            if let Some(record) = &mut self.record {
+                record.clear();
+            }
+            let offset = self.tabled_on_grid(ln_s);
+            let plain = self.tabled.members.is_empty() && self.tabled.far.is_empty();
+            let sum = run(
+                self.arch,
+                Equidistant {
+                    inner,
+                    active: &self.tabled.active,
+                    grid: &self.grid.t,
+                    ln_grid: if plain { &self.grid.ln_t } else { &self.tabled.exponents },
+                    centre,
+                    rate: 1.0 + rho - tilt,
+                    cut,
+                    record: self.record.as_deref_mut(),
+                },
+            );
+            if sum.last > cut * sum.largest && self.grid.t.len() < 1500 {
+                self.grid.extend();
+                continue;
+            }
+            if sum.first > cut * sum.largest && self.grid.lower() {
+                continue;
+            }
+            let total = sum.even + sum.odd;
+            return Line {
+                ln_value: (total * self.grid.step).ln() + self.power * ln_s - centre * (1.0 + rho)
+                    + offset,
+                ln_s: ln_s + self.grid.t[sum.best].ln(),
+                centre: ln_s,
+                coarse_s: ((sum.even - sum.odd) / total).abs(),
+                inner: 0.0,
+            };
+        }
+    }
+
+    /// Exponents of the tabled components on the grid, with the grid's own; returns what was taken out.
+    fn tabled_on_grid(&mut self, ln_s: f64) -> f64 {
+        if self.tabled.members.is_empty() && self.tabled.far.is_empty() {
+            return 0.0;
+        }
+        self.tabled.add(self.arch, self.smoothed, self.epsilon, ln_s, &self.grid.t);
+        let middle = self.tabled.exponents
+            [self.grid.t.partition_point(|&t| t < 1.0).min(self.grid.t.len() - 1)];
+        for (e, ln_t) in self.tabled.exponents.iter_mut().zip(&self.grid.ln_t) {
+            *e += ln_t - middle;
+        }
+        middle
+    }
+
+    /// Gauss-Laguerre points, for small total shapes.
+    ///
+    /// The integrand is a mixture of e^(−s(1+ρ−κ)), 0 ≤ κ ≤ M = Σ m; the rate β of the rule makes the two
+    /// ends of that range converge alike, by the factor (M/(2(1+ρ)−M))² a point.
+    fn gauss(
+        &mut self,
+        inner: &mut [SharedIntegral],
+        rho: f64,
+        tilt: f64,
+        mass: f64,
+        centre: f64,
+    ) -> Line {
+        let slowest = 1.0 + rho - mass;
+        let ratio = mass / (slowest + 1.0 + rho);
+        let scale = slowest * (1.0 + ratio);
+        let wanted = gauss_points(self.accuracy.tolerance, ratio, self.power);
+        let rule = self
+            .laguerre
+            .iter()
+            .position(|rule| rule.nodes.len() as f64 >= wanted)
+            .unwrap_or(self.laguerre.len() - 1);
+        self.rule = (rule, scale);
+        let rule = &self.laguerre[rule];
+        self.tabled.add_at_nodes(self.arch, self.smoothed, self.epsilon, &rule.nodes, scale);
+        for (e, w) in self.tabled.exponents.iter_mut().zip(&rule.ln_weights) {
+            *e += w;
+        }
+        let middle = self.tabled.exponents.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        for e in &mut self.tabled.exponents {
+            *e -= middle;
+        }
+        if let Some(record) = &mut self.record {
+            record.clear();
+        }
+        let (sum, best) = run(
+            self.arch,
+            AtNodes {
+                inner,
+                active: &self.tabled.active,
+                nodes: &rule.nodes,
+                ln_weights: &self.tabled.exponents,
+                centre,
+                scale,
+                rate: 1.0 + rho - scale,
+                tilt,
+                record: self.record.as_deref_mut(),
+            },
+        );
+        let constant = ln_gamma(self.power) - self.power * scale.ln() + middle;
+        let ln_value = sum.ln() + constant;
+        Line { ln_value, ln_s: best.ln(), centre: centre.ln(), coarse_s: 0.0, inner: 0.0 }
+    }
+}

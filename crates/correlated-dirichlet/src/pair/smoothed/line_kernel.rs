@@ -1,0 +1,164 @@
+//! The vector loops of a line over tables in both variables.
+
+use pulp::{Simd, WithSimd};
+
+use super::table::{SLACK, TAPS, lagrange};
+use crate::pair::exact::kernel::GROUP;
+use consilience_numerics::vector::{exp, fma};
+
+/// One component's part of a line: eight columns, blended, from which all points of the line are interpolated.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Columns<'a> {
+    /// Begins at the entry that is the first of the first point's eight.
+    pub(crate) entries: &'a [f64],
+    pub(crate) stride: usize,
+    pub(crate) weights: [f64; TAPS],
+    /// OutputPair of the first point between entries 3 and 4.
+    pub(crate) fraction: f64,
+}
+
+/// A whole line: all components' columns, then `N ln s − rate · s`, then the sum of the exponentials.
+pub(crate) struct SumLine<'a> {
+    pub(crate) components: &'a [Columns<'a>],
+    /// Interleaved sets of points, and how many each has.
+    pub(crate) phases: usize,
+    pub(crate) points: usize,
+    /// s of the first phase's points; the next phase's are larger by `ratio`.
+    pub(crate) scales: &'a [f64],
+    pub(crate) ratio: f64,
+    pub(crate) rate: f64,
+    /// N ln s of the first phase's points beyond the first one's.
+    pub(crate) ramp: &'a [f64],
+    /// Room for a blended column.
+    pub(crate) column: &'a mut [f64],
+    /// Receives the exponentials.
+    pub(crate) exponents: &'a mut [f64],
+}
+
+/// What comes out.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LineSum {
+    /// The largest exponent, its point within its phase, and the sum of all exponentials over its own.
+    pub(crate) largest: f64,
+    pub(crate) best: usize,
+    pub(crate) sum: f64,
+    /// Difference of even and odd points.
+    pub(crate) difference: f64,
+    /// Logarithms of the first and the last term over the largest.
+    pub(crate) ends: [f64; 2],
+}
+
+impl WithSimd for SumLine<'_> {
+    type Output = LineSum;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, simd: S) -> LineSum {
+        self.start(simd);
+        for component in self.components {
+            self.add(simd, component);
+        }
+        let lowest = simd.splat_f64s(f64::NEG_INFINITY);
+        let (exponents, _) = S::as_simd_f64s(&*self.exponents);
+        let largest = exponents.iter().fold(lowest, |most, e| simd.max_f64s(most, *e));
+        let largest = simd.reduce_max_f64s(largest);
+        let best = self.exponents.iter().position(|e| *e == largest).unwrap_or(0);
+        let ends = [self.exponents[0], self.exponents[self.exponents.len() - 1]];
+        let [a, b] = self.exponentiate(simd, largest);
+        let difference = if self.phases.is_multiple_of(2) {
+            a.iter().sum::<f64>() - b.iter().sum::<f64>()
+        } else {
+            (a[0] - a[1] + a[2] - a[3]) - (b[0] - b[1] + b[2] - b[3])
+        };
+        LineSum {
+            largest,
+            best: best % self.points,
+            sum: a.iter().chain(&b).sum(),
+            difference,
+            ends: ends.map(|end| end - largest),
+        }
+    }
+}
+
+impl SumLine<'_> {
+    /// Exponents without components.
+    #[inline(always)]
+    fn start<S: Simd>(&mut self, simd: S) {
+        let (ramp, _) = S::as_simd_f64s(&self.ramp[..self.points]);
+        let (scales, _) = S::as_simd_f64s(&self.scales[..self.points]);
+        let rise = (self.ramp[1] - self.ramp[0]) / self.phases as f64;
+        let (mut rate, mut offset) = (-self.rate, 0.0);
+        for phase in self.exponents.chunks_exact_mut(self.points) {
+            let (slope, shift) = (simd.splat_f64s(rate), simd.splat_f64s(offset));
+            let (phase, _) = S::as_mut_simd_f64s(phase);
+            for ((e, &s), &r) in phase.iter_mut().zip(scales).zip(ramp) {
+                *e = fma(simd, slope, s, simd.add_f64s(r, shift));
+            }
+            rate *= self.ratio;
+            offset += rise;
+        }
+    }
+
+    /// Adds a component: its columns are blended, and the points interpolated from that.
+    #[inline(always)]
+    fn add<S: Simd>(&mut self, simd: S, columns: &Columns<'_>) {
+        let column = &mut self.column[..self.points + SLACK];
+        let length = column.len();
+        let row = |i: usize| &columns.entries[i * columns.stride..][..length];
+        weigh(simd, row, columns.weights, column, |_, sum| sum);
+        for (phase, out) in self.exponents.chunks_exact_mut(self.points).enumerate() {
+            let at = columns.fraction + phase as f64 / self.phases as f64;
+            let ahead = at as usize;
+            let taps = lagrange(at - ahead as f64 + (TAPS / 2 - 1) as f64);
+            let shifted = |t: usize| &column[ahead + t..][..self.points];
+            weigh(simd, shifted, taps, out, |before, sum| simd.add_f64s(before, sum));
+        }
+    }
+
+    /// Exponentials over the largest; their sums over every fourth point, of even phases and odd.
+    #[inline(always)]
+    fn exponentiate<S: Simd>(&mut self, simd: S, largest: f64) -> [[f64; GROUP]; 2] {
+        let shift = simd.splat_f64s(largest);
+        let mut sums = [[0.0; GROUP]; 2];
+        for (j, phase) in self.exponents.chunks_exact_mut(self.points).enumerate() {
+            let (sums, _) = S::as_mut_simd_f64s(&mut sums[j % 2]);
+            for group in phase.chunks_exact_mut(GROUP) {
+                for (e, sum) in S::as_mut_simd_f64s(group).0.iter_mut().zip(&mut *sums) {
+                    *e = exp(simd, simd.sub_f64s(*e, shift));
+                    *sum = simd.add_f64s(*sum, *e);
+                }
+            }
+        }
+        sums
+    }
+}
+
+/// Σ over eight rows of weight · row, put together with what is there.
+#[inline(always)]
+fn weigh<'a, S: Simd>(
+    simd: S,
+    row: impl Fn(usize) -> &'a [f64],
+    weights: [f64; TAPS],
+    out: &mut [f64],
+    put: impl Fn(S::f64s, S::f64s) -> S::f64s,
+) {
+    let (out, _) = S::as_mut_simd_f64s(out);
+    // all of one length that the compiler sees, so that nothing is checked in the loop
+    let row = |i: usize| &S::as_simd_f64s(row(i)).0[..out.len()];
+    let [a, b, c, d] = [row(0), row(1), row(2), row(3)];
+    let [e, f, g, h] = [row(4), row(5), row(6), row(7)];
+    let w = weights.map(|w| simd.splat_f64s(w));
+    for k in 0..out.len() {
+        let mut even = simd.mul_f64s(w[0], a[k]);
+        let mut odd = simd.mul_f64s(w[1], b[k]);
+        even = fma(simd, w[2], c[k], even);
+        odd = fma(simd, w[3], d[k], odd);
+        even = fma(simd, w[4], e[k], even);
+        odd = fma(simd, w[5], f[k], odd);
+        even = fma(simd, w[6], g[k], even);
+        odd = fma(simd, w[7], h[k], odd);
+        out[k] = put(out[k], simd.add_f64s(even, odd));
+    }
+}
+
+/// The most points that a phase may have.
+pub(crate) const MAX_POINTS: usize = 128;
