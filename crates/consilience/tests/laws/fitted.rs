@@ -1,4 +1,5 @@
 //! Laws of every method of the library's list, fitted to simulated items.
+#![allow(clippy::print_stdout)] // prints the measured differences
 
 use std::sync::Arc;
 
@@ -12,8 +13,10 @@ use consilience::{
 };
 use correlated_dirichlet::CorrelatedDirichlet;
 
-/// All methods of the library's list; for three sources the correlated model in every structure.
+/// All methods of the library's list that can fuse this number of sources; for three sources the
+/// correlated model in every structure.
 fn methods(n_sources: usize) -> Vec<(String, FitConfig)> {
+    let can_fuse = |method: &MethodChoice| n_sources > 1 || *method != MethodChoice::Correlated;
     let structures: &[Structure] = match n_sources {
         3 => &[Structure::Tree, Structure::TreeMixture, Structure::Full, Structure::Common],
         _ => &[Structure::Tree],
@@ -30,7 +33,7 @@ fn methods(n_sources: usize) -> Vec<(String, FitConfig)> {
             (name, by_mode(&FitConfig { method, structure, ..FitConfig::default() }))
         })
     };
-    MethodChoice::named().flat_map(with_structures).collect()
+    MethodChoice::named().filter(can_fuse).flat_map(with_structures).collect()
 }
 
 /// Items of 3 classes and up to 3 sources that share a third of their parameters.
@@ -99,9 +102,13 @@ fn fused(model: &Model, outputs: &Outputs, prior: &ClassPrior) -> Fused {
     fuse(model.fusion().unwrap(), outputs, prior).unwrap()
 }
 
-/// Both for complete items and for items with missing outputs.
+fn training_items(n_sources: usize) -> Outputs {
+    simulated(n_sources, 15, 1)
+}
+
+/// Items with and without missing outputs; item 0 has no outputs.
 fn test_items(n_sources: usize) -> Outputs {
-    let items = simulated(n_sources, 4, 2);
+    let items = simulated(n_sources, 2, 2);
     rearranged(&items, &Order::unchanged(n_sources), some_missing)
 }
 
@@ -114,14 +121,17 @@ fn check_distributions(name: &str, fused: &Fused) {
         let p = fused.probabilities(item);
         assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-12, "{name}, item {item}: {p:?}");
         assert!(p.iter().all(|p| (0.0..=1.0).contains(p)), "{name}, item {item}: {p:?}");
-        assert!((0.0..0.01).contains(&fused.error(item)), "{name}: {}", fused.error(item));
+        assert!((0.0..=1.0).contains(&fused.error(item)), "{name}: {}", fused.error(item));
+        // Only the paper's model of three sources has a larger numerical error, which it reports.
+        let is_exact = !name.contains("Full") && !name.contains("Common");
+        assert!(!is_exact || fused.error(item) < 1e-3, "{name}: {}", fused.error(item));
     }
 }
 
 #[test]
 fn fused_probabilities_are_finite_and_sum_to_one() {
     for n_sources in [1, 2, 3] {
-        let complete = simulated(n_sources, 20, 1);
+        let complete = training_items(n_sources);
         let gaps = |item: usize, source: usize| item % 7 == source;
         let incomplete = rearranged(&complete, &Order::unchanged(n_sources), gaps);
         for (name, config) in methods(n_sources) {
@@ -136,7 +146,19 @@ fn fused_probabilities_are_finite_and_sum_to_one() {
     }
 }
 
-/// The largest difference of a fused probability after a fit to permuted items.
+#[test]
+fn the_correlated_model_of_a_single_source_is_refused() {
+    let config = FitConfig { method: MethodChoice::Correlated, ..FitConfig::default() };
+    let error = config.fit(&simulated(1, 5, 1), &NoProgress).unwrap_err().to_string();
+    assert!(error.contains("at least 2"), "{error}");
+}
+
+/// Reported errors are bounds or, for the paper's model of three sources, standard errors: two
+/// independent results differ by more than four of them in 6·10⁻⁵ of all cases.
+const FOUR_ERRORS: f64 = 4.0;
+
+/// The largest difference of a fused probability after a fit to permuted items, beyond the reported
+/// errors.
 fn permuted_difference(config: &FitConfig, train: &Outputs, test: &Outputs, order: &Order) -> f64 {
     let prior = skewed();
     let permuted_prior: Vec<f64> =
@@ -147,7 +169,7 @@ fn permuted_difference(config: &FitConfig, train: &Outputs, test: &Outputs, orde
     let after = fused(&model, &test, &ClassPrior::new(&permuted_prior).unwrap());
     let mut largest = 0.0f64;
     for item in 0..test.n_items() {
-        let allowed = before.error(item) + after.error(item);
+        let allowed = FOUR_ERRORS * before.error(item).hypot(after.error(item));
         for class in 0..3 {
             let a = before.probabilities(item)[class];
             let b = after.probabilities(item)[order.class(class)];
@@ -157,62 +179,72 @@ fn permuted_difference(config: &FitConfig, train: &Outputs, test: &Outputs, orde
     largest
 }
 
-/// What a permutation may change in a fit, beyond the reported errors of fusing.
-fn fit_tolerance(name: &str) -> f64 {
-    match name {
-        _ => 1e-6,
-    }
+/// The largest difference of a fused probability between fits with eight seeds.
+fn seed_difference(config: &FitConfig, train: &Outputs, test: &Outputs) -> f64 {
+    let results: [Fused; 8] = std::array::from_fn(|seed| {
+        let seed = seed as u64;
+        let model = fit(&config.clone().with_seed(seed), train);
+        fused(&model, test, &skewed())
+    });
+    let pairs = results[1..].iter().flat_map(|other| results[0].all().iter().zip(other.all()));
+    pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
 }
 
-#[test]
-fn permuting_sources_permutes_nothing_else() {
+/// Checks that fits to permuted items fuse to permuted probabilities.
+///
+/// The allowed difference is the reported error of fusing, plus 1e-6 for the stopping rules of the
+/// optimisers. Random draws and folds are assigned differently after a permutation: a method whose
+/// result depends on the seed may change by twice the largest difference between eight seeds.
+fn check_permutation(n_sources: usize, order: &Order) {
+    let (train, test) = (training_items(n_sources), simulated(n_sources, 2, 2));
     let mut failed = Vec::new();
-    for n_sources in [2, 3] {
-        let (train, test) = (simulated(n_sources, 20, 1), simulated(n_sources, 4, 2));
-        let sources = (0..n_sources).rev().collect();
-        let order = Order { sources, classes: vec![0, 1, 2] };
-        for (name, config) in methods(n_sources) {
-            let difference = permuted_difference(&config, &train, &test, &order);
-            if difference > fit_tolerance(&name) {
-                failed.push(format!("{name}, {n_sources} sources: {difference:e}"));
+    for (name, config) in methods(n_sources) {
+        let difference = permuted_difference(&config, &train, &test, order);
+        if difference > 1e-6 {
+            let allowed = 2.0 * seed_difference(&config, &train, &test);
+            println!("{name}, {n_sources} sources: {difference:.1e}, allowed {allowed:.1e}");
+            if difference > allowed {
+                failed.push(format!("{name}: {difference:.1e}, allowed {allowed:.1e}"));
             }
         }
     }
-    assert!(failed.is_empty(), "{failed:#?}");
+    assert!(failed.is_empty(), "{n_sources} sources: {failed:#?}");
+}
+
+#[test]
+fn permuting_sources_changes_nothing() {
+    for n_sources in [2, 3] {
+        let sources = (0..n_sources).rev().collect();
+        check_permutation(n_sources, &Order { sources, classes: vec![0, 1, 2] });
+    }
 }
 
 #[test]
 fn permuting_classes_permutes_the_probabilities() {
-    let mut failed = Vec::new();
     for n_sources in [1, 2, 3] {
-        let (train, test) = (simulated(n_sources, 20, 1), simulated(n_sources, 4, 2));
-        let order = Order { sources: (0..n_sources).collect(), classes: vec![2, 0, 1] };
-        for (name, config) in methods(n_sources) {
-            let difference = permuted_difference(&config, &train, &test, &order);
-            if difference > fit_tolerance(&name) {
-                failed.push(format!("{name}, {n_sources} sources: {difference:e}"));
-            }
-        }
+        let sources = (0..n_sources).collect();
+        check_permutation(n_sources, &Order { sources, classes: vec![2, 0, 1] });
     }
-    assert!(failed.is_empty(), "{failed:#?}");
 }
 
 /// A method with a density fuses by Bayes' theorem: P(t|x) ∝ p(t) f(x|t), with any class prior and
-/// any missing outputs. For all methods, a class that gets more prior probability does not become
-/// less probable.
+/// any missing outputs. For methods without a density, a class with a larger prior probability does
+/// not become less probable. Pools are excepted: their outputs are posteriors under the class prior,
+/// which the opinion pool divides out again.
 #[test]
 fn class_priors_enter_by_bayes_theorem() {
     let (uniform, skewed) = (ClassPrior::uniform(3), skewed());
     for n_sources in [1, 2, 3] {
-        let (train, test) = (simulated(n_sources, 20, 1), test_items(n_sources));
+        let (train, test) = (training_items(n_sources), test_items(n_sources));
         for (name, config) in methods(n_sources) {
             let model = fit(&config, &train);
             let (before, after) = (fused(&model, &test, &uniform), fused(&model, &test, &skewed));
             let densities = ln_densities(model.fusion().unwrap(), &test);
             for item in 0..test.n_items() {
-                let error = before.error(item) + after.error(item);
+                let error = FOUR_ERRORS * before.error(item).hypot(after.error(item));
                 let (p, q) = (before.probabilities(item), after.probabilities(item));
-                assert!(q[2] > p[2] - error && q[0] < p[0] + error, "{name}: {p:?} {q:?}");
+                let is_monotone = q[2] > p[2] - error && q[0] < p[0] + error;
+                assert!(is_monotone || name.ends_with("pool"), "{name}: {p:?} {q:?}");
                 let Ok((densities, errors)) = &densities else { continue };
                 let row = &densities[3 * item..][..3];
                 let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -223,7 +255,7 @@ fn class_priors_enter_by_bayes_theorem() {
                     .collect();
                 let sum: f64 = joint.iter().sum();
                 for (joint, q) in joint.iter().zip(q) {
-                    let allowed = error + 2.0 * errors[item] + 1e-12;
+                    let allowed = error + FOUR_ERRORS * errors[item] + 1e-12;
                     assert!((joint / sum - q).abs() < allowed, "{name}, item {item}: {q}");
                 }
             }
@@ -235,7 +267,7 @@ fn class_priors_enter_by_bayes_theorem() {
 fn an_item_without_outputs_gets_the_class_prior() {
     let prior = skewed();
     for n_sources in [1, 2, 3] {
-        let train = simulated(n_sources, 20, 1);
+        let train = training_items(n_sources);
         for (name, config) in methods(n_sources) {
             let result = fused(&fit(&config, &train), &test_items(n_sources), &prior);
             for (p, q) in result.probabilities(0).iter().zip(prior.probabilities()) {
