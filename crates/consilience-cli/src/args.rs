@@ -1,16 +1,15 @@
 //! The command line: one definition for parsing, help, completions and the man page.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use clap::parser::ValueSource;
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use consilience::methods::normal_mixture::MixtureVariant;
-use consilience::methods::pools::Weights;
-use consilience::methods::stacking::Ridge;
 use consilience::simulation::Preset;
-use consilience::{MethodChoice, PriorChoice, ValueKind};
+use consilience::{MethodConfig, PriorChoice, ValueKind};
 use consilience_io::{Format, Layout, Location};
+
+use crate::method_options::MethodOptions;
 
 /// Combine the probability outputs of several classifiers into one calibrated probability.
 #[derive(Debug, Parser)]
@@ -151,203 +150,55 @@ pub(crate) struct DemoOptions {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
-    consilience fit train.csv -o model.json\n  \
-    consilience fit train.csv --method correlated -o model.json\n  \
-    consilience fit odds.csv --values odds --method log-pool --weights simplex -o model.json\n  \
-    consilience fit more.csv --update model.json -o model.json\n\n\
-Methods:\n  \
-    auto               the best prediction known: exponents of outputs and evidence, averaged with\n                     \
-                       stacking; says what fusing is worth\n  \
-    stacking           logistic regression on the logarithms of all outputs\n  \
-    independent        a Dirichlet for every classifier and class (the independent fusion model)\n  \
-    correlated         the same, and what classifiers share (the correlated fusion model)\n  \
-    discounted         the independent model, every classifier weighted by its independent share\n  \
-    logit-normal       one normal distribution of all log-ratios a class\n  \
-    normal-mixture     mixtures of such distributions (Pirs and Strumbelj)\n  \
-    bcc                confusion matrices of hard decisions (Kim and Ghahramani)\n  \
-    opinion-pool       product of all opinions (independent opinion pool)\n  \
-    linear-pool        weighted average of probabilities\n  \
-    log-pool           weighted average of logarithms\n  \
-    meta:<classifier>  the independent model of one classifier alone")]
+#[command(after_help = fit_help())]
 pub(crate) struct FitOptions {
     /// Labelled outputs; `-` is standard input.
     pub(crate) data: Location,
     /// Where the model goes; `-` is standard output.
     #[arg(long, short, default_value = "-", value_name = "FILE")]
     pub(crate) output: Location,
-    /// Method to fit.
+    /// Method to fit; `consilience help fit` lists them.
     #[arg(long, default_value = "auto", value_name = "METHOD", conflicts_with = "update")]
-    pub(crate) method: MethodChoice,
+    pub(crate) method: MethodConfig,
     /// Probabilities of the classes before any output: uniform, empirical or p1,p2,...
-    /// [default: uniform; empirical for `--variant published`].
-    #[arg(long, value_name = "PRIOR", conflicts_with = "update", allow_hyphen_values = true)]
-    pub(crate) class_prior: Option<PriorChoice>,
-    /// Weights of a linear or logarithmic pool: equal, simplex (fitted), free (fitted, log-pool
-    /// only) or w1,w2,...
     #[arg(
         long,
-        default_value = "simplex",
-        value_name = "WEIGHTS",
-        allow_hyphen_values = true,
-        conflicts_with = "update"
+        default_value = "uniform",
+        value_name = "PRIOR",
+        conflicts_with = "update",
+        allow_hyphen_values = true
     )]
-    pub(crate) weights: Weights,
-    /// Prior standard deviation of the weights of `stacking`, or `cv` to choose it by
-    /// cross-validation.
-    #[arg(
-        long,
-        default_value = "1",
-        value_name = "SD",
-        allow_hyphen_values = true,
-        conflicts_with = "update"
-    )]
-    pub(crate) ridge: Ridge,
-    /// Sampler of `normal-mixture`: repaired, or published (as its authors' program runs).
-    #[arg(long, default_value = "repaired", value_name = "VARIANT", conflicts_with = "update")]
-    pub(crate) variant: MixtureVariant,
-    /// Prior of the Dirichlets.
-    #[arg(long, value_enum, default_value_t = AlphaPriorName::Pooled, conflicts_with = "update")]
-    pub(crate) alpha_prior: AlphaPriorName,
-    /// What the pooled prior is worth in items.
-    #[arg(
-        long,
-        default_value_t = 2.0,
-        value_name = "N",
-        allow_negative_numbers = true,
-        conflicts_with = "update"
-    )]
-    pub(crate) prior_items: f64,
-    /// Prior of what two classifiers share (`correlated`).
-    #[arg(long, value_enum, default_value_t = DeltaPriorName::Pooled, conflicts_with = "update")]
-    pub(crate) delta_prior: DeltaPriorName,
-    /// How more than two classifiers are joined (`correlated`).
-    #[arg(long, value_enum, default_value_t = StructureName::Tree, conflicts_with = "update")]
-    pub(crate) structure: StructureName,
-    /// Relative resolution of the outputs, from 0 (exact) to 0.2 (`correlated`) [default: 0.03, and
-    /// 0.1 from four different classifiers on].
-    #[arg(long, value_name = "EPS", allow_negative_numbers = true, conflicts_with = "update")]
-    pub(crate) resolution: Option<f64>,
-    /// What is learned, and whether with its uncertainty
-    /// [default: posterior; two-step for `correlated`].
-    #[arg(long, value_enum, conflicts_with = "update", hide_default_value = true)]
-    pub(crate) inference: Option<InferenceName>,
-    /// How the posterior of what two classifiers share is drawn from (`correlated`).
-    #[arg(long, value_enum, default_value_t = SamplerName::Likelihood, conflicts_with = "update")]
-    pub(crate) sampler: SamplerName,
-    /// Markov chains.
-    #[arg(long, default_value_t = 4, value_name = "N", conflicts_with = "update")]
-    pub(crate) chains: usize,
-    /// Draws of each chain.
-    #[arg(long, default_value_t = 1000, value_name = "N", conflicts_with = "update")]
-    pub(crate) draws: usize,
-    /// Draws discarded at the start of each chain.
-    #[arg(long, default_value_t = 100, value_name = "N", conflicts_with = "update")]
-    pub(crate) warmup: usize,
-    /// Keep this many posterior draws in the model, for `fuse --predictive`.
-    #[arg(long, default_value_t = 0, value_name = "N", conflicts_with = "update")]
-    pub(crate) keep_draws: usize,
+    pub(crate) class_prior: PriorChoice,
     /// Add the items to this model, with its settings: the same result as fitting on all items.
     #[arg(long, value_name = "MODEL")]
     pub(crate) update: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) reading: DataOptions,
-    /// Options that were named on the command line.
-    #[arg(skip)]
-    named: Vec<String>,
+    #[command(flatten)]
+    pub(crate) method_options: MethodOptions,
 }
 
-/// Options that only some methods look at: their identifiers, and those methods.
-const OPTIONS_OF_METHODS: [(&[&str], &[&str]); 5] = [
-    (&["weights"], &["linear-pool", "log-pool"]),
-    (&["ridge"], &["stacking"]),
-    (&["variant"], &["normal-mixture"]),
-    (&["delta_prior", "structure", "resolution", "sampler"], &["correlated"]),
-    (
-        &["alpha_prior", "prior_items", "inference", "chains", "draws", "warmup", "keep_draws"],
-        &["independent", "correlated", "discounted", "meta"],
-    ),
-];
-
-impl FitOptions {
-    /// Named options that the method does not look at, each with the methods that do.
-    pub(crate) fn without_effect(&self) -> impl Iterator<Item = (String, String)> {
-        let method = self.method.to_string();
-        let kind = method.split(':').next().unwrap_or_default().to_owned();
-        let blind = move |(_, methods): &&(_, &[&str])| !methods.contains(&kind.as_str());
-        OPTIONS_OF_METHODS.iter().filter(blind).flat_map(|(options, methods)| {
-            let named = options.iter().filter(|option| self.named.iter().any(|n| n == **option));
-            let users: Vec<String> = methods.iter().map(|method| format!("`{method}`")).collect();
-            named.map(move |option| (option.replace('_', "-"), users.join(", ")))
-        })
+/// The examples and the list of methods, for the help of `fit`.
+fn fit_help() -> String {
+    let mut text = format!("{FIT_EXAMPLES}\n\nMethods:\n");
+    for info in MethodConfig::LIST {
+        let name = if info.name == "meta" { "meta:<classifier>" } else { info.name };
+        let _ = writeln!(text, "  {name:<18} {}", info.summary);
     }
+    text
 }
+
+const FIT_EXAMPLES: &str = "Examples:\n  \
+    consilience fit train.csv -o model.json\n  \
+    consilience fit train.csv --method correlated -o model.json\n  \
+    consilience fit odds.csv --values odds --method log-pool --weights simplex -o model.json\n  \
+    consilience fit more.csv --update model.json -o model.json";
 
 impl Arguments {
     /// Reads the command line; help and mistakes end the program.
     pub(crate) fn read() -> Self {
-        let matches = Self::command().get_matches();
-        let mut arguments = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-        if let (Command::Fit(options), Some(matches)) =
-            (&mut arguments.command, matches.subcommand_matches("fit"))
-        {
-            let named = |id: &&clap::Id| {
-                matches.value_source(id.as_str()) == Some(ValueSource::CommandLine)
-            };
-            options.named = matches.ids().filter(named).map(ToString::to_string).collect();
-        }
-        arguments
+        Self::parse()
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AlphaPriorName {
-    /// Conjugate: some items that look like the classifier's average over classes.
-    Pooled,
-    /// Gamma(0.001, 0.001) on every element, as in the paper.
-    Paper,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DeltaPriorName {
-    /// Shares of the classifiers' Dirichlets, alike over classes.
-    Pooled,
-    /// Uniform over all that is possible.
-    Uniform,
-    /// Gamma(0.001, 0.001) on every element, as in the paper.
-    Paper,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StructureName {
-    /// By the exact densities of pairs, along the tree that explains most.
-    Tree,
-    /// By all such trees, averaged.
-    TreeMixture,
-    /// The paper's model: a part common to all and one for every pair; slow to fuse.
-    Full,
-    /// The paper's model without the pairs' parts.
-    Common,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum InferenceName {
-    /// Draws from the posterior; the estimate is its mean.
-    Posterior,
-    /// The posterior's mode; fast, without uncertainty.
-    Map,
-    /// First the Dirichlets, then what is shared given them (`correlated`).
-    TwoStep,
-    /// Dirichlets and what is shared together (`correlated`).
-    Joint,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SamplerName {
-    /// With the density of the outputs.
-    Likelihood,
-    /// The paper's data augmentation: slow, an independent check.
-    Gibbs,
 }
 
 /// What fusing, scoring and density share.
@@ -477,8 +328,8 @@ pub(crate) struct CompareOptions {
     pub(crate) score_items: bool,
     /// How Dirichlets and what classifiers share are learned: by modes, which takes seconds, or
     /// from full posteriors.
-    #[arg(long, value_enum, default_value_t = InferenceName::Map)]
-    pub(crate) inference: InferenceName,
+    #[arg(long, value_parser = ["map", "posterior", "two-step", "joint"], default_value = "map")]
+    pub(crate) inference: String,
     /// Also write the rows as CSV.
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
@@ -563,6 +414,7 @@ fn number_of_threads(text: &str) -> Result<usize, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory as _;
 
     #[test]
     fn the_definition_is_consistent() {

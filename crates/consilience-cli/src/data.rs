@@ -75,7 +75,6 @@ impl ModelOptions {
         let in_file = || Failure::in_file(self.model.display());
         let predictive =
             if self.predictive { Some(model.predictive().map_err(in_file())?) } else { None };
-        model.fusion().map_err(in_file())?;
         let prior = model.prior(self.class_prior.as_ref())?;
         let reading = self.reading.read_options_for(&model)?;
         Ok(Loaded { model, prior, reading, predictive })
@@ -84,10 +83,10 @@ impl ModelOptions {
 
 impl Loaded {
     /// The model's own rule, or its posterior predictive if asked for.
-    pub(crate) fn fusion(&self) -> Result<&dyn Fusion, Failure> {
+    pub(crate) fn fusion(&self) -> &dyn Fusion {
         match &self.predictive {
-            Some(predictive) => Ok(predictive),
-            None => Ok(self.model.fusion()?),
+            Some(predictive) => predictive,
+            None => self.model.fusion(),
         }
     }
 }

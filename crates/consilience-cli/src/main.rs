@@ -7,6 +7,7 @@ mod args;
 mod commands;
 mod data;
 mod error;
+mod method_options;
 mod output;
 mod plots;
 mod progress;

@@ -4,7 +4,7 @@
 //! The crate exists so that no formula is written twice. It makes no promise of stability: use
 //! `correlated-dirichlet` or `consilience` instead.
 
-pub mod closing;
+pub mod exponential_tail;
 pub mod laguerre;
 pub mod legendre;
 pub mod log_space;

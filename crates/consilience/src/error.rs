@@ -82,6 +82,32 @@ pub enum Error {
     /// A model file that cannot be understood.
     #[error("not a usable model: {0}")]
     InvalidModel(String),
+    /// A name that no method has.
+    #[error("unknown method `{method}`; the methods are {}", quoted(.methods))]
+    UnknownMethod {
+        /// The name as given.
+        method: String,
+        /// The names of all methods.
+        methods: Vec<String>,
+    },
+    /// An option that the method does not have.
+    #[error("method `{method}` has no option `{option}`; it has {}", quoted(.options))]
+    UnknownOption {
+        /// Name of the method.
+        method: String,
+        /// The option as given.
+        option: String,
+        /// The options that the method has.
+        options: Vec<String>,
+    },
+    /// A file that cannot be read or written.
+    #[error("{path}: {reason}")]
+    File {
+        /// Its path.
+        path: String,
+        /// The reason that the system gives.
+        reason: String,
+    },
     /// Something the method cannot do.
     #[error("method `{method}` {cannot}")]
     Unsupported {
@@ -123,6 +149,11 @@ impl Error {
             }
             _ => return None,
         })
+    }
+
+    /// A file that cannot be read or written.
+    pub(crate) fn file(path: &std::path::Path, reason: &std::io::Error) -> Self {
+        Self::File { path: path.display().to_string(), reason: reason.to_string() }
     }
 
     /// A setting out of its range.

@@ -91,7 +91,8 @@ impl Truth {
     /// Uses one correlated Dirichlet distribution per class.
     pub fn new(schema: Arc<Schema>, classes: Vec<CorrelatedDirichlet>) -> Result<Self> {
         let shape = (schema.n_classifiers(), schema.n_classes());
-        let fits = classes.iter().all(|class| (class.n_classifiers(), class.n_classes()) == shape);
+        let fits =
+            classes.iter().all(|class| (class.n_classifiers(), class.n_components()) == shape);
         if classes.len() != schema.n_classes() || !fits {
             return Err(Error::Mismatch {
                 what: "distributions and names",

@@ -4,15 +4,13 @@ use std::sync::Arc;
 
 use consilience::evaluation::{GainSettings, Predictions, Weighting, gain, score};
 use consilience::methods::auto::{Auto, AutoFusion, AutoParameters, FittedAuto};
+use consilience::methods::bcc::Bcc;
 use consilience::methods::independent::IndependentFusion;
 use consilience::methods::pools::{Pool, PoolKind};
 use consilience::methods::stacking::{Ridge, Stacking, StackingFusion, StackingParameters};
 use consilience::methods::{Fusion, fuse};
 use consilience::simulation::Truth;
-use consilience::{
-    ClassPrior, Error, FitConfig, InputFormat, MethodChoice, NoProgress, Outputs, OutputsBuilder,
-    Schema,
-};
+use consilience::{ClassPrior, Error, InputFormat, NoProgress, Outputs, OutputsBuilder, Schema};
 use correlated_dirichlet::CorrelatedDirichlet;
 
 /// Dirichlet parameters of `n` classifiers, larger for the true class.
@@ -52,7 +50,7 @@ fn with_gaps(outputs: &Outputs) -> Outputs {
 }
 
 fn auto(outputs: &Outputs) -> FittedAuto {
-    Auto::default().fit(outputs, &NoProgress).unwrap()
+    Auto::default().learn(outputs, &NoProgress).unwrap()
 }
 
 fn loss(fusion: &dyn Fusion, outputs: &Outputs) -> f64 {
@@ -72,7 +70,7 @@ fn log_loss_is_near_the_optimum_with_and_without_missing_outputs() {
     let truth = IndependentFusion::new(schema(3), margins(3)).unwrap();
     for (train, test) in [(train.clone(), test.clone()), (with_gaps(&train), with_gaps(&test))] {
         let best = loss(&truth, &test);
-        let stacking = Stacking::default().fit(&train).unwrap();
+        let stacking = Stacking::default().learn(&train).unwrap();
         assert!(stacking.warnings.is_empty());
         let stacking = loss(&stacking.fusion, &test) - best;
         let auto = loss(&auto(&train).fusion, &test) - best;
@@ -91,7 +89,7 @@ fn class_frequencies_of_the_training_items_have_little_effect() {
     let best = loss(&IndependentFusion::new(schema(3), margins(3)).unwrap(), &test);
     let (all, few) = (loss(&auto(&train).fusion, &test), loss(&auto(&thinned).fusion, &test));
     assert!(all - best < 0.015 && few - best < 0.03, "{best} {all} {few}");
-    let stacking = loss(&Stacking::default().fit(&thinned).unwrap().fusion, &test);
+    let stacking = loss(&Stacking::default().learn(&thinned).unwrap().fusion, &test);
     assert!(stacking - best < 0.03, "{best} {stacking}");
 }
 
@@ -100,7 +98,7 @@ fn class_frequencies_of_the_training_items_have_little_effect() {
 #[test]
 fn a_new_class_prior_needs_no_new_fit() {
     let (train, test) = (simulate(2, 100, 1), simulate(2, 20, 2));
-    let stacking = Stacking::default().fit(&train).unwrap().fusion;
+    let stacking = Stacking::default().learn(&train).unwrap().fusion;
     let (uniform, other) = (ClassPrior::uniform(3), ClassPrior::new(&[1.0, 2.0, 5.0]).unwrap());
     let before = fuse(&stacking, &test, &uniform).unwrap();
     let after = fuse(&stacking, &test, &other).unwrap();
@@ -119,7 +117,7 @@ fn the_seed_determines_the_fit_and_parameters_survive_serialisation() {
     let text = serde_json::to_string(fitted.fusion.parameters()).unwrap();
     let parameters: AutoParameters = serde_json::from_str(&text).unwrap();
     assert_eq!(AutoFusion::new(schema(3), parameters).unwrap(), fitted.fusion);
-    let stacking = Stacking::default().fit(&train).unwrap().fusion;
+    let stacking = Stacking::default().learn(&train).unwrap().fusion;
     assert_eq!(stacking, fitted.fusion.stacking().unwrap());
     let text = serde_json::to_string(&stacking.parameters()).unwrap();
     let parameters: StackingParameters = serde_json::from_str(&text).unwrap();
@@ -160,7 +158,7 @@ fn a_class_with_one_item_among_large_ones_still_fits() {
     assert!(fitted.warnings.iter().any(|w| w.message.contains("`y` (1)")), "{:?}", fitted.warnings);
     assert!(loss(&fitted.fusion, &simulate(2, 500, 2)) < 1.2);
     let chosen = Stacking { ridge: Ridge::CrossValidated, ..Stacking::default() };
-    assert_eq!(chosen.fit(&train.select_items(&items)).unwrap().sd, 1.0);
+    assert_eq!(chosen.learn(&train.select_items(&items)).unwrap().sd, 1.0);
 }
 
 #[test]
@@ -169,10 +167,10 @@ fn a_class_without_items_is_refused() {
     let kept: Vec<usize> = (0..train.n_items()).filter(|&i| train.label(i) != Some(1)).collect();
     let train = train.select_items(&kept);
     let empty = Err(Error::EmptyClass { class: "y".into() });
-    assert_eq!(Auto::default().fit(&train, &NoProgress), empty);
-    assert!(Stacking::default().fit(&train).is_err());
+    assert_eq!(Auto::default().learn(&train, &NoProgress), empty);
+    assert!(Stacking::default().learn(&train).is_err());
     let config = Stacking { ridge: Ridge::Sd(0.0), ..Stacking::default() };
-    assert!(config.fit(&simulate(2, 20, 1)).is_err());
+    assert!(config.learn(&simulate(2, 20, 1)).is_err());
 }
 
 #[test]
@@ -205,7 +203,7 @@ fn many_parameters_are_fitted_by_lbfgs_and_the_ridge_by_cross_validation() {
     let fitted = auto(&train);
     assert!(fitted.warnings.is_empty(), "{:?}", fitted.warnings);
     let config = Stacking { ridge: Ridge::CrossValidated, ..Stacking::default() };
-    let stacking = config.fit(&train).unwrap();
+    let stacking = config.learn(&train).unwrap();
     assert!(stacking.warnings.is_empty(), "{:?}", stacking.warnings);
     let test = truth.simulate(100, 2).unwrap();
     let accuracy = |fusion: &dyn Fusion| {
@@ -239,7 +237,7 @@ fn invalid_parameters_are_refused() {
 #[test]
 fn the_gain_covers_independent_and_identical_sources() {
     let estimate = |outputs: &Outputs| {
-        let model = FitConfig::default().fit(outputs, &NoProgress).unwrap();
+        let model = Auto::default().fit(outputs).unwrap();
         gain(&model, outputs, &GainSettings::default(), &NoProgress)
     };
     let independent = estimate(&simulate(3, 200, 1)).unwrap();
@@ -260,7 +258,6 @@ fn the_gain_covers_independent_and_identical_sources() {
     // The shares of evidence contain a ridge of 1e-3, of which two copies keep half.
     assert!((identical.effective_number - 1.0).abs() < 1e-3);
     assert!(estimate(&simulate(2, 1, 1)).is_err());
-    let bcc = FitConfig { method: MethodChoice::Bcc, ..FitConfig::default() };
-    let other = bcc.fit(&one, &NoProgress).unwrap();
+    let other = Bcc::default().fit(&one).unwrap();
     assert!(gain(&other, &one, &GainSettings::default(), &NoProgress).is_err());
 }

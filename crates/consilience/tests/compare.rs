@@ -5,14 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use consilience::evaluation::compare::{
     Candidate, CompareSettings, ComparedMethod, Comparison, Protocol, TestSize, all_methods,
-    by_mode, compare, compare_priors, named_methods,
+    compare, compare_priors, named_methods,
 };
 use consilience::evaluation::{Weighting, score, single_classifiers};
-use consilience::methods::pools::Weights;
+use consilience::methods::pools::{LinearPool, Weights};
 use consilience::simulation::Preset;
-use consilience::{
-    ClassPrior, Error, FitConfig, MethodChoice, NoProgress, Outputs, PriorChoice, Progress,
-};
+use consilience::{ClassPrior, Error, MethodConfig, NoProgress, Outputs, PriorChoice, Progress};
 
 fn outputs() -> Outputs {
     Preset::Sim2.truth(0.5).unwrap().simulate(40, 3).unwrap()
@@ -20,7 +18,7 @@ fn outputs() -> Outputs {
 
 fn quick(outputs: &Outputs, names: &[&str]) -> Vec<Candidate> {
     let names: Vec<String> = names.iter().map(ToString::to_string).collect();
-    named_methods(outputs.schema(), &names, &by_mode(&FitConfig::default())).unwrap()
+    named_methods(outputs.schema(), &names, MethodConfig::at_mode).unwrap()
 }
 
 fn row<'a>(comparison: &'a Comparison, name: &str) -> &'a ComparedMethod {
@@ -75,7 +73,7 @@ fn without_seconds(mut comparison: Comparison) -> String {
 #[test]
 fn the_seed_determines_the_result_at_any_number_of_threads() {
     let outputs = outputs();
-    let candidates = all_methods(outputs.schema(), &by_mode(&FitConfig::default()));
+    let candidates = all_methods(outputs.schema(), MethodConfig::at_mode);
     let run = |threads: usize, seed: u64| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let protocol = Protocol::Folds { folds: 3, repeats: 1 };
@@ -94,7 +92,7 @@ fn the_seed_determines_the_result_at_any_number_of_threads() {
 #[test]
 fn several_class_priors_give_the_same_results_as_each_alone() {
     let outputs = outputs();
-    let candidates = all_methods(outputs.schema(), &by_mode(&FitConfig::default()));
+    let candidates = all_methods(outputs.schema(), MethodConfig::at_mode);
     let protocol = Protocol::Splits { splits: 2, test: TestSize::Share(0.3) };
     let settings = CompareSettings { protocol, ..CompareSettings::default() };
     let priors = [PriorChoice::Given(vec![1.0, 6.0, 2.0]), PriorChoice::Uniform];
@@ -138,17 +136,16 @@ fn a_method_that_fails_is_reported_and_the_others_are_scored() {
     let mut candidates = quick(&outputs, &["independent"]);
     candidates.push(Candidate {
         name: "wrong".into(),
-        config: FitConfig {
-            method: MethodChoice::LinearPool,
-            weights: Weights::Given(vec![1.0; 5]),
-            ..FitConfig::default()
-        },
+        config: LinearPool { weights: Weights::Given(vec![1.0; 5]) }.into(),
     });
     let settings = CompareSettings {
         protocol: Protocol::Folds { folds: 3, repeats: 1 },
         ..CompareSettings::default()
     };
     let result = compare(&outputs, &candidates, &settings, &NoProgress).unwrap();
+    let table = result.to_string();
+    assert!(table.contains("wrong") && table.contains("failed"), "{table}");
+    assert!(table.contains("120 items, 3 stratified folds. Every class has the same weight"));
     let table = result.to_string();
     assert!(table.contains("wrong") && table.contains("failed"), "{table}");
     assert!(table.contains("120 items, 3 stratified folds. Every class has the same weight"));

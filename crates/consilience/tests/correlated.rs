@@ -185,7 +185,7 @@ fn the_model_file_carries_the_resolution_and_fuses() {
           "resolution": 0.03}}"#;
     let model = Model::from_json(text).unwrap();
     assert_eq!(Model::from_json(&model.to_json()).unwrap(), model);
-    let fused = fuse(model.fusion().unwrap(), &some_outputs(), model.class_prior()).unwrap();
+    let fused = fuse(model.fusion(), &some_outputs(), model.class_prior()).unwrap();
     let by_hand = fuse_with(&classes(6.0, 4.0, |a| 0.5 * a), 0.03, &some_outputs());
     assert_eq!(fused, by_hand);
     let three = text.replace("\"a\", \"b\"]", "\"a\", \"b\", \"c\"]").replacen(
@@ -202,7 +202,7 @@ fn the_model_file_carries_the_resolution_and_fuses() {
         builder.push(&[a, b, vec![f64::NAN; 3]].concat(), None).unwrap();
     }
     let outputs = builder.finish();
-    let fused = fuse(three.fusion().unwrap(), &outputs, three.class_prior()).unwrap();
+    let fused = fuse(three.fusion(), &outputs, three.class_prior()).unwrap();
     for (a, b) in fused.all().iter().zip(by_hand.all()) {
         assert!((a - b).abs() < 1e-5, "{a} {b}");
     }

@@ -74,7 +74,7 @@ fn against_brute_force(outputs: &Outputs, config: &Correlated) {
     let fitted = fit(outputs, config);
     let report = fitted.delta_posterior.as_ref().unwrap();
     for class in 0..2 {
-        let truth = brute_force(outputs, &fitted, class, config.resolution);
+        let truth = brute_force(outputs, &fitted, class, config.resolution.unwrap());
         for (l, [mean, sd]) in truth.into_iter().enumerate() {
             let off = (fitted.delta[class][l] - mean) / sd;
             // five standard errors, and a hundredth of a standard deviation for the lattice and the surrogate
@@ -92,7 +92,7 @@ fn both_routes_agree_with_brute_force() {
     let outputs = tiny();
     let likelihood = Correlated {
         delta_prior: DeltaPrior::Uniform,
-        resolution: 0.0,
+        resolution: Some(0.0),
         draws: 300,
         ..Correlated::default()
     };
@@ -106,7 +106,7 @@ fn weighed(outputs: &Outputs) -> ([[f64; 2]; 4], f64) {
     const N: usize = 2500;
     let statistics = SufficientStatistics::of(outputs).unwrap();
     let config = Independent { keep_draws: N, seed: 9, ..Independent::default() };
-    let draws = config.fit(outputs.schema(), &statistics, &NoProgress).unwrap().draws;
+    let draws = config.learn(outputs.schema(), &statistics, &NoProgress).unwrap().draws;
     let mut scratch = Scratch::default();
     let mut points = Vec::new();
     for (i, draw) in draws.iter().enumerate() {
@@ -160,7 +160,7 @@ fn joint(draws: usize) -> Correlated {
     Correlated {
         inference: CorrelatedInference::Joint,
         delta_prior: DeltaPrior::Uniform,
-        resolution: 0.0,
+        resolution: Some(0.0),
         draws,
         ..Correlated::default()
     }
@@ -186,7 +186,7 @@ fn joint_intervals_cover() {
     let truth = Preset::Sim2.truth(0.5).unwrap();
     let config = Correlated {
         inference: CorrelatedInference::Joint,
-        resolution: 0.0, // simulated outputs do not tie, and small sets are quicker without tables
+        resolution: Some(0.0), // simulated outputs do not tie, and small sets are quicker without tables
         draws: 100,
         keep_draws: 400,
         ..Correlated::default()
@@ -230,7 +230,7 @@ fn joint_intervals_cover() {
 fn both_routes_agree_on_sim2() {
     let outputs = Preset::Sim2.truth(0.5).unwrap().simulate(200, 4).unwrap();
     for resolution in [0.0, 0.03] {
-        let likelihood = Correlated { resolution, ..Correlated::default() };
+        let likelihood = Correlated { resolution: Some(resolution), ..Correlated::default() };
         let gibbs = Correlated {
             sampler: DeltaSampler::Gibbs,
             draws: 1200,

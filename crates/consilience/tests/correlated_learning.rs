@@ -97,11 +97,7 @@ fn identical_outputs_give_a_finite_fit_at_the_bound() {
 fn an_exchange_of_classifiers_does_not_matter() {
     let outputs = simulate(Preset::Sim2, 0.5, 100, 6);
     let exchanged = rebuilt(&outputs, |_, a, b| [b, a].concat());
-    let map = |outputs: &Outputs| {
-        let mut config = config(CorrelatedInference::Map);
-        config.independent.inference = consilience::methods::independent::Inference::Map;
-        fit(&config, outputs).delta
-    };
+    let map = |outputs: &Outputs| fit(&config(CorrelatedInference::Map), outputs).delta;
     let (one, other) = (map(&outputs), map(&exchanged));
     for (a, b) in one.iter().flatten().zip(other.iter().flatten()) {
         // a hundredth of a posterior standard deviation: lattices and the climb's end
@@ -190,7 +186,8 @@ fn kept_draws_are_legal_and_as_many_as_asked_for() {
 fn other_resolutions_agree() {
     let outputs = simulate(Preset::Sim2, 0.5, 10, 11);
     let at = |resolution: f64| {
-        let config = Correlated { resolution, ..config(CorrelatedInference::Map) };
+        let config =
+            Correlated { resolution: Some(resolution), ..config(CorrelatedInference::Map) };
         mean(&shares(&fit(&config, &outputs)))
     };
     let (exact, fine, default) = (at(0.0), at(0.005), at(0.03));
@@ -204,7 +201,7 @@ fn other_resolutions_agree() {
 #[test]
 fn exactly_tied_outputs_are_called_unbounded() {
     let tied = rebuilt(&simulate(Preset::Sim2, 0.5, 6, 3), |_, a, _| [a, a].concat());
-    let exact = Correlated { resolution: 0.0, ..config(CorrelatedInference::Map) };
+    let exact = Correlated { resolution: Some(0.0), ..config(CorrelatedInference::Map) };
     let fitted = fit(&exact, &tied);
     assert!(fitted.warnings.iter().any(|w| w.message.contains("without bound")));
     assert!(fitted.delta.iter().flatten().all(|delta| delta.is_finite()));
@@ -231,8 +228,8 @@ fn known_margins_leave_less_uncertainty() {
 fn bad_settings_are_refused() {
     let good = Correlated::default();
     for bad in [
-        Correlated { resolution: -0.1, ..good.clone() },
-        Correlated { resolution: f64::NAN, ..good.clone() },
+        Correlated { resolution: Some(-0.1), ..good.clone() },
+        Correlated { resolution: Some(f64::NAN), ..good.clone() },
         Correlated { chains: 0, ..good.clone() },
         Correlated { draws: 3, ..good.clone() },
         Correlated { keep_draws: 5000, ..good.clone() },

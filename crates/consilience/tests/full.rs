@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use consilience::methods::Method;
 use consilience::methods::correlated::learning::{Correlated, CorrelatedInference};
+use consilience::methods::correlated::{CorrelatedMethod, CorrelatedParameters};
 use consilience::methods::correlated::{FULL_TOLERANCE, FullFusion, Structure};
 use consilience::methods::{Fusion, fuse};
-use consilience::model::{CorrelatedParameters, Method};
 use consilience::simulation::Truth;
-use consilience::{ClassPrior, FitConfig, MethodChoice, Model, NoProgress, Outputs, Schema};
-use correlated_dirichlet::multi::{MultiDensity, Scratch};
+use consilience::{ClassPrior, Model, Outputs, Schema};
 use correlated_dirichlet::{CorrelatedDirichlet, SharedPair};
+use correlated_dirichlet::{MultiDensity, MultiScratch};
 
 const SHARES: [((usize, usize), f64); 3] = [((0, 1), 0.25), ((0, 2), 0.1), ((1, 2), 0.0)];
 const COMMON: f64 = 0.3;
@@ -31,8 +32,8 @@ fn truth(common: f64, shares: &[((usize, usize), f64)]) -> Truth {
     Truth::new(schema, (0..3).map(class).collect()).unwrap()
 }
 
-fn config(structure: Structure, correlated: Correlated) -> FitConfig {
-    FitConfig { method: MethodChoice::Correlated, structure, correlated, ..FitConfig::default() }
+fn config(structure: Structure, correlated: Correlated) -> Correlated {
+    Correlated { structure, ..correlated }
 }
 
 fn map() -> Correlated {
@@ -41,7 +42,7 @@ fn map() -> Correlated {
 
 fn parameters(model: &Model) -> &CorrelatedParameters {
     match model.method() {
-        Method::Correlated(parameters) => parameters,
+        Method::Correlated(CorrelatedMethod::Joint(parameters)) => parameters,
         other => panic!("{other:?}"),
     }
 }
@@ -59,8 +60,8 @@ fn log_loss(fusion: &dyn Fusion, outputs: &Outputs) -> f64 {
 fn what_all_and_what_pairs_share_is_learned() {
     let truth = truth(COMMON, &SHARES);
     let train = truth.simulate(100, 3).unwrap();
-    let model = config(Structure::Full, map()).fit(&train, &NoProgress).unwrap();
-    let expected = CorrelatedParameters::new(&truth, 0.0).unwrap();
+    let model = config(Structure::Full, map()).fit(&train).unwrap();
+    let expected = CorrelatedParameters::new(truth.schema(), truth.classes(), 0.0).unwrap();
     let prior = ClassPrior::uniform(3);
     let (found, wanted) = (parameters(&model).pairs(&prior), expected.pairs(&prior));
     for (found, wanted) in found.unwrap().iter().zip(wanted.unwrap()) {
@@ -70,11 +71,11 @@ fn what_all_and_what_pairs_share_is_learned() {
     // 3.2 and more is private in truth: the exact density serves, and nothing falls back
     assert_eq!(parameters(&model).resolution(), 0.0);
     let test = truth.simulate(12, 4).unwrap();
-    let fused = fuse(model.fusion().unwrap(), &test, &prior).unwrap();
+    let fused = fuse(model.fusion(), &test, &prior).unwrap();
     assert!((0..test.n_items()).all(|i| fused.error(i) < 0.01));
     let independent = model.margins().unwrap().unwrap();
     let [learned, best, ifm] =
-        [model.fusion().unwrap(), expected.fusion(), &independent].map(|f| log_loss(f, &test));
+        [model.fusion(), expected.fusion(), &independent].map(|f| log_loss(f, &test));
     assert!((learned - best).abs() < 0.05 && learned < ifm, "{learned} {best} {ifm}");
     // read as written, observed correlations and all
     assert!(Model::from_json(&model.to_json()).unwrap() == model);
@@ -88,7 +89,7 @@ fn what_all_and_what_pairs_share_is_learned() {
 fn a_common_part_alone_is_learned() {
     let truth = truth(0.6, &[]);
     let train = truth.simulate(60, 5).unwrap();
-    let model = config(Structure::Common, map()).fit(&train, &NoProgress).unwrap();
+    let model = config(Structure::Common, map()).fit(&train).unwrap();
     let classes = parameters(&model).classes();
     assert!(classes.iter().all(|class| class.pairs().is_empty()));
     let share = |class: &CorrelatedDirichlet| {
@@ -104,7 +105,7 @@ fn a_common_part_alone_is_learned() {
 #[test]
 fn copies_keep_a_resolution() {
     let train = truth(0.995, &[]).simulate(25, 6).unwrap();
-    let model = config(Structure::Full, map()).fit(&train, &NoProgress).unwrap();
+    let model = config(Structure::Full, map()).fit(&train).unwrap();
     assert_eq!(parameters(&model).resolution(), 0.03);
     assert!(Model::from_json(&model.to_json()).unwrap() == model);
 }
@@ -117,16 +118,15 @@ fn draws_and_threads() {
     let train = truth.simulate(5, 7).unwrap();
     let items = truth.simulate(1, 8).unwrap();
     let few = {
-        let mut correlated =
+        let correlated =
             Correlated { chains: 2, draws: 20, warmup: 10, keep_draws: 3, ..Correlated::default() };
-        correlated.independent.draws = 50;
-        FitConfig { resolution: Some(0.0), ..config(Structure::Full, correlated) }
+        Correlated { resolution: Some(0.0), ..config(Structure::Full, correlated) }
     };
     let run = |n: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
         pool.install(|| {
-            let model = few.fit(&train, &NoProgress).unwrap();
-            let fused = fuse(model.fusion().unwrap(), &items, model.class_prior()).unwrap();
+            let model = few.fit(&train).unwrap();
+            let fused = fuse(model.fusion(), &items, model.class_prior()).unwrap();
             (model.to_json(), fused.all().to_vec())
         })
     };
@@ -152,7 +152,7 @@ fn two_classes() -> Truth {
     Truth::new(schema, (0..2).map(class).collect()).unwrap()
 }
 
-fn posterior(draws: usize) -> FitConfig {
+fn posterior(draws: usize) -> Correlated {
     let inference = CorrelatedInference::Posterior;
     let few = Correlated { inference, chains: 2, draws, warmup: 50, ..Correlated::default() };
     config(Structure::Full, Correlated { keep_draws: 4, ..few })
@@ -166,7 +166,7 @@ fn draws_of_all_that_is_shared_are_legal() {
     let train = two_classes().simulate(4, 9).unwrap();
     let run = |n: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
-        pool.install(|| posterior(20).fit(&train, &NoProgress).unwrap())
+        pool.install(|| posterior(20).fit(&train).unwrap())
     };
     let model = run(1);
     assert!(run(3) == model, "threads decide");
@@ -176,8 +176,8 @@ fn draws_of_all_that_is_shared_are_legal() {
     let mut intervals = report.interval.iter().flatten().flatten();
     assert!(intervals.all(|[low, high]| 0.0 <= *low && low < high), "{report:?}");
     let delta_prior = consilience::methods::correlated::learning::DeltaPrior::Paper;
-    let paper = Correlated { delta_prior, ..posterior(20).correlated };
-    let error = config(Structure::Full, paper).fit(&train, &NoProgress).unwrap_err();
+    let paper = Correlated { delta_prior, ..posterior(20) };
+    let error = config(Structure::Full, paper).fit(&train).unwrap_err();
     assert!(error.to_string().contains("pooled or uniform"), "{error}");
 }
 
@@ -187,7 +187,7 @@ fn draws_of_all_that_is_shared_are_legal() {
 #[ignore = "slow: a fit of a minute"]
 fn all_that_is_shared_is_drawn() {
     let train = two_classes().simulate(40, 9).unwrap();
-    let model = posterior(150).fit(&train, &NoProgress).unwrap();
+    let model = posterior(150).fit(&train).unwrap();
     let report = model.shared_posterior().unwrap();
     assert_eq!((model.draws().len(), model.draws()[0].delta.len()), (4, 4));
     // every draw is legal, which reading the model again checks
@@ -235,9 +235,9 @@ fn the_reported_error_of_a_fused_probability_is_the_true_one() {
     let exact: Vec<MultiDensity> = truth
         .classes()
         .iter()
-        .map(|class| MultiDensity::new(class).unwrap().with_seed(77).with_most_points(1 << 19))
+        .map(|class| MultiDensity::new(class).unwrap().with_seed(77).with_max_points(1 << 19))
         .collect();
-    let (mut scratch, mut beyond_twice) = (Scratch::default(), 0);
+    let (mut scratch, mut beyond_twice) = (MultiScratch::default(), 0);
     for item in 0..outputs.n_items() {
         let x: Vec<&[f64]> = (0..3).map(|k| outputs.output(item, k).unwrap()).collect();
         let ln = exact.iter().map(|d| d.ln_density_of_item(&x, 0, 5e-4, &mut scratch).ln_density);

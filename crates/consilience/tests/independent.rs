@@ -7,9 +7,10 @@ use consilience::methods::fuse;
 use consilience::methods::independent::{
     Alpha, AlphaPrior, Independent, IndependentFusion, Inference, SufficientStatistics,
 };
+use consilience::methods::pools::LogPool;
 use consilience::simulation::{Preset, Truth};
 use consilience::{
-    ClassPrior, FitConfig, InputFormat, MethodChoice, Model, NoProgress, Outputs, OutputsBuilder,
+    ClassPrior, FitOptions, InputFormat, MethodConfig, Model, NoProgress, Outputs, OutputsBuilder,
     PriorChoice, Schema,
 };
 use correlated_dirichlet::CorrelatedDirichlet;
@@ -29,7 +30,7 @@ fn fit(
     config: &Independent,
 ) -> consilience::methods::independent::FittedIndependent {
     let statistics = SufficientStatistics::of(outputs).unwrap();
-    config.fit(outputs.schema(), &statistics, &NoProgress).unwrap()
+    config.learn(outputs.schema(), &statistics, &NoProgress).unwrap()
 }
 
 /// All 18 posterior means are within four posterior standard deviations of the true parameters. A
@@ -64,8 +65,7 @@ fn recovers_the_true_parameters_with_good_diagnostics() {
 #[test]
 fn posterior_intervals_have_their_nominal_coverage() {
     let truth = truth();
-    let config =
-        Independent { alpha_prior: AlphaPrior::Pooled { items: 0.01 }, ..Default::default() };
+    let config = Independent { prior_items: 0.01, ..Default::default() };
     let mut covered = 0;
     for seed in 0..40 {
         let fitted = fit(&truth.simulate(50, 1000 + seed).unwrap(), &config);
@@ -106,7 +106,7 @@ fn fusing_with_the_true_parameters_has_the_bayes_optimal_log_loss() {
         let model = IndependentFusion::new(schema, vec![alpha; 2]).unwrap();
         let prior = ClassPrior::uniform(3);
         let whole =
-            Model::new(consilience::model::Method::Independent(model.clone()), prior.clone());
+            Model::new(consilience::methods::Method::Independent(model.clone()), prior.clone());
         let outputs = whole.unwrap().truth().unwrap().simulate(66_667, 4).unwrap();
         let fused = fuse(&model, &outputs, &prior).unwrap();
         let predictions = Predictions { name: "truth".into(), probabilities: fused.all().to_vec() };
@@ -121,20 +121,18 @@ fn fusing_with_the_true_parameters_has_the_bayes_optimal_log_loss() {
 fn an_update_equals_a_fit_to_all_items() {
     let all = truth().simulate(40, 5).unwrap();
     let (first, second): (Vec<usize>, Vec<usize>) = (0..120).partition(|i| i % 3 == 1);
-    for method in
-        [MethodChoice::Independent, MethodChoice::Meta("b".into()), MethodChoice::OpinionPool]
-    {
-        let config =
-            FitConfig { method, class_prior: PriorChoice::Empirical, ..FitConfig::default() };
-        let whole = config.fit(&all, &NoProgress).unwrap();
-        let part = config.fit(&all.select_items(&first), &NoProgress).unwrap();
+    for method in ["independent", "meta:b", "opinion-pool"] {
+        let config: MethodConfig = method.parse().unwrap();
+        let class_prior = PriorChoice::Empirical;
+        let options = FitOptions { class_prior, ..FitOptions::default() };
+        let fit = |items: &Outputs| Model::fit_with(config.clone(), items, &options).unwrap();
+        let (whole, part) = (fit(&all), fit(&all.select_items(&first)));
         // By way of the file, as in the command line.
         let part = Model::from_json(&part.to_json()).unwrap();
         let updated = part.update(&all.select_items(&second), &NoProgress).unwrap();
         assert_eq!(updated.to_json(), whole.to_json());
     }
-    let fitted = FitConfig { method: MethodChoice::LogPool, ..FitConfig::default() };
-    let model = fitted.fit(&all, &NoProgress).unwrap();
+    let model = LogPool::default().fit(&all).unwrap();
     assert!(model.update(&all, &NoProgress).unwrap_err().to_string().contains("fit again"));
 }
 
@@ -242,21 +240,21 @@ fn check_no_evidence(outputs: &Outputs) {
     assert!(fitted.warnings.iter().any(|w| w.to_string().contains("same output")));
 }
 
-fn independent() -> FitConfig {
-    FitConfig { method: MethodChoice::Independent, ..FitConfig::default() }
+fn independent() -> Independent {
+    Independent::default()
 }
 
 #[test]
 fn errors_contain_the_names_of_missing_classes_and_classifiers() {
     let outputs = table(3, &[(peaked(3, 0, 0.8), 0), (peaked(3, 1, 0.8), 1)]);
-    let error = independent().fit(&outputs, &NoProgress).unwrap_err();
+    let error = independent().fit(&outputs).unwrap_err();
     assert_eq!(error.to_string(), "class `j2` has no training items");
 
     let schema = Schema::new(["a", "b"], ["x", "y"]).unwrap();
     let mut builder = OutputsBuilder::new(schema, InputFormat::default()).unwrap();
     builder.push(&[0.7, 0.3, 0.6, 0.4], Some("x")).unwrap();
     builder.push(&[0.7, 0.3, f64::NAN, f64::NAN], Some("y")).unwrap();
-    let error = independent().fit(&builder.finish(), &NoProgress).unwrap_err();
+    let error = independent().fit(&builder.finish()).unwrap_err();
     let message = "classifier `b` is missing for every training item of class `y`";
     assert_eq!(error.to_string(), message);
 }
@@ -266,11 +264,7 @@ fn errors_contain_the_names_of_missing_classes_and_classifiers() {
 fn the_posterior_predictive_is_the_mean_over_draws() {
     let train = truth().simulate(4, 8).unwrap();
     let test = truth().simulate(100, 9).unwrap();
-    let config = FitConfig {
-        independent: Independent { keep_draws: 200, ..Default::default() },
-        ..independent()
-    };
-    let model = config.fit(&train, &NoProgress).unwrap();
+    let model = Independent { keep_draws: 200, ..Default::default() }.fit(&train).unwrap();
     let prior = ClassPrior::uniform(3);
     let predictive = fuse(&model.predictive().unwrap(), &test, &prior).unwrap();
     let mut mean = vec![0.0; predictive.all().len()];
@@ -282,17 +276,14 @@ fn the_posterior_predictive_is_the_mean_over_draws() {
     for (a, b) in predictive.all().iter().zip(&mean) {
         assert!((a - b).abs() < 1e-12);
     }
-    let plain = independent().fit(&train, &NoProgress).unwrap();
+    let plain = independent().fit(&train).unwrap();
     assert!(plain.predictive().unwrap_err().to_string().contains("--keep-draws"));
 }
 
 #[test]
 fn the_seed_determines_the_model() {
     let outputs = truth().simulate(20, 3).unwrap();
-    let model = |seed| {
-        let settings = Independent { seed, ..Independent::default() };
-        FitConfig { independent: settings, ..independent() }.fit(&outputs, &NoProgress).unwrap()
-    };
+    let model = |seed| Independent { seed, ..Independent::default() }.fit(&outputs).unwrap();
     assert_eq!(model(1), model(1));
     assert_ne!(model(1).method(), model(2).method());
 }
@@ -313,9 +304,8 @@ fn exact_zeros_without_a_floor_give_finite_probabilities() {
     }
     let outputs = builder.finish();
     for method in ["independent", "opinion-pool", "log-pool", "linear-pool"] {
-        let config = FitConfig { method: method.parse().unwrap(), ..FitConfig::default() };
-        let model = config.fit(&outputs, &NoProgress).unwrap();
-        let fused = fuse(model.fusion().unwrap(), &outputs, model.class_prior()).unwrap();
+        let model = method.parse::<MethodConfig>().unwrap().fit(&outputs).unwrap();
+        let fused = fuse(model.fusion(), &outputs, model.class_prior()).unwrap();
         assert!(fused.all().iter().all(|p| (0.0..=1.0).contains(p)), "{method}: {fused:?}");
     }
 }
@@ -340,7 +330,7 @@ fn few_and_constant_outputs_can_be_fitted_under_the_papers_prior() {
             let alpha = fitted.fusion.alpha().concat().concat();
             assert!(alpha.iter().all(|a| a.is_finite() && *a > 0.0), "{alpha:?}");
             let statistics = SufficientStatistics::of(&outputs).unwrap();
-            let map = config(Inference::Map).fit(outputs.schema(), &statistics, &NoProgress);
+            let map = config(Inference::Map).learn(outputs.schema(), &statistics, &NoProgress);
             assert_eq!(
                 map.is_err(),
                 per_class == 1,

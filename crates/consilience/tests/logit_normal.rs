@@ -4,10 +4,7 @@
 use consilience::methods::logit_normal::{LogitNormal, LogitNormalFusion};
 use consilience::methods::{Fusion, fuse, ln_densities};
 use consilience::simulation::Preset;
-use consilience::{
-    ClassPrior, FitConfig, InputFormat, MethodChoice, Model, NoProgress, Outputs, OutputsBuilder,
-    Schema,
-};
+use consilience::{ClassPrior, InputFormat, Model, NoProgress, Outputs, OutputsBuilder, Schema};
 
 fn binary(rows: &[(f64, usize)]) -> Outputs {
     let schema = Schema::new(["a"], ["x", "y"]).unwrap();
@@ -26,7 +23,7 @@ fn binary(rows: &[(f64, usize)]) -> Outputs {
 fn the_predictive_density_is_the_integral_over_mean_and_variance() {
     let data = [(0.7, 0), (0.9, 0), (0.6, 0), (0.3, 1), (0.45, 1), (0.2, 1), (0.1, 1)];
     let config = LogitNormal { covariance_items: 3.0, mean_items: 0.5 };
-    let fitted = config.fit(&binary(&data)).unwrap();
+    let fitted = config.learn(&binary(&data)).unwrap();
     let y = |p: f64| (p / (1.0 - p)).ln() / 2f64.sqrt();
     let of = |class: usize| -> Vec<f64> {
         data.iter().filter(|(_, label)| *label == class).map(|(p, _)| y(*p)).collect()
@@ -74,7 +71,7 @@ fn the_predictive_density_is_the_integral_over_mean_and_variance() {
 }
 
 fn fit(outputs: &Outputs) -> LogitNormalFusion {
-    LogitNormal::default().fit(outputs).unwrap().fusion
+    LogitNormal::default().learn(outputs).unwrap().fusion
 }
 
 fn loss(fusion: &dyn Fusion, outputs: &Outputs) -> f64 {
@@ -204,12 +201,11 @@ fn few_or_degenerate_items_can_be_fitted() {
 fn a_model_read_from_its_file_makes_the_same_predictions() {
     let truth = Preset::Sim2.truth(0.5).unwrap();
     let (train, test) = (truth.simulate(30, 1).unwrap(), truth.simulate(10, 2).unwrap());
-    let config = FitConfig { method: MethodChoice::LogitNormal, ..FitConfig::default() };
-    let model = config.fit(&train, &NoProgress).unwrap();
+    let model = LogitNormal::default().fit(&train).unwrap();
     assert_eq!(model.method_name(), "logit-normal");
     let back = Model::from_json(&model.to_json()).unwrap();
     assert_eq!(back, model);
-    let fused = |model: &Model| fuse(model.fusion().unwrap(), &test, model.class_prior()).unwrap();
+    let fused = |model: &Model| fuse(model.fusion(), &test, model.class_prior()).unwrap();
     assert_eq!(fused(&back), fused(&model));
     assert!(model.update(&test, &NoProgress).is_err());
     let broken = model.to_json().replacen("\"degrees\": ", "\"degrees\": -", 1);

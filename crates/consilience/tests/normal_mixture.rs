@@ -6,14 +6,11 @@ use consilience::methods::logit_normal::LogitNormal;
 use consilience::methods::normal_mixture::{MixtureVariant, NormalMixture, NormalMixtureFusion};
 use consilience::methods::{Fusion, fuse, ln_densities};
 use consilience::simulation::Preset;
-use consilience::{
-    ClassPrior, FitConfig, InputFormat, MethodChoice, Model, NoProgress, Outputs, OutputsBuilder,
-    Schema,
-};
+use consilience::{ClassPrior, InputFormat, Model, NoProgress, Outputs, OutputsBuilder, Schema};
 
 fn fit(variant: MixtureVariant, outputs: &Outputs, seed: u64) -> NormalMixtureFusion {
     let config = NormalMixture { variant, seed, ..NormalMixture::default() };
-    config.fit(outputs, &NoProgress).unwrap().fusion
+    config.learn(outputs, &NoProgress).unwrap().fusion
 }
 
 fn loss(fusion: &dyn Fusion, outputs: &Outputs) -> f64 {
@@ -122,7 +119,7 @@ fn it_tells_shapes_that_one_normal_cannot() {
     };
     let optimum = -(0..400).map(truth).sum::<f64>() / 400.0;
     let mixture = loss(&fit(MixtureVariant::Repaired, &train, 1));
-    let single = loss(&LogitNormal::default().fit(&train).unwrap().fusion);
+    let single = loss(&LogitNormal::default().learn(&train).unwrap().fusion);
     eprintln!("mixture {mixture}, single {single}, optimum {optimum}");
     assert!(mixture < optimum + 0.02 && mixture < single - 0.05, "{mixture} {single} {optimum}");
     let fusion = fit(MixtureVariant::Repaired, &train, 1);
@@ -141,7 +138,7 @@ fn it_tells_shapes_that_one_normal_cannot() {
 fn components_are_as_large_as_predicts_best() {
     let with = |covariance_share: Option<f64>, outputs: &Outputs| {
         let config = NormalMixture { covariance_share, seed: 1, ..NormalMixture::default() };
-        config.fit(outputs, &NoProgress)
+        config.learn(outputs, &NoProgress)
     };
     let truth = Preset::Sim2.truth(0.0).unwrap();
     let few = truth.simulate(15, 1).unwrap();
@@ -210,7 +207,7 @@ fn absent_outputs_are_drawn_along() {
     assert!(partial < whole + 0.04, "{partial} {whole}");
     // The published variant leaves incomplete items out and says so.
     let config = NormalMixture { variant: MixtureVariant::Published, ..NormalMixture::default() };
-    let fitted = config.fit(&gaps, &NoProgress).unwrap();
+    let fitted = config.learn(&gaps, &NoProgress).unwrap();
     assert!(fitted.warnings[0].message.contains("270 training items"), "{:?}", fitted.warnings);
     assert!(loss(&fitted.fusion, &gaps) < 1.0);
 }
@@ -240,13 +237,10 @@ fn its_file_is_read_back_to_the_same_predictions() {
     let (train, test) = (truth.simulate(30, 1).unwrap(), truth.simulate(10, 2).unwrap());
     for variant in [MixtureVariant::Repaired, MixtureVariant::Published] {
         let normal_mixture = NormalMixture { variant, ..NormalMixture::default() };
-        let method = MethodChoice::NormalMixture;
-        let config = FitConfig { method, normal_mixture, ..FitConfig::default() };
-        let model = config.fit(&train, &NoProgress).unwrap();
+        let model = normal_mixture.fit(&train).unwrap();
         let back = Model::from_json(&model.to_json()).unwrap();
         assert_eq!(back, model);
-        let fused =
-            |model: &Model| fuse(model.fusion().unwrap(), &test, model.class_prior()).unwrap();
+        let fused = |model: &Model| fuse(model.fusion(), &test, model.class_prior()).unwrap();
         assert_eq!(fused(&back), fused(&model));
         let broken = model.to_json().replacen("\"weight\": ", "\"weight\": -", 1);
         assert!(Model::from_json(&broken).unwrap_err().to_string().contains("weight"));

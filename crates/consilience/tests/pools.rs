@@ -6,7 +6,7 @@ use consilience::evaluation::{Predictions, Weighting, score};
 use consilience::methods::fuse;
 use consilience::methods::pools::{Pool, PoolKind, Weights, fit_weights};
 use consilience::simulation::Preset;
-use consilience::{ClassPrior, InputFormat, Outputs, OutputsBuilder};
+use consilience::{ClassPrior, InputFormat, MethodConfig, Outputs, OutputsBuilder};
 
 /// Simulated items; every third lacks one of its two outputs.
 fn incomplete() -> Outputs {
@@ -86,7 +86,8 @@ fn invalid_weights_are_refused() {
     ] {
         assert!(fit_weights(kind, &weights, &outputs, &prior).is_err(), "{kind:?} {weights:?}");
     }
-    assert!("1,x".parse::<Weights>().is_err());
+    let pool: MethodConfig = "log-pool".parse().unwrap();
+    assert!(pool.with_option("weights", "some".into()).is_err());
 }
 
 /// Items with an output of the poorer source only must be fused from it, not from the class prior.

@@ -100,8 +100,11 @@ fn parameters_of_bookies_a_agree_with_the_published_ones() {
     let (classes, rows) = parse(&text);
     let outputs = outputs(&classes, rows.iter());
     let ours = Correlated { inference: CorrelatedInference::Map, ..Default::default() };
-    let mut paper = Correlated { delta_prior: DeltaPrior::Paper, ..ours.clone() };
-    paper.independent.alpha_prior = AlphaPrior::Paper;
+    let paper = Correlated {
+        alpha_prior: AlphaPrior::Paper,
+        delta_prior: DeltaPrior::Paper,
+        ..ours.clone()
+    };
     for (name, config) in [("the paper's priors", paper), ("ours", ours)] {
         println!("Bookies A, {name}");
         let fitted = config.fit_pair(&outputs, &NoProgress).unwrap();

@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
+use consilience::methods::Method;
 use consilience::methods::correlated::CorrelatedFusion;
+use consilience::methods::correlated::CorrelatedMethod;
 use consilience::methods::correlated::learning::{Correlated, CorrelatedInference};
 use consilience::methods::correlated::tree::{TREE_TOLERANCE, TreeFusion, TreeKind, TreePair};
 use consilience::methods::independent::{Alpha, IndependentFusion};
 use consilience::methods::{Fusion, fuse, ln_densities};
-use consilience::model::Method;
 use consilience::simulation::Truth;
-use consilience::{
-    ClassPrior, FitConfig, InputFormat, MethodChoice, Model, NoProgress, Outputs, OutputsBuilder,
-    Schema,
-};
+use consilience::{ClassPrior, InputFormat, Model, Outputs, OutputsBuilder, Schema};
 use correlated_dirichlet::CorrelatedDirichlet;
 
 const J: usize = 3;
@@ -298,10 +296,8 @@ fn a_mixture_draws_from_all_trees() {
 }
 
 /// The correlated model of any number of classifiers, at the posterior's mode.
-fn at_the_mode() -> FitConfig {
-    let inference = CorrelatedInference::Map;
-    let correlated = Correlated { inference, ..Correlated::default() };
-    FitConfig { method: MethodChoice::Correlated, correlated, ..FitConfig::default() }
+fn at_the_mode() -> Correlated {
+    Correlated { inference: CorrelatedInference::Map, ..Correlated::default() }
 }
 
 /// One correlated pair and an independent third: the fit finds out which, and the model built on
@@ -310,8 +306,10 @@ fn at_the_mode() -> FitConfig {
 fn what_pairs_share_is_learned() {
     let truth = truth(3);
     let train = truth.simulate(80, 11).unwrap();
-    let model = at_the_mode().fit(&train, &NoProgress).unwrap();
-    let Method::Tree(tree) = model.method() else { panic!("{:?}", model.method_name()) };
+    let model = at_the_mode().fit(&train).unwrap();
+    let Method::Correlated(CorrelatedMethod::Tree(tree)) = model.method() else {
+        panic!("{:?}", model.method_name())
+    };
     let strongest = tree.fusion().tree().next().unwrap();
     // three means of 80 gains each, whose standard deviation is of the order of 1
     assert!((0.02..0.5).contains(&strongest.gain_error), "{strongest:?}");
@@ -341,10 +339,12 @@ fn with_two_copies(outputs: &Outputs) -> Outputs {
 fn copies_change_nothing_at_default_settings() {
     let train = truth(3).simulate(40, 12).unwrap();
     let fused = |outputs: &Outputs| {
-        let model = at_the_mode().fit(outputs, &NoProgress).unwrap();
-        let Method::Tree(tree) = model.method() else { panic!("{:?}", model.method_name()) };
+        let model = at_the_mode().fit(outputs).unwrap();
+        let Method::Correlated(CorrelatedMethod::Tree(tree)) = model.method() else {
+            panic!("{:?}", model.method_name())
+        };
         assert!((tree.resolution() - 0.03).abs() < 1e-12);
-        fuse(model.fusion().unwrap(), outputs, &ClassPrior::uniform(J)).unwrap().all().to_vec()
+        fuse(model.fusion(), outputs, &ClassPrior::uniform(J)).unwrap().all().to_vec()
     };
     let (few, many) = (fused(&train), fused(&with_two_copies(&train)));
     let largest = few.iter().zip(&many).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use consilience::methods::fuse;
-use consilience::methods::independent::{Independent, Inference, SufficientStatistics};
-use consilience::methods::pools::Weights;
+use consilience::methods::independent::{Independent, SufficientStatistics};
+use consilience::methods::pools::{LogPool, Weights};
 use consilience::methods::stacking::{ClassBalance, Stacking};
 use consilience::simulation::Preset;
 use consilience::{
-    FitConfig, InputFormat, MethodChoice, Model, NoProgress, Outputs, OutputsBuilder, PriorChoice,
+    FitOptions, InputFormat, MethodConfig, Model, NoProgress, Outputs, OutputsBuilder, PriorChoice,
 };
 
 /// Simulated items; every fifth lacks one of its two outputs.
@@ -36,27 +36,19 @@ fn repeated(outputs: &Outputs, times: &[usize]) -> Outputs {
     outputs.select_items(&copies.collect::<Vec<_>>())
 }
 
-fn settings(method: &str) -> FitConfig {
-    let independent = Independent { inference: Inference::Map, ..Default::default() };
-    FitConfig {
-        method: method.parse().unwrap(),
-        class_prior: PriorChoice::Empirical,
-        independent,
-        ..FitConfig::default()
-    }
+fn settings(method: &str) -> MethodConfig {
+    method.parse::<MethodConfig>().unwrap().at_mode()
 }
 
 /// Fits without folds: copies of an item may fall into different folds, where a weight cannot.
-fn without_folds() -> Vec<FitConfig> {
+fn without_folds() -> Vec<MethodConfig> {
     let names =
         ["independent", "meta:1", "discounted", "stacking", "bcc", "opinion-pool", "linear-pool"];
     let names = names.map(|name| if name == "meta:1" { meta() } else { name.to_owned() });
-    let mut all: Vec<FitConfig> = names.iter().map(|name| settings(name)).collect();
-    all.push(FitConfig { weights: Weights::Free, ..settings("log-pool") });
-    let stacking = Stacking { balance: ClassBalance::Weights, ..Default::default() };
-    all.push(FitConfig { stacking, ..settings("stacking") });
-    let posterior = Independent { draws: 50, warmup: 10, ..Default::default() };
-    all.push(FitConfig { independent: posterior, ..settings("independent") });
+    let mut all: Vec<MethodConfig> = names.iter().map(|name| settings(name)).collect();
+    all.push(LogPool { weights: Weights::Free }.into());
+    all.push(Stacking { balance: ClassBalance::Weights, ..Default::default() }.into());
+    all.push(Independent { draws: 50, warmup: 10, ..Default::default() }.into());
     all
 }
 
@@ -64,15 +56,16 @@ fn meta() -> String {
     format!("meta:{}", items(1).schema().classifiers()[0])
 }
 
-fn fit(config: &FitConfig, outputs: &Outputs) -> Model {
-    config.fit(outputs, &NoProgress).unwrap()
+fn fit(config: &MethodConfig, outputs: &Outputs) -> Model {
+    let class_prior = PriorChoice::Empirical;
+    let options = FitOptions { class_prior, ..FitOptions::default() };
+    Model::fit_with(config.clone(), outputs, &options).unwrap()
 }
 
 /// Asserts that both models fuse new items to the same probabilities.
 fn assert_same(a: &Model, b: &Model, what: &str) {
     let new = items(9).select(a.schema()).unwrap();
-    let fused =
-        [a, b].map(|model| fuse(model.fusion().unwrap(), &new, model.class_prior()).unwrap());
+    let fused = [a, b].map(|model| fuse(model.fusion(), &new, model.class_prior()).unwrap());
     for item in 0..new.n_items() {
         let [one, other] = [0, 1].map(|i| fused[i].probabilities(item).to_vec());
         for (p, q) in one.iter().zip(&other) {
@@ -89,7 +82,7 @@ fn a_weight_is_a_number_of_copies() {
     let weighted = outputs.with_weights(&weights).unwrap();
     for config in without_folds() {
         let copied = fit(&config, &repeated(&outputs, &copies));
-        assert_same(&fit(&config, &weighted), &copied, &config.method.to_string());
+        assert_same(&fit(&config, &weighted), &copied, &config.name());
     }
 }
 
@@ -102,7 +95,7 @@ fn weights_of_copies_add_up() {
     let in_parts = three.with_weights(&parts).unwrap();
     for config in without_folds() {
         let whole = fit(&config, &outputs);
-        assert_same(&fit(&config, &in_parts), &whole, &config.method.to_string());
+        assert_same(&fit(&config, &in_parts), &whole, &config.name());
     }
 }
 
@@ -161,10 +154,9 @@ fn weighted_models_can_be_updated_and_read_from_their_file() {
 fn methods_without_item_weights_return_an_error() {
     let outputs = items(1);
     let weighted = outputs.with_weights(&vec![0.5; outputs.n_items()]).unwrap();
-    for method in [MethodChoice::Correlated, MethodChoice::LogitNormal, MethodChoice::NormalMixture]
-    {
-        let config = FitConfig { method, ..FitConfig::default() };
-        let error = config.fit(&weighted, &NoProgress).unwrap_err().to_string();
+    for method in ["correlated", "logit-normal", "normal-mixture"] {
+        let config: MethodConfig = method.parse().unwrap();
+        let error = config.fit(&weighted).unwrap_err().to_string();
         assert!(error.contains("takes no weights"), "{error}");
     }
 }

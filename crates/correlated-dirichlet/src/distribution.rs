@@ -83,8 +83,8 @@ impl CorrelatedDirichlet {
         self.alpha.len()
     }
 
-    /// Number of classes, J.
-    pub fn n_classes(&self) -> usize {
+    /// Number of components of each output, J.
+    pub fn n_components(&self) -> usize {
         self.common.len()
     }
 

@@ -6,8 +6,9 @@
 mod dirichlet;
 mod distribution;
 mod error;
+mod estimate;
 mod gamma;
-mod merge;
+mod marginal;
 pub mod multi;
 pub mod pair;
 mod sample;
@@ -15,4 +16,7 @@ mod sample;
 pub use dirichlet::{Dirichlet, check_concentration};
 pub use distribution::{CorrelatedDirichlet, SharedPair};
 pub use error::{Error, Result};
+pub use estimate::Estimate;
 pub use gamma::sample_ln_gamma;
+pub use multi::{MultiDensity, MultiScratch};
+pub use pair::PairDensity;

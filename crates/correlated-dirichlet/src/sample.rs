@@ -13,23 +13,26 @@ impl CorrelatedDirichlet {
     /// Shapes from 0 to 10⁶ and more are safe: sums are taken of logarithms, so that no total
     /// can be 0. Entries of the output may underflow to 0.
     pub fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> Vec<f64> {
-        let n_classes = self.n_classes();
+        let n_components = self.n_components();
         let mut x: Vec<f64> =
             self.private.iter().flatten().map(|&shape| sample_ln_gamma(shape, rng)).collect();
         for (l, &shape) in self.common.iter().enumerate() {
             let shared = sample_ln_gamma(shape, rng);
-            x.iter_mut().skip(l).step_by(n_classes).for_each(|ln| *ln = log_add_exp(*ln, shared));
+            x.iter_mut()
+                .skip(l)
+                .step_by(n_components)
+                .for_each(|ln| *ln = log_add_exp(*ln, shared));
         }
         for pair in &self.pairs {
             for (l, &shape) in pair.delta.iter().enumerate() {
                 let shared = sample_ln_gamma(shape, rng);
                 for k in [pair.first, pair.second] {
-                    let ln = &mut x[k * n_classes + l];
+                    let ln = &mut x[k * n_components + l];
                     *ln = log_add_exp(*ln, shared);
                 }
             }
         }
-        x.chunks_exact_mut(n_classes).for_each(simplex::softmax);
+        x.chunks_exact_mut(n_components).for_each(simplex::softmax);
         x
     }
 }

@@ -11,6 +11,7 @@ __all__ = [
     "Table",
     "CorrelatedDirichlet",
     "Dirichlet",
+    "method_options",
     "score",
     "compare",
     "simulate_preset",
@@ -29,7 +30,10 @@ class ConsilienceError(ValueError): ...
 class Model:
     @staticmethod
     def fit(
-        settings: str,
+        method: str,
+        options: str,
+        class_prior: str,
+        floor: float,
         values: _Floats,
         labels: _Labels,
         classifiers: Sequence[str],
@@ -112,6 +116,7 @@ class Table:
     def column_names(self) -> list[str]: ...
     def rows(self, names: Sequence[str]) -> _Floats: ...
 
+def method_options(method: str) -> list[str]: ...
 def score(
     probabilities: _Floats, labels: _Labels, class_prior: Sequence[float] | None = None
 ) -> str: ...

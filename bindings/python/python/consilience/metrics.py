@@ -109,9 +109,9 @@ def compare(
     if inference not in ("map", "posterior"):
         raise ConsilienceError(f"`inference` must be map or posterior, got {inference}")
     reader = OpinionPool(values=values, floor=floor)
-    X, labels = reader._read_labelled(X, y)
+    block, labels = reader._read_labelled(X, y)
     return json.loads(_core.compare(
-        reader._block(X), labels, list(reader.classifiers_), [str(c) for c in reader.classes_],
+        block, labels, list(reader.classifiers_), [str(c) for c in reader.classes_],
         values, floor, None if methods is None else list(methods), json.dumps(given(class_prior)),
         (folds, repeats), None if splits is None else (splits, test_share), inference == "map",
         score_items, seed_of(random_state), listener(progress),

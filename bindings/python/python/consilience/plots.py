@@ -68,11 +68,11 @@ def fused_against_correlation(x: Any, alpha: Any = None, *, levels: Any = None, 
 def pair(model: Fusion, X: Any, y: Any, *, between: tuple[int, int] = (0, 1), component: int = 0,
          ax: Any = None) -> Any:
     """What two classifiers say of one class, item by item, with their correlation given the truth."""
-    block, labels = model._block(model._read_labelled(X, y, reset=False)[0]), np.asarray(y)
+    block, labels = model._read_labelled(X, y, reset=False)
     a, b = between
     ax = _axes(ax)
     for j, c in enumerate(model.classes_):
-        own = block[labels == c]
+        own = block[labels == j]
         told = own[~np.isnan(own[:, [a, b]]).any(axis=(1, 2))]
         observed = np.corrcoef(told[:, a, component], told[:, b, component])[0, 1] if len(told) > 2 else np.nan
         text = f"{c}: observed {observed:.2f}"

@@ -5,15 +5,14 @@ use std::path::Path;
 use consilience::evaluation::Weighting;
 use consilience::evaluation::compare::{
     Candidate, CompareSettings, ComparedMethod, Comparison, Protocol, TestSize, all_methods,
-    by_mode, compare_priors, named_methods,
+    compare_priors, named_methods,
 };
-use consilience::methods::correlated::learning::CorrelatedInference;
-use consilience::{DEFAULT_FLOOR, FitConfig, Outputs, PriorChoice};
+use consilience::{DEFAULT_FLOOR, MethodConfig, Outputs, PriorChoice};
 use consilience_io::{Location, ReadOptions, check_writable, read_outputs, write_whole};
 use serde_json::{Value, json};
 
 use super::pictures;
-use crate::args::{CommonOptions, CompareOptions, InferenceName, ProtocolName, ReportFormat};
+use crate::args::{CommonOptions, CompareOptions, ProtocolName, ReportFormat};
 use crate::error::Failure;
 use crate::output::{self, Talk, csv_cell, csv_number};
 use crate::progress::{TerminalProgress, Unit, stoppable};
@@ -54,7 +53,7 @@ pub(crate) fn run(
     match common.format {
         ReportFormat::Table => {
             let texts: Vec<String> =
-                comparisons.iter().map(|one| text(one, options.inference)).collect();
+                comparisons.iter().map(|one| text(one, &options.inference)).collect();
             output::print(&texts.join("\n"))
         }
         ReportFormat::Json => {
@@ -113,16 +112,14 @@ impl CompareOptions {
     }
 
     fn candidates(&self, outputs: &Outputs, seed: u64) -> Result<Vec<Candidate>, Failure> {
-        let floor = self.reading.floor.unwrap_or(DEFAULT_FLOOR);
-        let mut config = FitConfig { floor, ..FitConfig::default() }.with_seed(seed);
-        match self.inference {
-            InferenceName::Map => config = by_mode(&config),
-            InferenceName::Joint => config.correlated.inference = CorrelatedInference::Joint,
-            InferenceName::Posterior | InferenceName::TwoStep => {}
-        }
+        // Methods without this kind of inference keep their own.
+        let adapt = |config: &MethodConfig| {
+            let config = config.with_seed(seed);
+            config.with_option("inference", self.inference.as_str().into()).unwrap_or(config)
+        };
         match &self.methods {
-            None => Ok(all_methods(outputs.schema(), &config)),
-            Some(names) => Ok(named_methods(outputs.schema(), names, &config)?),
+            None => Ok(all_methods(outputs.schema(), adapt)),
+            Some(names) => Ok(named_methods(outputs.schema(), names, adapt)?),
         }
     }
 
@@ -157,9 +154,9 @@ fn tell(row: &ComparedMethod) {
     }
 }
 
-fn text(comparison: &Comparison, inference: InferenceName) -> String {
+fn text(comparison: &Comparison, inference: &str) -> String {
     let how = match inference {
-        InferenceName::Map => {
+        "map" => {
             "Parameters: posterior modes (`--inference two-step` for posterior means, slower)."
         }
         _ => "Parameters: posterior means.",
@@ -169,11 +166,7 @@ fn text(comparison: &Comparison, inference: InferenceName) -> String {
 
 fn report(comparison: &Comparison, options: &CompareOptions) -> Value {
     let mut value = serde_json::to_value(comparison).expect("scores are plain JSON values");
-    value["inference"] = json!(match options.inference {
-        InferenceName::Map => "map",
-        InferenceName::Joint => "joint",
-        InferenceName::Posterior | InferenceName::TwoStep => "two-step",
-    });
+    value["inference"] = json!(options.inference);
     value
 }
 

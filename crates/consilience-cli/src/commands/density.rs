@@ -13,7 +13,7 @@ use crate::output::Talk;
 pub(crate) fn run(options: &DensityOptions, _: &CommonOptions, talk: &Talk) -> Result<(), Failure> {
     let DensityOptions { model: input, table } = options;
     let loaded = input.load()?;
-    let (model, fusion, prior) = (&loaded.model, loaded.fusion()?, &loaded.prior);
+    let (model, fusion, prior) = (&loaded.model, loaded.fusion(), &loaded.prior);
     let n_classes = model.schema().n_classes();
     let names: Vec<String> =
         model.schema().classes().iter().map(|class| format!("log_density_{class}")).collect();

@@ -3,7 +3,7 @@
 use consilience::evaluation::{
     BootstrapSettings, EvaluationSettings, Weighting, evaluate, gain_on_new_items,
 };
-use consilience::model::Method;
+use consilience::methods::Method;
 
 use crate::args::{CommonOptions, EvaluateOptions, ReportFormat};
 use crate::data::read_all;
@@ -25,7 +25,7 @@ pub(crate) fn run(
         bootstrap: BootstrapSettings { replicates: options.bootstrap, seed: common.seed },
     };
     let progress = TerminalProgress::new(talk.is_quiet(), Unit::Steps);
-    let fusion = loaded.fusion()?;
+    let fusion = loaded.fusion();
     let evaluation = stoppable(|| {
         evaluate(&loaded.model, fusion, &outputs, &loaded.prior, &settings, &progress)
     });

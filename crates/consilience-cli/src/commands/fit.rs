@@ -2,29 +2,18 @@
 
 use std::path::Path;
 
-use consilience::Diagnostics;
 use consilience::evaluation::{Gain, GainSettings, gain};
-use consilience::methods::auto::Auto;
-use consilience::methods::bcc::Bcc;
-use consilience::methods::correlated::Structure;
-use consilience::methods::correlated::learning::{
-    Correlated, CorrelatedInference, DeltaPrior, DeltaSampler,
+use consilience::methods::PairPosterior;
+use consilience::{
+    DEFAULT_FLOOR, Diagnostics, FitOptions as ModelFit, MethodConfig, Model, Outputs,
 };
-use consilience::methods::independent::{AlphaPrior, Independent, Inference};
-use consilience::methods::logit_normal::LogitNormal;
-use consilience::methods::normal_mixture::{MixtureVariant, NormalMixture};
-use consilience::methods::stacking::Stacking;
-use consilience::model::PairPosterior;
-use consilience::{DEFAULT_FLOOR, FitConfig, MethodChoice, Model, Outputs, PriorChoice};
 use consilience_io::{Location, ReadOptions, check_writable, read_outputs, write_whole};
 use serde_json::json;
 
-use crate::args::{
-    AlphaPriorName, CommonOptions, DeltaPriorName, FitOptions, InferenceName, ReportFormat,
-    SamplerName, StructureName,
-};
+use crate::args::{CommonOptions, FitOptions, ReportFormat};
 use crate::data::{raised_sentence, read_all, read_model};
 use crate::error::Failure;
+use crate::method_options::{flag, methods_with};
 use crate::output::{self, Talk};
 use crate::progress::{TerminalProgress, Unit, stoppable};
 
@@ -34,12 +23,6 @@ pub(crate) fn run(
     talk: &Talk,
 ) -> Result<(), Failure> {
     check_writable(&options.output)?;
-    for (option, methods) in options.without_effect() {
-        Talk::warning(format_args!(
-            "`--{option}` does nothing for `--method {}`; it is for {methods}",
-            options.method
-        ));
-    }
     let (model, gain) = stoppable(|| match &options.update {
         None => options.fit(common.seed, talk),
         Some(path) => options.update(path, talk).map(|model| (model, None)),
@@ -50,12 +33,18 @@ pub(crate) fn run(
 
 impl FitOptions {
     fn fit(&self, seed: u64, talk: &Talk) -> Result<(Model, Option<Gain>), Failure> {
+        let config = self.config(seed)?;
         let reading =
             ReadOptions { needs_labels: true, ..self.reading.read_options(DEFAULT_FLOOR) };
         let outputs = read_outputs(&self.data, &reading)?;
         let progress = TerminalProgress::new(talk.is_quiet(), Unit::Steps);
-        let fitted = self.config(seed)?.fit(&outputs, &progress);
-        let model = fitted.map_err(Failure::in_data(&self.data))?;
+        let fit_options = ModelFit {
+            class_prior: self.class_prior.clone(),
+            floor: self.reading.floor.unwrap_or(DEFAULT_FLOOR),
+            progress: &progress,
+        };
+        let model = Model::fit_with(config, &outputs, &fit_options)
+            .map_err(Failure::in_data(&self.data))?;
         let gain = self.gain(&model, &outputs, seed, &progress, talk)?;
         Ok((model, gain))
     }
@@ -69,7 +58,7 @@ impl FitOptions {
         progress: &TerminalProgress,
         talk: &Talk,
     ) -> Result<Option<Gain>, Failure> {
-        if self.method != MethodChoice::Auto {
+        if !matches!(self.method, MethodConfig::Auto(_)) {
             return Ok(None);
         }
         let settings = GainSettings { seed, ..GainSettings::default() };
@@ -105,94 +94,19 @@ impl FitOptions {
         })
     }
 
-    fn config(&self, seed: u64) -> Result<FitConfig, Failure> {
-        let independent = self.independent(seed)?;
-        Ok(FitConfig {
-            method: self.method.clone(),
-            class_prior: self.class_prior.clone().unwrap_or_else(|| self.usual_prior()),
-            weights: self.weights.clone(),
-            correlated: self.correlated(&independent),
-            structure: match self.structure {
-                StructureName::Tree => Structure::Tree,
-                StructureName::TreeMixture => Structure::TreeMixture,
-                StructureName::Full => Structure::Full,
-                StructureName::Common => Structure::Common,
-            },
-            resolution: self.resolution,
-            independent,
-            stacking: Stacking { ridge: self.ridge, seed, ..Stacking::default() },
-            auto: Auto { seed },
-            logit_normal: LogitNormal::default(),
-            normal_mixture: NormalMixture {
-                variant: self.variant,
-                seed,
-                ..NormalMixture::default()
-            },
-            bcc: Bcc::default(),
-            floor: self.reading.floor.unwrap_or(DEFAULT_FLOOR),
-        })
-    }
-
-    /// The published variant of `normal-mixture` takes class frequencies for the class prior.
-    fn usual_prior(&self) -> PriorChoice {
-        let mixture = self.method == MethodChoice::NormalMixture;
-        match self.variant {
-            MixtureVariant::Published if mixture => PriorChoice::Empirical,
-            _ => PriorChoice::Uniform,
+    /// The method with its options. Options that the method does not have cause a warning.
+    fn config(&self, seed: u64) -> Result<MethodConfig, Failure> {
+        let (config, without_effect) = self.method_options.config(&self.method, seed)?;
+        for option in without_effect {
+            let methods = methods_with(&option).map(|info| format!("`{}`", info.name));
+            Talk::warning(format_args!(
+                "`--{}` has no effect on `--method {}`; it is an option of {}",
+                flag(&option),
+                self.method,
+                methods.collect::<Vec<_>>().join(", ")
+            ));
         }
-    }
-
-    fn independent(&self, seed: u64) -> Result<Independent, Failure> {
-        let correlated = self.method == MethodChoice::Correlated;
-        Ok(Independent {
-            alpha_prior: match self.alpha_prior {
-                AlphaPriorName::Pooled => AlphaPrior::Pooled { items: self.prior_items },
-                AlphaPriorName::Paper => AlphaPrior::Paper,
-            },
-            inference: match self.inference {
-                Some(InferenceName::TwoStep | InferenceName::Joint) if !correlated => {
-                    return Err(Failure::message(
-                        "`--inference two-step` and `joint` are for `--method correlated`; \
-                         use `posterior` or `map`",
-                    ));
-                }
-                Some(InferenceName::Map) => Inference::Map,
-                _ => Inference::Posterior,
-            },
-            chains: self.chains,
-            draws: self.draws,
-            warmup: self.warmup,
-            keep_draws: self.keep_draws,
-            seed,
-        })
-    }
-
-    /// The same chains, seed and margins as the independent model's.
-    fn correlated(&self, independent: &Independent) -> Correlated {
-        Correlated {
-            independent: independent.clone(),
-            delta_prior: match self.delta_prior {
-                DeltaPriorName::Pooled => DeltaPrior::Pooled,
-                DeltaPriorName::Uniform => DeltaPrior::Uniform,
-                DeltaPriorName::Paper => DeltaPrior::Paper,
-            },
-            inference: match self.inference {
-                Some(InferenceName::Map) => CorrelatedInference::Map,
-                Some(InferenceName::Joint) => CorrelatedInference::Joint,
-                Some(InferenceName::Posterior) => CorrelatedInference::Posterior,
-                _ => CorrelatedInference::TwoStep,
-            },
-            sampler: match self.sampler {
-                SamplerName::Likelihood => DeltaSampler::Likelihood,
-                SamplerName::Gibbs => DeltaSampler::Gibbs,
-            },
-            chains: self.chains,
-            draws: self.draws,
-            warmup: self.warmup,
-            keep_draws: self.keep_draws,
-            seed: independent.seed,
-            ..Correlated::default()
-        }
+        Ok(config)
     }
 }
 

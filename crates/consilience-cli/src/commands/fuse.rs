@@ -18,7 +18,7 @@ pub(crate) fn run(options: &FuseOptions, _: &CommonOptions, talk: &Talk) -> Resu
     let costs = options.costs.as_ref().map(|costs| read_costs(costs, schema)).transpose()?;
     let rule = Rule {
         model: &loaded.model,
-        fusion: loaded.fusion()?,
+        fusion: loaded.fusion(),
         prior: &loaded.prior,
         explain: options.explain,
         costs: costs.as_ref(),

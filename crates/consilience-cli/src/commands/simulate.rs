@@ -1,8 +1,7 @@
 //! `consilience simulate`: data whose truth is known.
 
-use consilience::model::{CorrelatedParameters, Method};
 use consilience::simulation::Truth;
-use consilience::{ClassPrior, Model, Progress};
+use consilience::{Model, Progress};
 use consilience_io::{TableWriter, batch_of, write_whole};
 
 use crate::args::{CommonOptions, SimulateOptions};
@@ -57,9 +56,7 @@ impl SimulateOptions {
         match (&self.preset, &self.model) {
             (Some(preset), _) => {
                 let truth = preset.truth(self.correlation)?;
-                let method = Method::Correlated(CorrelatedParameters::new(&truth, 0.0)?);
-                let prior = ClassPrior::uniform(truth.schema().n_classes());
-                Ok((Model::new(method, prior)?, truth))
+                Ok((Model::from_truth(&truth)?, truth))
             }
             (None, Some(path)) => {
                 let model = read_model(path)?;

@@ -10,9 +10,9 @@ mod tables;
 
 use std::path::Path;
 
+use consilience::MethodConfig;
 use consilience::methods::normal_mixture::{MixtureVariant, NormalMixture};
 use consilience::simulation::Preset;
-use consilience::{FitConfig, MethodChoice};
 
 pub use self::options::Options;
 use self::options::PaperPart;
@@ -53,13 +53,9 @@ const PIRS: &str = "Pirs";
 const PIRS_UNIFORM: &str = "Pirs (uniform prior)";
 
 /// The method of Pirs & Štrumbelj as their program runs.
-fn published(defaults: &FitConfig) -> FitConfig {
+fn published(seed: u64) -> MethodConfig {
     let variant = MixtureVariant::Published;
-    FitConfig {
-        method: MethodChoice::NormalMixture,
-        normal_mixture: NormalMixture { variant, ..defaults.normal_mixture.clone() },
-        ..defaults.clone()
-    }
+    NormalMixture { variant, seed, ..NormalMixture::default() }.into()
 }
 
 struct Work<'a> {

@@ -2,11 +2,14 @@
 
 use consilience::evaluation::Weighting;
 use consilience::evaluation::compare::{
-    Candidate, CompareSettings, Protocol, all_methods, by_mode, compare,
+    Candidate, CompareSettings, Protocol, all_methods, compare,
 };
+use consilience::methods::correlated::Correlated;
 use consilience::methods::correlated::learning::DeltaPrior;
-use consilience::methods::independent::AlphaPrior;
-use consilience::{FitConfig, MethodChoice, Outputs, PriorChoice, Progress};
+use consilience::methods::independent::{AlphaPrior, Independent};
+use consilience::methods::meta::Meta;
+use consilience::methods::pools::OpinionPool;
+use consilience::{MethodConfig, Outputs, PriorChoice, Progress};
 
 use super::records::{Record, records};
 use super::{PIRS, PIRS_UNIFORM, published};
@@ -56,28 +59,30 @@ fn paper_name(outputs: &Outputs, method: &str) -> String {
 
 /// The paper's methods with its priors, then ours.
 pub(super) fn candidates(outputs: &Outputs, seed: u64) -> Vec<Candidate> {
-    let defaults = FitConfig::default().with_seed(seed);
-    let mut paper = by_mode(&defaults);
-    paper.independent.alpha_prior = AlphaPrior::Paper;
-    paper.correlated.independent.alpha_prior = AlphaPrior::Paper;
-    paper.correlated.delta_prior = DeltaPrior::Paper;
-    let of = |name: String, method: MethodChoice| Candidate {
-        name,
-        config: FitConfig { method, ..paper.clone() },
+    let correlated = Correlated {
+        alpha_prior: AlphaPrior::Paper,
+        delta_prior: DeltaPrior::Paper,
+        seed,
+        ..Correlated::default()
     };
+    let independent =
+        Independent { alpha_prior: AlphaPrior::Paper, seed, ..Independent::default() };
+    let of = |name: String, config: MethodConfig| Candidate { name, config: config.at_mode() };
     let mut candidates = vec![
-        of("CFM".into(), MethodChoice::Correlated),
-        of("IFM".into(), MethodChoice::Independent),
-        of("IOP".into(), MethodChoice::OpinionPool),
+        of("CFM".into(), correlated.into()),
+        of("IFM".into(), independent.clone().into()),
+        of("IOP".into(), OpinionPool::default().into()),
     ];
     for (k, name) in outputs.schema().classifiers().iter().enumerate() {
-        candidates.push(of(format!("M{}", k + 1), MethodChoice::Meta(name.clone())));
+        let meta = Meta { classifier: name.clone(), dirichlets: independent.clone() };
+        candidates.push(of(format!("M{}", k + 1), meta.into()));
     }
     for name in [PIRS, PIRS_UNIFORM] {
-        candidates.push(Candidate { name: name.into(), config: published(&defaults) });
+        candidates.push(Candidate { name: name.into(), config: published(seed) });
     }
-    candidates.extend(all_methods(outputs.schema(), &by_mode(&defaults)));
-    // The slowest method comes last, so that an interrupted run has all others.
+    let ours = |config: &MethodConfig| config.with_seed(seed).at_mode();
+    candidates.extend(all_methods(outputs.schema(), ours));
+    // What takes longest comes last, so that an interrupted run has all else.
     candidates.sort_by_key(|candidate| candidate.name == "correlated");
     candidates
 }

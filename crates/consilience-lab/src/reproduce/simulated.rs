@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use consilience::evaluation::compare::{Candidate, all_methods, by_mode};
+use consilience::evaluation::compare::{Candidate, all_methods};
 use consilience::evaluation::{Predictions, ScoreSet, Weighting, score, single_classifiers};
 use consilience::methods::correlated::CorrelatedFusion;
 use consilience::methods::independent::IndependentFusion;
 use consilience::methods::pools::Pool;
 use consilience::methods::{Fusion, fuse};
 use consilience::simulation::{Preset, Truth};
-use consilience::{ClassPrior, FitConfig, NoProgress, Outputs, Progress, Result};
+use consilience::{ClassPrior, MethodConfig, Outputs, Progress, Result};
 use rayon::prelude::*;
 
 use super::records::{Record, records};
@@ -70,10 +70,9 @@ impl Entry {
     /// The paper's methods, then all of ours with their defaults.
     pub(super) fn all() -> Result<Vec<Self>> {
         let known = [Rule::Pool, Rule::Independent, Rule::Correlated, Rule::Meta(0), Rule::Meta(1)];
-        let defaults = FitConfig::default();
         let schema = Preset::Sim1.truth(0.5)?.schema().clone();
-        let ours = all_methods(&schema, &by_mode(&defaults));
-        let pirs = Candidate { name: PIRS.into(), config: published(&defaults) };
+        let ours = all_methods(&schema, MethodConfig::at_mode);
+        let pirs = Candidate { name: PIRS.into(), config: published(0) };
         let fitted =
             std::iter::once(pirs).chain(ours).map(|candidate| Self::Fitted(candidate.into()));
         let singles = [Self::Single(0), Self::Single(1)];
@@ -129,8 +128,8 @@ fn job(truth: &Truth, entry: &Entry, size: &Size, seed: u64) -> Result<Vec<Score
             rule.as_deref()
         }
         Entry::Fitted(candidate) => {
-            model = candidate.config.fit(&truth.simulate(size.items, seed)?, &NoProgress)?;
-            Some(model.fusion()?)
+            model = candidate.config.fit(&truth.simulate(size.items, seed)?)?;
+            Some(model.fusion())
         }
     };
     let one = |i: usize| {

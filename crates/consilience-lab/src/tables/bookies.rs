@@ -1,8 +1,9 @@
 //! Bookies C with the paper's protocol: 20 test items per class, all others for training, uniform class prior.
 
 use consilience::methods::correlated::Structure;
+use consilience::methods::independent::Independent;
 use consilience::methods::{Fusion, fuse};
-use consilience::{ClassPrior, MethodChoice, NoProgress, Outputs, Result};
+use consilience::{ClassPrior, MethodConfig, Outputs, Result};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
@@ -38,16 +39,16 @@ pub(super) fn run(splits: usize, quick: bool) -> Result<(), Failure> {
 
 fn one_split(train: &Outputs, test: &Outputs) -> Result<Vec<(String, f64, usize)>> {
     let methods = [
-        ("independent", MethodChoice::Independent, Structure::Tree),
-        ("tree", MethodChoice::Correlated, Structure::Tree),
-        ("full", MethodChoice::Correlated, Structure::Full),
+        ("independent", MethodConfig::from(Independent::default())),
+        ("tree", quick(Structure::Tree).into()),
+        ("full", quick(Structure::Full).into()),
     ];
     let mut found = Vec::new();
-    for (name, method, structure) in methods {
-        let model = quick(method, structure).fit(train, &NoProgress)?;
-        let fused = fuse(model.fusion()?, test, &ClassPrior::uniform(3))?;
+    for (name, method) in methods {
+        let model = method.fit(train)?;
+        let fused = fuse(model.fusion(), test, &ClassPrior::uniform(3))?;
         let unresolved = (0..test.n_items()).filter(|i| fused.error(*i) >= 1.0).count();
-        found.push((name.to_string(), mean(&losses(model.fusion()?, test)?), unresolved));
+        found.push((name.to_string(), mean(&losses(model.fusion(), test)?), unresolved));
         if name == "independent" {
             for meta in model.meta_classifiers()? {
                 let own = mean(&losses(&meta, &test.select(meta.schema())?)?);

@@ -3,20 +3,15 @@
 use std::sync::Arc;
 
 use consilience::methods::correlated::Structure;
+use consilience::methods::discounted::Discounted;
 use consilience::methods::fuse;
-use consilience::{
-    ClassPrior, FitConfig, InputFormat, MethodChoice, NoProgress, Outputs, OutputsBuilder, Result,
-    Schema,
-};
+use consilience::{ClassPrior, InputFormat, MethodConfig, Outputs, OutputsBuilder, Result, Schema};
 
 use super::{cpu_seconds, quick, truth};
 
 /// The two methods compared.
-fn fits() -> [(&'static str, FitConfig); 2] {
-    [
-        ("tree", quick(MethodChoice::Correlated, Structure::Tree)),
-        ("discounted", quick(MethodChoice::Discounted, Structure::Tree)),
-    ]
+fn fits() -> [(&'static str, MethodConfig); 2] {
+    [("tree", quick(Structure::Tree).into()), ("discounted", Discounted::default().into())]
 }
 
 /// Three classifiers with copies of the first, and so many different ones.
@@ -32,9 +27,9 @@ fn ten_copies() -> Result<()> {
     let copied = with_copies(&three, 10)?;
     for (name, config) in fits() {
         let [few, many] = [&three, &copied].map(|outputs| {
-            let model = config.fit(outputs, &NoProgress)?;
+            let model = config.fit(outputs)?;
             Ok::<_, consilience::Error>(
-                fuse(model.fusion()?, outputs, &ClassPrior::uniform(2))?.all().to_vec(),
+                fuse(model.fusion(), outputs, &ClassPrior::uniform(2))?.all().to_vec(),
             )
         });
         let (few, many) = (few?, many?);
@@ -48,10 +43,10 @@ fn different(classifiers: usize) -> Result<()> {
     let many = truth((classifiers, 2), 0.5, &[])?.simulate(100, 1)?;
     for (name, config) in fits() {
         let start = cpu_seconds();
-        let model = config.fit(&many, &NoProgress)?;
+        let model = config.fit(&many)?;
         let seconds = cpu_seconds() - start;
         let start = cpu_seconds();
-        fuse(model.fusion()?, &many, &ClassPrior::uniform(2))?;
+        fuse(model.fusion(), &many, &ClassPrior::uniform(2))?;
         let each = (cpu_seconds() - start) * 1e6 / many.n_items() as f64;
         println!("200 items,{name},{classifiers},{seconds:.1},{each:.0},{},", peak_memory());
     }

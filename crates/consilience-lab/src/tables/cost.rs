@@ -2,7 +2,7 @@
 
 use consilience::methods::correlated::Structure;
 use consilience::methods::fuse;
-use consilience::{ClassPrior, MethodChoice, NoProgress, Result};
+use consilience::{ClassPrior, Result};
 
 use super::{cpu_seconds, quick, truth};
 
@@ -37,14 +37,14 @@ fn one(
 ) -> Result<()> {
     let truth = truth((n, j), 0.4, &[])?;
     let train = truth.simulate(items, 1)?;
-    let mut config = quick(MethodChoice::Correlated, structure);
+    let mut config = quick(structure);
     config.resolution = resolution;
     let start = cpu_seconds();
-    let model = config.fit(&train, &NoProgress)?;
+    let model = config.fit(&train)?;
     let seconds = cpu_seconds() - start;
     let test = truth.simulate(if structure == Structure::Tree { 100 } else { 5 }, 2)?;
     let start = cpu_seconds();
-    fuse(model.fusion()?, &test, &ClassPrior::uniform(j))?;
+    fuse(model.fusion(), &test, &ClassPrior::uniform(j))?;
     let each = (cpu_seconds() - start) * 1e6 / test.n_items() as f64;
     let used = resolution.unwrap_or(if n < 4 { 0.03 } else { 0.1 });
     let name = if structure == Structure::Tree { "tree" } else { "full" };

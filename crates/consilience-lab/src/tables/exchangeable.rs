@@ -5,12 +5,14 @@ use std::sync::Arc;
 use consilience::methods::Fusion;
 use consilience::methods::correlated::Structure;
 use consilience::methods::correlated::tree::{TreeFusion, TreeKind, TreePair};
+use consilience::methods::discounted::Discounted;
 use consilience::methods::discounted::DiscountedFusion;
+use consilience::methods::independent::Independent;
 use consilience::methods::independent::{Alpha, IndependentFusion};
 use consilience::methods::shares::EvidenceCovariance;
 use consilience::simulation::Truth;
-use consilience::{MethodChoice, NoProgress, Outputs, Result};
-use correlated_dirichlet::multi::{MultiDensity, Scratch};
+use consilience::{MethodConfig, Outputs, Result};
+use correlated_dirichlet::{MultiDensity, MultiScratch};
 
 use super::{alpha_of, losses, mean, paired, quick, truth_with};
 use crate::output::note;
@@ -139,18 +141,18 @@ const FEW: usize = 200;
 fn learned(truth: &Truth, case: &Case<'_>) -> Result<()> {
     let train = truth.simulate(200, 3)?;
     let methods = [
-        (MethodChoice::Correlated, Structure::Tree, "tree"),
-        (MethodChoice::Correlated, Structure::TreeMixture, "tree-mixture"),
-        (MethodChoice::Discounted, Structure::Tree, "discounted"),
-        (MethodChoice::Independent, Structure::Tree, "independent"),
+        (MethodConfig::from(quick(Structure::Tree)), "tree"),
+        (quick(Structure::TreeMixture).into(), "tree-mixture"),
+        (Discounted::default().into(), "discounted"),
+        (Independent::default().into(), "independent"),
     ];
-    for (method, structure, name) in methods {
-        let model = quick(method, structure).fit(&train, &NoProgress)?;
-        case.print(&format!("learned,{name}"), model.fusion()?, None)?;
+    for (method, name) in methods {
+        let model = method.fit(&train)?;
+        case.print(&format!("learned,{name}"), model.fusion(), None)?;
     }
     if truth.schema().n_classifiers() == 3 {
-        let model = quick(MethodChoice::Correlated, Structure::Full).fit(&train, &NoProgress)?;
-        Case::new(case.name, truth, FEW, 4)?.print("learned,full", model.fusion()?, None)?;
+        let model = quick(Structure::Full).fit(&train)?;
+        Case::new(case.name, truth, FEW, 4)?.print("learned,full", model.fusion(), None)?;
     }
     Ok(())
 }
@@ -166,14 +168,14 @@ fn exact_losses(truth: &Truth, test: &Outputs) -> Result<Vec<f64>> {
         .iter()
         .map(|class| MultiDensity::new(class)?.with_tolerance(TOLERANCE))
         .collect::<Result<Vec<_>, correlated_dirichlet::Error>>()?;
-    let (mut scratch, mut losses, mut unresolved) = (Scratch::default(), Vec::new(), 0);
+    let (mut scratch, mut losses, mut unresolved) = (MultiScratch::default(), Vec::new(), 0);
     for (item, label) in test.require_labels()?.into_iter().enumerate() {
         let x: Vec<&[f64]> = (0..test.schema().n_classifiers())
             .map(|k| test.output(item, k).expect("simulated outputs are all there"))
             .collect();
         let mut ln_density = |density: &MultiDensity| {
             let found = density.ln_density_of_item(&x, item as u64 + 1, TOLERANCE, &mut scratch);
-            unresolved += usize::from(!found.resolved);
+            unresolved += usize::from(!found.is_resolved());
             found.ln_density
         };
         let all: Vec<f64> = densities.iter().map(&mut ln_density).collect();

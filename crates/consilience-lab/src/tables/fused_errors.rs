@@ -7,8 +7,8 @@ use consilience::methods::{Fused, fuse};
 use consilience::simulation::Truth;
 use consilience::{ClassPrior, Outputs, Result};
 use consilience_numerics::log_space::log_sum_exp;
-use correlated_dirichlet::multi::{MultiDensity, Scratch};
 use correlated_dirichlet::{CorrelatedDirichlet, SharedPair};
+use correlated_dirichlet::{MultiDensity, MultiScratch};
 
 use super::{cpu_seconds, schema};
 
@@ -56,15 +56,15 @@ fn truth([private, common, pair]: [f64; 3]) -> Result<Truth> {
 /// Probabilities of every item; `None` where the longer run is not resolved either.
 fn longer_run(truth: &Truth, outputs: &Outputs) -> Result<Vec<Option<Vec<f64>>>> {
     let density = |class: &CorrelatedDirichlet| -> Result<MultiDensity> {
-        Ok(MultiDensity::new(class)?.with_seed(SEED).with_most_points(LONGER.1))
+        Ok(MultiDensity::new(class)?.with_seed(SEED).with_max_points(LONGER.1))
     };
     let densities = truth.classes().iter().map(density).collect::<Result<Vec<_>>>()?;
-    let mut scratch = Scratch::default();
+    let mut scratch = MultiScratch::default();
     let of_item = |i: usize| {
         let x: Vec<&[f64]> = (0..3).filter_map(|k| outputs.output(i, k)).collect();
         let mut ln = |density: &MultiDensity| {
             let estimate = density.ln_density_of_item(&x, i as u64 + 1, LONGER.0, &mut scratch);
-            estimate.resolved.then_some(estimate.ln_density)
+            estimate.is_resolved().then_some(estimate.ln_density)
         };
         let ln: Option<Vec<f64>> = densities.iter().map(&mut ln).collect();
         ln.map(|ln| {

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use consilience::methods::correlated::Structure;
 use consilience::methods::fuse;
 use consilience::model::Model;
-use consilience::{
-    ClassPrior, InputFormat, MethodChoice, NoProgress, Outputs, OutputsBuilder, Result, Schema,
-};
+use consilience::{ClassPrior, InputFormat, Outputs, OutputsBuilder, Result, Schema};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
@@ -23,20 +21,19 @@ pub(super) fn run(test_items: usize, train_items: usize) -> Result<()> {
     let test = holed(&truth.simulate(test_items, 2)?, 6)?;
     println!("structure,from,to,probabilities,mean_probability,frequency,standard_error");
     for (name, structure) in [("tree", Structure::Tree), ("full", Structure::Full)] {
-        let model = quick(MethodChoice::Correlated, structure).fit(&train, &NoProgress)?;
+        let model = quick(structure).fit(&train)?;
         reliability(name, &model, &test)?;
     }
     println!("structure,always missing,largest difference from the model without it");
     let (whole, without) = (truth.simulate(train_items / 3, 3)?, truth.simulate(20, 4)?.without(2));
     let two = Arc::new(Schema::new(["c1", "c2"], whole.schema().classes().to_vec())?);
     for (name, structure) in [("tree", Structure::Tree), ("full", Structure::Full)] {
-        let three = quick(MethodChoice::Correlated, structure).fit(&whole, &NoProgress)?;
-        let pair =
-            quick(MethodChoice::Correlated, structure).fit(&whole.select(&two)?, &NoProgress)?;
+        let three = quick(structure).fit(&whole)?;
+        let pair = quick(structure).fit(&whole.select(&two)?)?;
         let prior = ClassPrior::uniform(3);
         let (a, b) = (
-            fuse(three.fusion()?, &without, &prior)?,
-            fuse(pair.fusion()?, &without.select(&two)?, &prior)?,
+            fuse(three.fusion(), &without, &prior)?,
+            fuse(pair.fusion(), &without.select(&two)?, &prior)?,
         );
         let largest = a.all().iter().zip(b.all()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         println!("{name},c3,{largest:.2e}");
@@ -63,7 +60,7 @@ fn holed(outputs: &Outputs, seed: u64) -> Result<Outputs> {
 }
 
 fn reliability(name: &str, model: &Model, test: &Outputs) -> Result<()> {
-    let fused = fuse(model.fusion()?, test, &ClassPrior::uniform(3))?;
+    let fused = fuse(model.fusion(), test, &ClassPrior::uniform(3))?;
     let edges = [0.0, 0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 1.000_001];
     let labels = test.require_labels()?;
     for bin in edges.windows(2) {

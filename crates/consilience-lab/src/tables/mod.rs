@@ -19,7 +19,7 @@ use consilience::methods::correlated::learning::{Correlated, CorrelatedInference
 use consilience::methods::independent::Alpha;
 use consilience::methods::{Fusion, fuse};
 use consilience::simulation::Truth;
-use consilience::{ClassPrior, FitConfig, MethodChoice, Outputs, Result, Schema};
+use consilience::{ClassPrior, Outputs, Result, Schema};
 use correlated_dirichlet::{CorrelatedDirichlet, SharedPair};
 
 use crate::Failure;
@@ -120,10 +120,8 @@ fn alpha_of(truth: &Truth) -> Alpha {
 }
 
 /// A fit at the posterior's mode.
-fn quick(method: MethodChoice, structure: Structure) -> FitConfig {
-    let mut config = FitConfig { method, structure, ..FitConfig::default() };
-    config.correlated = Correlated { inference: CorrelatedInference::Map, ..Correlated::default() };
-    config
+fn quick(structure: Structure) -> Correlated {
+    Correlated { structure, inference: CorrelatedInference::Map, ..Correlated::default() }
 }
 
 /// −ln of the true class's probability, item by item; uniform class prior.

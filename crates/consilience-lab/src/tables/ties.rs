@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use consilience::Result;
+use consilience::methods::Method;
 use consilience::methods::correlated::Structure;
 use consilience::methods::correlated::tree::{TreeFusion, TreeKind, TreePair};
-use consilience::model::{Method, TreeParameters};
+use consilience::methods::correlated::{CorrelatedMethod, TreeParameters};
 use consilience::simulation::Truth;
-use consilience::{MethodChoice, NoProgress, Result};
 
 use super::{alpha_of, losses, paired, quick, truth};
 
@@ -34,9 +35,10 @@ fn one(sets: usize, items_per_class: usize) -> Result<()> {
         for set in 0..sets as u64 {
             let train = truth.simulate(items_per_class, 100 + set)?;
             let test = truth.simulate(TEST, 1000 + set)?;
-            let model =
-                quick(MethodChoice::Correlated, Structure::Tree).fit(&train, &NoProgress)?;
-            let Method::Tree(tree) = model.method() else { unreachable!("a tree was asked for") };
+            let model = quick(Structure::Tree).fit(&train)?;
+            let Method::Correlated(CorrelatedMethod::Tree(tree)) = model.method() else {
+                unreachable!("a tree was asked for")
+            };
             let (strict, own) = (strict(tree)?, tree.fusion());
             let (gap, error) = if edges(&strict) == edges(own) {
                 (0.0, 0.0)

@@ -13,11 +13,12 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result, quoted};
 use crate::folds;
+use crate::methods::Method;
 use crate::methods::auto::{Auto, AutoFusion};
 use crate::methods::pools::{Pool, PoolKind};
 use crate::methods::shares::EvidenceCovariance;
 use crate::methods::{Fusion, fuse};
-use crate::model::{Method, Model};
+use crate::model::Model;
 use crate::progress::{NoProgress, Progress};
 use consilience_numerics::parallel;
 
@@ -99,10 +100,10 @@ pub struct Gain {
 /// # Example
 /// ```
 /// use consilience::evaluation::{GainSettings, gain};
-/// use consilience::{FitConfig, NoProgress, simulation::Preset};
+/// use consilience::{NoProgress, methods::auto::Auto, simulation::Preset};
 ///
 /// let outputs = Preset::Sim2.truth(0.0)?.simulate(200, 1)?;
-/// let model = FitConfig::default().fit(&outputs, &NoProgress)?;
+/// let model = Auto::default().fit(&outputs)?;
 /// let gain = gain(&model, &outputs, &GainSettings::default(), &NoProgress)?;
 /// assert!(gain.best_single.gain.mean > 0.1, "{gain}");
 /// # Ok::<(), consilience::Error>(())
@@ -201,7 +202,7 @@ fn out_of_fold(
         progress.check()?;
         let (inside, outside) = folds::split(&folds, fold);
         let (train, test) = (outputs.select_items(&outside), outputs.select_items(&inside));
-        let fitted = Auto { seed }.fit(&train, &NoProgress)?.fusion;
+        let fitted = Auto { seed }.learn(&train, &NoProgress)?.fusion;
         let mut predictions = predict(&fitted, &test, prior)?;
         predictions.extend(recalibrated(&fitted, &train, &test, prior, seed)?);
         progress.advance(1);
@@ -236,7 +237,7 @@ fn recalibrated(
     let single = |(k, name): (usize, &String)| {
         let meta = auto.dirichlets().meta(k)?;
         let (train, test) = (train.select(meta.schema())?, test.select(meta.schema())?);
-        let fused = match (Auto { seed }.fit(&train, &NoProgress)) {
+        let fused = match (Auto { seed }.learn(&train, &NoProgress)) {
             Ok(fitted) => fuse(&fitted.fusion, &test, prior)?,
             Err(_) => fuse(&meta, &test, prior)?,
         };

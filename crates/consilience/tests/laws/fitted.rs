@@ -3,37 +3,29 @@
 
 use std::sync::Arc;
 
-use consilience::evaluation::compare::by_mode;
-use consilience::methods::correlated::Structure;
 use consilience::methods::{Fused, fuse, ln_densities};
 use consilience::simulation::Truth;
-use consilience::{
-    ClassPrior, FitConfig, InputFormat, MethodChoice, Model, NoProgress, Outputs, OutputsBuilder,
-    Schema,
-};
+use consilience::{ClassPrior, InputFormat, MethodConfig, Model, Outputs, OutputsBuilder, Schema};
 use correlated_dirichlet::CorrelatedDirichlet;
 
-/// All methods of the library's list that can fuse this number of sources; for three sources the
-/// correlated model in every structure.
-fn methods(n_sources: usize) -> Vec<(String, FitConfig)> {
-    let can_fuse = |method: &MethodChoice| n_sources > 1 || *method != MethodChoice::Correlated;
-    let structures: &[Structure] = match n_sources {
-        3 => &[Structure::Tree, Structure::TreeMixture, Structure::Full, Structure::Common],
-        _ => &[Structure::Tree],
+/// All methods of the library's list that can fuse this number of sources, and the meta classifier of
+/// the first source. With three sources the correlated model comes in every structure.
+fn methods(n_sources: usize) -> Vec<(String, MethodConfig)> {
+    let can_fuse = |config: &MethodConfig| n_sources > 1 || config.name() != "correlated";
+    let at_mode = |config: MethodConfig| (config.name(), config.at_mode());
+    let structured = |structure: &str| {
+        let correlated: MethodConfig = "correlated".parse().unwrap();
+        let config = correlated.at_mode().with_option("structure", structure.into()).unwrap();
+        (format!("correlated, {structure}"), config)
     };
-    let with_structures = |method: MethodChoice| {
-        let structures =
-            if method == MethodChoice::Correlated { structures } else { &structures[..1] };
-        structures.iter().map(move |&structure| {
-            let name = match structure {
-                Structure::Tree => method.to_string(),
-                other => format!("{method} ({other:?})"),
-            };
-            let method = method.clone();
-            (name, by_mode(&FitConfig { method, structure, ..FitConfig::default() }))
-        })
-    };
-    MethodChoice::named().filter(can_fuse).flat_map(with_structures).collect()
+    let structures: &[&str] =
+        if n_sources == 3 { &["tree-mixture", "full", "common"] } else { &[] };
+    MethodConfig::all()
+        .chain(["meta:a".parse().unwrap()])
+        .filter(can_fuse)
+        .map(at_mode)
+        .chain(structures.iter().map(|structure| structured(structure)))
+        .collect()
 }
 
 /// Items of 3 classes and up to 3 sources that share a third of their parameters.
@@ -94,12 +86,12 @@ fn some_missing(item: usize, source: usize) -> bool {
     item == 0 || (item * 5 + source * 3) % 6 == 0
 }
 
-fn fit(config: &FitConfig, outputs: &Outputs) -> Model {
-    config.fit(outputs, &NoProgress).unwrap()
+fn fit(config: &MethodConfig, outputs: &Outputs) -> Model {
+    config.fit(outputs).unwrap_or_else(|error| panic!("{config}: {error}"))
 }
 
 fn fused(model: &Model, outputs: &Outputs, prior: &ClassPrior) -> Fused {
-    fuse(model.fusion().unwrap(), outputs, prior).unwrap()
+    fuse(model.fusion(), &outputs.select(model.schema()).unwrap(), prior).unwrap()
 }
 
 fn training_items(n_sources: usize) -> Outputs {
@@ -123,7 +115,7 @@ fn check_distributions(name: &str, fused: &Fused) {
         assert!(p.iter().all(|p| (0.0..=1.0).contains(p)), "{name}, item {item}: {p:?}");
         assert!((0.0..=1.0).contains(&fused.error(item)), "{name}: {}", fused.error(item));
         // Only the paper's model of three sources has a larger numerical error, which it reports.
-        let is_exact = !name.contains("Full") && !name.contains("Common");
+        let is_exact = !name.ends_with("full") && !name.ends_with("common");
         assert!(!is_exact || fused.error(item) < 1e-3, "{name}: {}", fused.error(item));
     }
 }
@@ -136,10 +128,7 @@ fn fused_probabilities_are_finite_and_sum_to_one() {
         let incomplete = rearranged(&complete, &Order::unchanged(n_sources), gaps);
         for (name, config) in methods(n_sources) {
             for train in [&complete, &incomplete] {
-                let model = match config.fit(train, &NoProgress) {
-                    Ok(model) => model,
-                    Err(error) => panic!("{name} with {n_sources} sources: {error}"),
-                };
+                let model = fit(&config, train);
                 check_distributions(&name, &fused(&model, &test_items(n_sources), &skewed()));
             }
         }
@@ -148,8 +137,8 @@ fn fused_probabilities_are_finite_and_sum_to_one() {
 
 #[test]
 fn the_correlated_model_of_a_single_source_is_refused() {
-    let config = FitConfig { method: MethodChoice::Correlated, ..FitConfig::default() };
-    let error = config.fit(&simulated(1, 5, 1), &NoProgress).unwrap_err().to_string();
+    let config: MethodConfig = "correlated".parse().unwrap();
+    let error = config.fit(&simulated(1, 5, 1)).unwrap_err().to_string();
     assert!(error.contains("at least 2"), "{error}");
 }
 
@@ -159,7 +148,12 @@ const FOUR_ERRORS: f64 = 4.0;
 
 /// The largest difference of a fused probability after a fit to permuted items, beyond the reported
 /// errors.
-fn permuted_difference(config: &FitConfig, train: &Outputs, test: &Outputs, order: &Order) -> f64 {
+fn permuted_difference(
+    config: &MethodConfig,
+    train: &Outputs,
+    test: &Outputs,
+    order: &Order,
+) -> f64 {
     let prior = skewed();
     let permuted_prior: Vec<f64> =
         order.classes.iter().map(|&j| prior.probabilities()[j]).collect();
@@ -180,10 +174,10 @@ fn permuted_difference(config: &FitConfig, train: &Outputs, test: &Outputs, orde
 }
 
 /// The largest difference of a fused probability between fits with eight seeds.
-fn seed_difference(config: &FitConfig, train: &Outputs, test: &Outputs) -> f64 {
+fn seed_difference(config: &MethodConfig, train: &Outputs, test: &Outputs) -> f64 {
     let results: [Fused; 8] = std::array::from_fn(|seed| {
         let seed = seed as u64;
-        let model = fit(&config.clone().with_seed(seed), train);
+        let model = fit(&config.with_seed(seed), train);
         fused(&model, test, &skewed())
     });
     let pairs = results[1..].iter().flat_map(|other| results[0].all().iter().zip(other.all()));
@@ -239,7 +233,8 @@ fn class_priors_enter_by_bayes_theorem() {
         for (name, config) in methods(n_sources) {
             let model = fit(&config, &train);
             let (before, after) = (fused(&model, &test, &uniform), fused(&model, &test, &skewed));
-            let densities = ln_densities(model.fusion().unwrap(), &test);
+            let own = test.select(model.schema()).unwrap();
+            let densities = ln_densities(model.fusion(), &own);
             for item in 0..test.n_items() {
                 let error = FOUR_ERRORS * before.error(item).hypot(after.error(item));
                 let (p, q) = (before.probabilities(item), after.probabilities(item));

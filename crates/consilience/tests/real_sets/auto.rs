@@ -16,5 +16,5 @@ fn the_log_loss_of_auto_agrees_with_the_prototype() {
         ("dna_c", 0.2713),
     ];
     let config = Auto::default();
-    compare(&expected, 0.002, |outputs| config.fit(outputs, &NoProgress).expect("a fit").fusion);
+    compare(&expected, 0.002, |outputs| config.learn(outputs, &NoProgress).expect("a fit").fusion);
 }

@@ -19,7 +19,7 @@ fn the_normal_model_of_log_ratios_predicts_as_elsewhere() {
         ("dna_c", 0.29967),
     ];
     let config = LogitNormal::default();
-    compare(&trials, 2e-5, |outputs| config.fit(outputs).expect("a fit").fusion);
+    compare(&trials, 2e-5, |outputs| config.learn(outputs).expect("a fit").fusion);
 }
 
 /// With `NumPy`; up to 5 % of the decisions are ties.
@@ -33,7 +33,7 @@ fn hard_decisions_predict_as_elsewhere() {
         ("dna_b", 0.51996),
         ("dna_c", 0.69320),
     ];
-    compare(&trials, 2e-5, |outputs| Bcc::default().fit(outputs).expect("a fit"));
+    compare(&trials, 2e-5, |outputs| Bcc::default().learn(outputs).expect("a fit"));
 }
 
 /// Both under the uniform class prior.
@@ -45,7 +45,7 @@ fn the_repaired_mixture_is_better_than_the_published_one() {
         let Some(outputs) = real_set(name) else { return };
         let of = |variant: MixtureVariant| {
             let config = NormalMixture { variant, ..NormalMixture::default() };
-            let fit = |train: &_| config.fit(train, &NoProgress).expect("a fit").fusion;
+            let fit = |train: &_| config.learn(train, &NoProgress).expect("a fit").fusion;
             loss(&outputs, &out_of_fold(&outputs, fit))
         };
         let (repaired, published) = (of(MixtureVariant::Repaired), of(MixtureVariant::Published));

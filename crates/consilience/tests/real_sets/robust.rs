@@ -7,7 +7,7 @@ use consilience::{ClassPrior, InputFormat, NoProgress, Outputs, OutputsBuilder};
 use crate::{SETS, loss, loss_under, out_of_fold, out_of_fold_under, real_set};
 
 fn auto(outputs: &Outputs) -> AutoFusion {
-    Auto::default().fit(outputs, &NoProgress).expect("a fit").fusion
+    Auto::default().learn(outputs, &NoProgress).expect("a fit").fusion
 }
 
 /// The exponent β for which Pᵝ, normalised, has the smallest log-loss: below 1 for overconfident and

@@ -13,7 +13,7 @@ const EXPECTED: [(&str, f64); 5] = [
 ];
 
 fn check(config: &Stacking) {
-    compare(&EXPECTED, 0.004, |outputs| config.fit(outputs).expect("a fit").fusion);
+    compare(&EXPECTED, 0.004, |outputs| config.learn(outputs).expect("a fit").fusion);
 }
 
 #[test]

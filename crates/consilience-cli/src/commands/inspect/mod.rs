@@ -6,11 +6,12 @@ mod shared;
 use std::path::Path;
 
 use consilience::methods::Fusion;
+use consilience::methods::Method;
 use consilience::methods::auto::AutoParameters;
+use consilience::methods::correlated::CorrelatedMethod;
 use consilience::methods::independent::Alpha;
 use consilience::methods::pools::Pool;
 use consilience::methods::stacking::LogisticParameters;
-use consilience::model::Method;
 use consilience::{DEFAULT_FLOOR, InputFormat, Model, Result};
 use consilience_io::ReadOptions;
 use correlated_dirichlet::Dirichlet;
@@ -129,13 +130,17 @@ fn as_text(model: &Model) -> Result<String> {
         );
     }
     text += &match (model.method(), model.margins()?) {
-        (Method::Pool(pool), _) => pool_text(pool),
+        (Method::OpinionPool(pool) | Method::LinearPool(pool) | Method::LogPool(pool), _) => {
+            pool_text(pool)
+        }
         (_, Some(margins)) => margins_text(model, margins.alpha())?,
         (_, None) => String::new(),
     };
     text += &match model.method() {
-        Method::Correlated(parameters) => shared_text(model, parameters),
-        Method::Tree(parameters) => tree_text(model, parameters.fusion()),
+        Method::Correlated(CorrelatedMethod::Joint(parameters)) => shared_text(model, parameters),
+        Method::Correlated(CorrelatedMethod::Tree(parameters)) => {
+            tree_text(model, parameters.fusion())
+        }
         Method::Stacking(fusion) => logistic_text(model, &fusion.parameters().logistic),
         Method::Auto(fusion) => auto_text(model, fusion.parameters()),
         Method::LogitNormal(fusion) => logarithms_text(model, &fusion.parameters().classes),

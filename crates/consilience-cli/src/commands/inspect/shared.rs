@@ -1,9 +1,10 @@
 //! What classifiers share, how that correlates them, and what each is worth.
 
+use consilience::methods::PairPosterior;
+use consilience::methods::correlated::CorrelatedParameters;
 use consilience::methods::correlated::PairInsight;
 use consilience::methods::correlated::learning::{DeltaReport, ObservedPair};
 use consilience::methods::correlated::tree::{TreeFusion, TreeKind, TreePair};
-use consilience::model::{CorrelatedParameters, PairPosterior};
 use consilience::{Model, Result};
 use serde_json::{Value, json};
 

@@ -23,7 +23,7 @@ mod summary;
 
 use serde::Serialize;
 
-pub use candidates::{Candidate, all_methods, by_mode, named_methods};
+pub use candidates::{Candidate, all_methods, named_methods};
 pub use protocol::{Protocol, TestSize};
 
 use super::reliability::ReliabilityBin;
@@ -122,12 +122,12 @@ pub struct SplitFailure {
 ///
 /// # Example
 /// ```
-/// use consilience::evaluation::compare::{CompareSettings, by_mode, compare, named_methods};
-/// use consilience::{FitConfig, NoProgress, simulation::Preset};
+/// use consilience::evaluation::compare::{CompareSettings, compare, named_methods};
+/// use consilience::{MethodConfig, NoProgress, simulation::Preset};
 ///
 /// let outputs = Preset::Sim2.truth(0.5)?.simulate(60, 1)?;
 /// let names = ["independent".to_owned(), "stacking".to_owned()];
-/// let candidates = named_methods(outputs.schema(), &names, &by_mode(&FitConfig::default()))?;
+/// let candidates = named_methods(outputs.schema(), &names, MethodConfig::at_mode)?;
 /// let result = compare(&outputs, &candidates, &CompareSettings::default(), &NoProgress)?;
 /// assert_eq!(result.methods.len(), 6); // with classifier:c1, classifier:c2, meta:c1, meta:c2
 /// assert_eq!(result.methods[0].difference.mean, 0.0);

@@ -7,8 +7,9 @@ use crate::data::class_prior::{ClassPrior, PriorChoice};
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
 use crate::evaluation::single_classifiers;
+use crate::methods::MethodConfig;
 use crate::methods::fuse;
-use crate::model::{FitConfig, Model};
+use crate::model::{FitOptions, Model};
 use crate::progress::{CancelOnly, Progress};
 use consilience_numerics::parallel;
 
@@ -73,7 +74,7 @@ fn by_method(splits: Vec<Vec<Vec<Attempt>>>) -> Vec<Vec<Vec<Attempt>>> {
 
 /// One attempt per class prior, from a single fit if the fit does not depend on the class prior.
 fn fit_and_fuse(
-    config: &FitConfig,
+    config: &MethodConfig,
     train: &Outputs,
     test: &Outputs,
     priors: &[ClassPrior],
@@ -96,15 +97,16 @@ type Timed = (std::result::Result<Model, String>, f64);
 
 /// Fits a model. A failure becomes part of the result; only an interruption is returned as an error.
 fn fit(
-    config: &FitConfig,
+    config: &MethodConfig,
     train: &Outputs,
     prior: &ClassPrior,
     progress: &dyn Progress,
 ) -> Result<Timed> {
     let class_prior = PriorChoice::Given(prior.probabilities().to_vec());
-    let config = FitConfig { class_prior, ..config.clone() };
+    let progress = CancelOnly(progress);
+    let options = FitOptions { class_prior, progress: &progress, ..FitOptions::default() };
     let started = Stopwatch::start();
-    match config.fit(train, &CancelOnly(progress)) {
+    match Model::fit_with(config.clone(), train, &options) {
         Ok(model) => Ok((Ok(model), started.seconds())),
         Err(error @ Error::Interrupted) => Err(error),
         Err(error) => Ok((Err(error.to_string()), f64::NAN)),
@@ -116,7 +118,7 @@ fn fuse_test_items((model, fit_seconds): &Timed, test: &Outputs, prior: &ClassPr
     let fused = model.as_ref().map_err(Clone::clone).and_then(|model| {
         let fused = test
             .select(model.schema())
-            .and_then(|test| fuse(model.fusion()?, &test, prior))
+            .and_then(|test| fuse(model.fusion(), &test, prior))
             .map_err(|error| error.to_string())?;
         Ok((model, fused))
     });

@@ -44,7 +44,10 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::methods::FittedMethod;
+use crate::simulation::Truth;
 use consilience_numerics::simplex;
+use serde_json::{Value, json};
 
 /// The layer: Uₜ = bₜ + Σₖ (uₖ gᵏₜ + vₖ Dᵏₜ).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -168,6 +171,24 @@ impl AutoFusion {
         let share = self.parameters.logistic_share;
         let mixed = layer.iter().zip(&logistic).map(|(a, b)| (1.0 - share) * a + share * b);
         (mixed.map(|p| p.max(f64::MIN_POSITIVE).ln()).collect(), size)
+    }
+}
+
+impl FittedMethod for AutoFusion {
+    fn file_parameters(&self) -> Value {
+        json!(self.parameters)
+    }
+
+    fn margins(&self) -> Result<Option<IndependentFusion>> {
+        Ok(Some(self.dirichlets().clone()))
+    }
+
+    fn is_made_of_dirichlets(&self) -> bool {
+        false // the weights of its evidence are learned
+    }
+
+    fn truth(&self) -> Result<Truth, &'static str> {
+        Err("it predicts classes and does not model the classifiers")
     }
 }
 

@@ -12,10 +12,12 @@
 //! # References
 //! Trick & Rothkopf, AISTATS 2022, section 3.3.
 
+mod file;
+mod fit;
 mod full;
 mod insight;
-pub(crate) mod learned;
 pub mod learning;
+mod method;
 mod pair_rule;
 mod parameters;
 mod structure;
@@ -26,6 +28,8 @@ use std::sync::Arc;
 
 pub use full::{FULL_TOLERANCE, FullFusion};
 pub use insight::{PairInsight, effective_number};
+pub use learning::Correlated;
+pub use method::CorrelatedMethod;
 pub use pair_rule::FUSION_TOLERANCE;
 use pair_rule::{PairRule, Poles, ln_margin};
 pub use parameters::CorrelatedParameters;
@@ -89,7 +93,7 @@ impl CorrelatedFusion {
                 cannot: format!("is a rule for two classifiers here, not {k}"),
             });
         }
-        if classes.len() != j || classes.iter().any(|class| class.n_classes() != j) {
+        if classes.len() != j || classes.iter().any(|class| class.n_components() != j) {
             return Err(Error::Mismatch {
                 what: "distributions and classes",
                 expected: j.to_string(),

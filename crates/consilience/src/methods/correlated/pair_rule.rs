@@ -6,7 +6,8 @@ use std::sync::OnceLock;
 use crate::error::Result;
 use consilience_numerics::simplex::raise_to_floor;
 use correlated_dirichlet::Dirichlet;
-use correlated_dirichlet::pair::{Estimate, PairDensity, Scratch};
+use correlated_dirichlet::Estimate;
+use correlated_dirichlet::pair::{PairDensity, Scratch};
 
 /// The relative error asked of a density when fusing.
 pub const FUSION_TOLERANCE: f64 = 1e-6;

@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 pub use super::log_ratio::LogDistribution;
 pub use config::LogitNormal;
+pub(crate) use config::{COVARIANCE_ITEMS, MEAN_ITEMS};
 pub use fit::FittedLogitNormal;
 
 use super::log_ratio::{Mixtures, Weighted, for_each_item, ln_jacobian};
@@ -32,6 +33,9 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::methods::FittedMethod;
+use crate::simulation::Truth;
+use serde_json::{Value, json};
 
 /// All that the model needs to fuse.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -93,6 +97,16 @@ impl LogitNormalFusion {
             values.iter_mut().zip(base).for_each(|(value, base)| *value += base);
             block.set_item(item, &values, error);
         });
+    }
+}
+
+impl FittedMethod for LogitNormalFusion {
+    fn file_parameters(&self) -> Value {
+        json!(self.parameters())
+    }
+
+    fn truth(&self) -> Result<Truth, &'static str> {
+        Err("only Dirichlet distributions can be sampled from")
     }
 }
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
+use serde_json::Value;
 
+use super::config::OPTIONS;
 use super::published::{self, Counted};
 use super::repaired::Chain;
 use super::{
@@ -17,6 +19,7 @@ use crate::data::schema::Schema;
 use crate::distributions::{MultivariateT, NormalInverseWishart};
 use crate::error::Result;
 use crate::methods::log_ratio::LogRatioTable;
+use crate::methods::{Fit, FitMethod, MethodOption, TrainingSet, read};
 use crate::progress::Progress;
 use crate::warning::Warning;
 use consilience_numerics::parallel;
@@ -30,9 +33,26 @@ pub struct FittedNormalMixture {
     pub warnings: Vec<Warning>,
 }
 
+impl FitMethod for NormalMixture {
+    type Fitted = NormalMixtureFusion;
+
+    const OPTIONS: &'static [MethodOption] = OPTIONS;
+    const TAKES_WEIGHTS: bool = false;
+
+    fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<NormalMixtureFusion>> {
+        let FittedNormalMixture { fusion, warnings } = self.learn(data.outputs, data.progress)?;
+        Ok(Fit::new(fusion, warnings))
+    }
+
+    fn read_parameters(schema: Arc<Schema>, parameters: Value) -> Result<NormalMixtureFusion> {
+        NormalMixtureFusion::new(schema, read(parameters)?)
+    }
+}
+
 impl NormalMixture {
-    /// Fits to labelled outputs.
-    pub fn fit(&self, outputs: &Outputs, progress: &dyn Progress) -> Result<FittedNormalMixture> {
+    /// Fits the rule to labelled outputs.
+    #[doc(hidden)]
+    pub fn learn(&self, outputs: &Outputs, progress: &dyn Progress) -> Result<FittedNormalMixture> {
         self.check()?;
         let (parameters, warnings) = match self.variant {
             MixtureVariant::Repaired => self.repaired(outputs, progress)?,

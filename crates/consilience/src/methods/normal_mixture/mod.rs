@@ -35,7 +35,10 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::methods::FittedMethod;
+use crate::simulation::Truth;
 use consilience_numerics::log_space::{log_add_exp, log_sum_exp};
+use serde_json::{Value, json};
 
 /// One component of a mixture.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -189,6 +192,16 @@ fn mixture(class: &[MixtureComponent], schema: &Schema) -> Result<Vec<Weighted>>
         return Err(Error::parameter("draws", "lists of components, none empty", "an empty one"));
     }
     class.iter().map(component).collect()
+}
+
+impl FittedMethod for NormalMixtureFusion {
+    fn file_parameters(&self) -> Value {
+        json!(self.parameters())
+    }
+
+    fn truth(&self) -> Result<Truth, &'static str> {
+        Err("only Dirichlet distributions can be sampled from")
+    }
 }
 
 impl Fusion for NormalMixtureFusion {

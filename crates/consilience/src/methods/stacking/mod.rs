@@ -31,6 +31,9 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::methods::FittedMethod;
+use crate::simulation::Truth;
+use serde_json::{Value, json};
 
 /// A linear predictor of every class: Vₜ = cₜ + Σₖⱼ Wₜₖⱼ gᵏⱼ.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -87,6 +90,16 @@ impl StackingFusion {
             logistic: self.logistic.parameters.clone(),
             fill: self.filler.parameters().cloned(),
         }
+    }
+}
+
+impl FittedMethod for StackingFusion {
+    fn file_parameters(&self) -> Value {
+        json!(self.parameters())
+    }
+
+    fn truth(&self) -> Result<Truth, &'static str> {
+        Err("it predicts classes and does not model the classifiers")
     }
 }
 

@@ -23,7 +23,7 @@ use super::shared_part::{ACCURACY, Lattice, flush, typical};
 use crate::pair::component::Component;
 use crate::pair::exact::kernel::run;
 use crate::pair::exact::ratio::{CLOSING, smallest};
-use consilience_numerics::closing;
+use consilience_numerics::exponential_tail;
 use consilience_numerics::special::ln_gamma;
 
 /// Points of an interpolation.
@@ -196,7 +196,8 @@ impl Convolution {
             (ACCURACY.ln() + (missing - exponents[0]) * range.ln() + exponents[0] * scale.ln())
                 / missing;
         let start = (ln_onset - scale.ln()).min(-0.5);
-        let weights = closing::scaled_weights(&exponents, step).map(|weight| weight / exponents[0]);
+        let weights =
+            exponential_tail::scaled_weights(&exponents, step).map(|weight| weight / exponents[0]);
         let furthest = self.reach + self.half_width * self.epsilon;
         let mut nodes = Vec::new();
         for j in 0.. {

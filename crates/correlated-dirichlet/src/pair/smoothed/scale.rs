@@ -11,7 +11,7 @@ use super::table::{ComponentTable, Part, SERIES, SLACK, TAPS, Tables};
 use crate::pair::component::Component;
 use crate::pair::exact::kernel::{GROUP, run};
 use crate::pair::item::OutputPair;
-use consilience_numerics::closing;
+use consilience_numerics::exponential_tail;
 use consilience_numerics::special::ln_gamma;
 
 /// Number of exponentials in a closed end, and weights that let an alternating sum fade out over them, the
@@ -131,7 +131,8 @@ impl<'a> SmoothLines<'a> {
 
     /// Adds what lies below the first point, where the terms are s^N times a power series.
     fn close(&self, sum: &mut LineSum) {
-        let weights: [f64; CLOSING] = closing::ladder(self.power, self.step());
+        let weights: [f64; CLOSING] =
+            exponential_tail::integer_spaced_weights(self.power, self.step());
         for (k, weight) in weights.iter().rev().enumerate() {
             let term = self.buffers.exponents[k % self.phases * self.points + k / self.phases];
             sum.sum += (weight / self.power - 1.0) * term;

@@ -10,7 +10,7 @@ use pulp::Arch;
 use super::kernel::{Exponentiate, SumRows};
 use crate::pair::component::{Component, left_out, ln_gamma_safe};
 use crate::pair::exact::kernel::{Exponents, FillNodes, GROUP, run};
-use consilience_numerics::closing;
+use consilience_numerics::exponential_tail;
 use consilience_numerics::special::ln_gamma;
 
 /// Relative accuracy that tables aim at.
@@ -156,7 +156,7 @@ impl Lattice {
             }
         }
         let close = |shape: f64, left_out: f64| -> [f64; INNER_CLOSING] {
-            let weights = closing::ladder(shape, self.step);
+            let weights = exponential_tail::integer_spaced_weights(shape, self.step);
             // relative to the ordinary weight, which contains the factor left out
             if shape >= 1.0 { weights.map(|w| w / shape) } else { weights.map(|w| w / left_out) }
         };

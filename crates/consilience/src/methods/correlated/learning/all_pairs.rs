@@ -64,7 +64,7 @@ impl Correlated {
         }
         self.check_two_step("more than two classifiers")?;
         let statistics = SufficientStatistics::of(outputs)?;
-        let margins = self.margins().fit(schema, &statistics, progress)?;
+        let margins = self.margins().learn(schema, &statistics, progress)?;
         let margins = with_equal_copies(margins, outputs)?;
         let between: Vec<(usize, usize)> =
             (0..n).flat_map(|b| (0..b).map(move |a| (a, b))).collect();
@@ -107,7 +107,7 @@ impl Correlated {
         } else {
             config.learn(&outputs, margins, &statistics, progress)?
         };
-        let gain = gain(&outputs, &fitted, self.resolution)?;
+        let gain = gain(&outputs, &fitted, self.resolution())?;
         Ok((fitted, gain))
     }
 }

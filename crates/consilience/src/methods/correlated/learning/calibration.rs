@@ -120,7 +120,8 @@ fn replicate(prior: DeltaPrior, replication: u64) -> Vec<usize> {
     rng.set_stream(replication);
     let truth = draw_prior(prior, alpha.len() * alpha.len(), &mut rng);
     let outputs = simulate(&alpha, &truth, &mut rng);
-    let config = Correlated { delta_prior: prior, resolution: EPSILON, ..Correlated::default() };
+    let config =
+        Correlated { delta_prior: prior, resolution: Some(EPSILON), ..Correlated::default() };
     let mut posterior = config.posterior(&outputs, &vec![alpha; 2]).unwrap();
     let (top, _) = search_mode(&mut posterior, false, &NoProgress).unwrap();
     let chains = (&config.chain_settings(), replication);

@@ -35,7 +35,7 @@ impl Correlated {
                     GibbsClass::new(class, Some(self.both_margins(statistics, &posterior, j)))
                 };
                 let classes = posterior.classes.iter().enumerate().map(one).collect();
-                let target = GibbsTarget { classes, prior, resolution: self.resolution };
+                let target = GibbsTarget { classes, prior, resolution: self.resolution() };
                 (target.sample(&settings, self.seed, progress)?, None)
             }
             DeltaSampler::Likelihood => {
@@ -63,7 +63,7 @@ impl Correlated {
         class: usize,
     ) -> [Margin; 2] {
         let items = posterior.classes[class].items();
-        let prior = self.independent.alpha_prior;
+        let prior = self.margins().prior();
         [0, 1].map(|k| Margin::new(statistics, (k, class), prior, items))
     }
 

@@ -1,7 +1,9 @@
 //! What the outputs of one classifier alone say of its margin, for learning α and δ together.
 
 use super::pair_items::PairItems;
-use crate::methods::independent::{AlphaPrior, DirichletPosterior, Measure, SufficientStatistics};
+use crate::methods::independent::{
+    DirichletPosterior, DirichletPrior, Measure, SufficientStatistics,
+};
 use crate::sampling::Target;
 use consilience_numerics::special::{digamma, ln_gamma};
 
@@ -23,7 +25,7 @@ impl Margin {
     pub(super) fn new(
         statistics: &SufficientStatistics,
         (k, j): (usize, usize),
-        prior: AlphaPrior,
+        prior: DirichletPrior,
         items: &PairItems,
     ) -> Self {
         let posterior = DirichletPosterior::new(statistics, (k, j), prior, Measure::LnAlpha);

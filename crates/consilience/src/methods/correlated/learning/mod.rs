@@ -40,8 +40,8 @@ mod surrogate_sampling;
 
 pub use all_pairs::{FittedPairs, PairsDraw};
 pub use common_part::Split;
-pub(crate) use config::default_resolution;
 pub use config::{Correlated, CorrelatedInference, DeltaPrior, DeltaSampler};
+pub(crate) use config::{OPTIONS, default_resolution};
 pub use full::{FittedShared, SharedReport};
 pub use moment_match::moment_match;
 pub use observed_correlation::ObservedPair;

@@ -72,7 +72,7 @@ impl Correlated {
         self.check()?;
         Self::check_supported(outputs.schema())?;
         let statistics = SufficientStatistics::of(outputs)?;
-        let margins = self.margins().fit(outputs.schema(), &statistics, progress)?;
+        let margins = self.margins().learn(outputs.schema(), &statistics, progress)?;
         self.learn(outputs, margins, &statistics, progress)
     }
 
@@ -154,7 +154,8 @@ impl Correlated {
     fn augment(&self, posterior: &DeltaPosterior, progress: &dyn Progress) -> Result<PairDraws> {
         let class = |class| GibbsClass::new(class, None);
         let classes = posterior.classes.iter().map(class).collect();
-        let target = GibbsTarget { classes, prior: self.delta_prior, resolution: self.resolution };
+        let target =
+            GibbsTarget { classes, prior: self.delta_prior, resolution: self.resolution() };
         let draws = target.sample(&self.chain_settings(), self.seed, progress)?;
         let sampled = PairSample { draws, spread: 0.0, corrected: None };
         Ok(PairDraws { sampled, likelihood_error: 0.0, other_mode: None })
@@ -210,7 +211,7 @@ impl Correlated {
     pub(super) fn posterior(&self, outputs: &Outputs, alpha: &Alpha) -> Result<DeltaPosterior> {
         let items = PairItems::by_class(outputs)?;
         let class = |(j, items): (usize, PairItems)| {
-            ClassLikelihood::new(items, [&alpha[0][j], &alpha[1][j]], self.resolution)
+            ClassLikelihood::new(items, [&alpha[0][j], &alpha[1][j]], self.resolution())
         };
         let classes = items.into_iter().enumerate().map(class).collect();
         Ok(DeltaPosterior { classes, prior: self.delta_prior })

@@ -4,7 +4,7 @@ use super::constraints::{Constraints, SharedShapes};
 use crate::error::Result;
 use consilience_numerics::parallel;
 use consilience_numerics::special::{digamma, ln_gamma, trigamma};
-use correlated_dirichlet::multi::{MultiDensity, Scratch, Tilted};
+use correlated_dirichlet::multi::{ImportancePoints, MultiDensity, MultiScratch};
 use correlated_dirichlet::{CorrelatedDirichlet, SharedPair};
 
 /// Batches of 64 points an item.
@@ -31,11 +31,11 @@ impl ClassItems {
     fn map<T: Send>(
         &self,
         seed: u64,
-        f: impl Fn((u64, u64), &[&[f64]], &mut Scratch) -> T + Sync + Send,
+        f: impl Fn((u64, u64), &[&[f64]], &mut MultiScratch) -> T + Sync + Send,
     ) -> Vec<T> {
         let pieces: Vec<_> = self.items.chunks(PIECE).collect();
         let pieces = parallel::map(pieces.len(), |p| {
-            let (mut scratch, seed) = (Scratch::default(), seed.wrapping_add(p as u64));
+            let (mut scratch, seed) = (MultiScratch::default(), seed.wrapping_add(p as u64));
             let one = |(i, item): (usize, &Vec<f64>)| {
                 let x: Vec<&[f64]> = item.chunks(self.n_classes).collect();
                 f((seed, i as u64 + 1), &x, &mut scratch)
@@ -58,11 +58,11 @@ impl ClassItems {
         let all = self.map(seed, |(seed, i), x, scratch| {
             density.clone().with_seed(seed).ln_density_of_item(x, i, tolerance, scratch)
         });
-        let resolved = all.iter().filter(|found| found.resolved);
+        let resolved = all.iter().filter(|found| found.is_resolved());
         Ok(LnLikelihood {
             value: all.iter().map(|found| found.ln_density).sum(),
             variance: resolved.map(|found| found.error * found.error).sum(),
-            unresolved: all.iter().filter(|found| !found.resolved).count(),
+            unresolved: all.iter().filter(|found| !found.is_resolved()).count(),
         })
     }
 }
@@ -86,7 +86,7 @@ pub(super) struct ReweightedClass<'a> {
     pub(super) constraints: Vec<Constraints<'a>>,
     centre: Vec<f64>,
     ln_constant: f64,
-    items: Vec<Tilted>,
+    items: Vec<ImportancePoints>,
     /// Places of the items whose points cannot be used.
     pub(super) lost: Vec<usize>,
 }
@@ -115,12 +115,12 @@ impl<'a> ReweightedClass<'a> {
         let centre: Vec<f64> = places.iter().flat_map(|p| p.delta.clone()).collect();
         let density = density(&constraints, &places)?;
         let all = items.map(seed, |points, x, scratch| {
-            let found = density.tilted(x, points, BATCHES, scratch);
+            let found = density.importance_points(x, points, BATCHES, scratch);
             // shapes of next to 0 have no points, and features would not be where they are expected
             found.filter(|f| f.n_features() == centre.len() && f.effective() >= least)
         });
         let lost = (0..all.len()).filter(|i| all[*i].is_none()).collect();
-        let items: Vec<Tilted> = all.into_iter().flatten().collect();
+        let items: Vec<ImportancePoints> = all.into_iter().flatten().collect();
         let ln_constant = ln_constant(&constraints, &centre);
         Ok(Self { constraints, centre, ln_constant, items, lost })
     }
@@ -131,7 +131,7 @@ impl<'a> ReweightedClass<'a> {
 
     /// Mean effective share of the points at the centre.
     pub(super) fn effective(&self) -> f64 {
-        let sum: f64 = self.items.iter().map(Tilted::effective).sum();
+        let sum: f64 = self.items.iter().map(ImportancePoints::effective).sum();
         sum / (self.items.len() as f64).max(1.0)
     }
 
@@ -167,7 +167,7 @@ impl<'a> ReweightedClass<'a> {
         let (mut sum, mut score) = (vec![0.0; delta.len()], vec![0.0; delta.len()]);
         let mut room = Vec::new();
         for item in &self.items {
-            let at = item.sum(&shift, &mut room, &mut means);
+            let at = item.reweight(&shift, &mut room, &mut means);
             value += at.ln_mean;
             effective += at.effective / item.effective();
             means.iter_mut().zip(&constants).for_each(|(m, c)| *m += c);
@@ -293,7 +293,7 @@ mod tests {
                 &distribution(&constraints(), &places(&constraints(), eta)).unwrap(),
             )
             .unwrap();
-            let mut scratch = Scratch::default();
+            let mut scratch = MultiScratch::default();
             let one = |x: &Vec<f64>| {
                 density.ln_density(&x.chunks(3).collect::<Vec<_>>(), &mut scratch).ln_density
             };
