@@ -133,7 +133,7 @@ fn an_update_equals_a_fit_to_all_items() {
         assert_eq!(updated.to_json(), whole.to_json());
     }
     let model = LogPool::default().fit(&all).unwrap();
-    assert!(model.update(&all, &NoProgress).unwrap_err().to_string().contains("fit again"));
+    assert!(model.update(&all, &NoProgress).unwrap_err().to_string().contains("cannot be updated"));
 }
 
 #[test]
