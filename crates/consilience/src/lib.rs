@@ -35,6 +35,7 @@ mod distributions;
 mod error;
 pub mod evaluation;
 mod folds;
+mod hint;
 pub mod methods;
 
 mod math;
@@ -42,13 +43,15 @@ pub mod model;
 mod progress;
 mod sampling;
 pub mod simulation;
+mod text;
 mod warning;
 
 pub use data::class_prior::{ClassPrior, PriorChoice};
-pub use data::input_format::{Admitted, DEFAULT_FLOOR, InputFormat, SUM_TOLERANCE, ValueKind};
+pub use data::input_format::{DEFAULT_FLOOR, InputFormat, SUM_TOLERANCE, ValueKind};
 pub use data::outputs::{Items, Outputs, OutputsBuilder};
 pub use data::schema::Schema;
 pub use error::{Error, OutputProblem, Result};
+pub use hint::Hint;
 pub use methods::MethodConfig;
 pub use model::{FitOptions, FuseOptions, Model};
 pub use progress::{NoProgress, Progress};

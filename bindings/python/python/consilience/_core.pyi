@@ -7,6 +7,7 @@ import numpy.typing as npt
 __all__ = [
     "__version__",
     "ConsilienceError",
+    "hint_text",
     "Model",
     "Table",
     "CorrelatedDirichlet",
@@ -25,6 +26,8 @@ _Progress = Callable[[str, int, int], Any] | None
 __version__: str
 
 class ConsilienceError(ValueError): ...
+
+def hint_text(name: str) -> str: ...
 
 @final
 class Model:

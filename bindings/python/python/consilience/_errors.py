@@ -9,7 +9,7 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning as _ConvergenceWarning
 
-from ._core import ConsilienceError
+from ._core import ConsilienceError, hint_text
 
 __all__ = ["ConsilienceError", "ConvergenceWarning", "DataWarning"]
 
@@ -27,7 +27,7 @@ class DataWarning(UserWarning):
 def warn_all(found: list[dict[str, Any]]) -> None:
     """Issues the warnings of a fit."""
     for warning in found:
-        warn(warning["message"], ConvergenceWarning if warning["kind"] == "convergence" else DataWarning)
+        warn(message_of(warning), ConvergenceWarning if warning["kind"] == "convergence" else DataWarning)
 
 
 def warn(message: str, category: type[Warning]) -> None:
@@ -36,3 +36,9 @@ def warn(message: str, category: type[Warning]) -> None:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def message_of(warning: dict[str, Any]) -> str:
+    """The message of a warning, with its hint on a line of its own."""
+    hint = warning.get("hint")
+    return warning["message"] + (f"\nhint: {hint_text(hint)}" if hint else "")

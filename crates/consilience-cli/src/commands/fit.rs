@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::args::{CommonOptions, FitOptions, ReportFormat};
 use crate::data::{raised_sentence, read_all, read_model};
-use crate::error::Failure;
+use crate::error::{Failure, warning_text};
 use crate::method_options::{flag, methods_with};
 use crate::output::{self, Talk};
 use crate::progress::{TerminalProgress, Unit, stoppable};
@@ -120,7 +120,7 @@ fn report(
 ) -> Result<(), Failure> {
     let training = model.training().expect("a fitted model has training facts");
     for warning in &training.warnings {
-        Talk::warning(warning);
+        Talk::warning(warning_text(warning));
     }
     let target_name = target.output_name();
     let text = || -> Result<String, Failure> {
@@ -162,7 +162,7 @@ pub(super) fn summary(model: &Model, target: &str) -> Result<String, Failure> {
     if let Some(report) = model.posterior() {
         text += &chains_text("posterior", report.chains, report.draws, &report.worst);
     }
-    if let Some(worst) = worst_of_pairs(model) {
+    if let Some(worst) = model.worst_shared_diagnostics() {
         let pair =
             model.pair_posteriors().first().map(|pair| (pair.delta.chains, pair.delta.draws));
         let all = model.shared_posterior().map(|report| (report.chains, report.draws));
@@ -176,12 +176,6 @@ pub(super) fn summary(model: &Model, target: &str) -> Result<String, Failure> {
         );
     }
     Ok(text + &format!("model        {target}\n"))
-}
-
-/// The worst diagnostics over all pairs of classifiers.
-pub(super) fn worst_of_pairs(model: &Model) -> Option<Diagnostics> {
-    let pairs = model.pair_posteriors().iter().map(|pair| pair.delta.worst);
-    pairs.chain(model.shared_posterior().map(|report| report.worst)).reduce(Diagnostics::worst)
 }
 
 fn chains_text(what: &str, chains: usize, draws: usize, worst: &Diagnostics) -> String {
@@ -221,7 +215,7 @@ fn summary_json(model: &Model, target: &str) -> Result<serde_json::Value, Failur
             .shared_posterior()
             .map(|s| chains(s.chains, s.draws, s.acceptance, &s.worst)),
         "effective_classifiers": model.effective_number()?,
-        "warnings": training.warnings.iter().map(|w| w.message.as_str()).collect::<Vec<_>>(),
+        "warnings": training.warnings.iter().map(warning_text).collect::<Vec<_>>(),
         "model": target,
     }))
 }

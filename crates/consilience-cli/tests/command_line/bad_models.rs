@@ -103,14 +103,14 @@ fn models_of_other_classifiers_or_classes() {
     bench.refused(
         "fuse other.json table.csv",
         &format!("table.csv: there is no column `c_x`; {columns}"),
-        "needed is a column `<classifier>_<class>` for every classifier (`a` and `c`) and class \
-         (`x` and `y`); for one row a probability use `--layout long`",
+        "a wide table needs a column `<classifier>_<class>` for every classifier (`a` and `c`) and \
+         class (`x` and `y`); for one row per probability use `--layout long`",
     );
     bench.write("other.json", MODEL.replace(r#"["x", "y"]"#, r#"["x", "z"]"#));
     bench.refused(
         "evaluate other.json table.csv",
         &format!("table.csv: there is no column `a_z`; {columns}"),
-        "needed is a column `<classifier>_<class>` for every classifier (`a` and `b`) and class \
-         (`x` and `z`); for one row a probability use `--layout long`",
+        "a wide table needs a column `<classifier>_<class>` for every classifier (`a` and `b`) and \
+         class (`x` and `z`); for one row per probability use `--layout long`",
     );
 }

@@ -77,8 +77,8 @@ fn class_priors() {
     for command in ["fuse", "density", "evaluate"] {
         by_hand.refused(
             &format!("{command} model.json table.csv --class-prior empirical"),
-            "`class prior` must be uniform or given (the model does not say how often each class \
-             occurred), got empirical",
+            "`class prior` must be uniform or given (the model has no training counts of its \
+             classes), got empirical",
             "",
         );
     }
@@ -115,10 +115,6 @@ fn what_a_method_cannot_do() {
     let bench = simulated();
     for (words, message) in [
         (
-            "fuse model.json data.csv --predictive",
-            "model.json: not a usable model: it has no posterior draws; fit it with `--keep-draws`",
-        ),
-        (
             "fuse pool.json data.csv --predictive",
             "pool.json: method `log-pool` has no posterior predictive",
         ),
@@ -139,6 +135,11 @@ fn what_a_method_cannot_do() {
     ] {
         bench.refused(words, message, "");
     }
+    bench.refused(
+        "fuse model.json data.csv --predictive",
+        "model.json: the model has no posterior draws",
+        "fit the model again with `--keep-draws`",
+    );
     let by_hand = Bench::stocked();
     by_hand.refused(
         "fit table.csv --update model.json",

@@ -13,6 +13,7 @@ use super::{CorrelatedMethod, CorrelatedParameters, TreeParameters, file};
 use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
 use crate::error::Result;
+use crate::hint::Hint;
 use crate::methods::independent::Alpha;
 use crate::methods::shares::EvidenceCovariance;
 use crate::methods::{Draw, Fit, FitMethod, FitReport, MethodOption, PairPosterior, TrainingSet};
@@ -209,8 +210,9 @@ fn split_warning(split: &Split) -> Option<Warning> {
     (split.kept < WELL_REPRESENTED).then(|| {
         Warning::data(format!(
             "the full model cannot represent all pairwise correlations: the worst pair keeps \
-             {:.0} % of its own; the structure `tree` keeps them all",
+             {:.0} % of its own",
             100.0 * split.kept
         ))
+        .with_hint(Hint::TreeStructure)
     })
 }

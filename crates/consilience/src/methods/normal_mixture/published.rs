@@ -11,7 +11,7 @@
 //!
 //! What differs from the program: densities are logarithms, where its own would underflow; the
 //! largest component of a class never dies, where it would stop with an error; the class prior is
-//! the model's, the program's being the class frequencies (`--class-prior empirical`); absent
+//! the model's, the program's being the class frequencies ([`PriorChoice::Empirical`](crate::PriorChoice)); absent
 //! outputs, of which it knows nothing, are marginalised, and training items with any are left out;
 //! and the noise on a new item's probabilities follows from these, so that an item is always
 //! fused alike.
