@@ -10,6 +10,7 @@ use crate::progress::Progress;
 
 /// Number and length of the chains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::struct_field_names, reason = "counts are named n_… in the whole workspace")]
 pub(crate) struct ChainSettings {
     /// Number of independent chains.
     pub(crate) n_chains: usize,

@@ -83,7 +83,7 @@ impl Order {
 
 /// About one output in six is missing, and item 0 has no outputs.
 fn some_missing(item: usize, source: usize) -> bool {
-    item == 0 || (item * 5 + source * 3) % 6 == 0
+    item == 0 || (item * 5 + source * 3).is_multiple_of(6)
 }
 
 fn fit(config: &MethodConfig, outputs: &Outputs) -> Model {
