@@ -123,7 +123,7 @@ fn bad_requests_are_refused() {
         ("compare data.csv --plots data.csv", "data.csv: it is not a folder"),
         (
             "compare one.csv",
-            "`items of class x` must be at least 2 to score items that were not fitted, got 1",
+            "`items of class x` must be at least 2, one to fit and one to score, got 1",
         ),
     ] {
         bench.refused(words, message, "");
