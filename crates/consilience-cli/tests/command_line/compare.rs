@@ -95,8 +95,8 @@ fn the_papers_protocol_needs_more_than_twenty_items_a_class() {
     let bench = simulated(20);
     bench.refused(
         "compare data.csv --protocol paper --methods independent --plots pictures",
-        "`items of class 1` must be more than the test items of a class, so that some are left \
-         for training, got 20",
+        "`items of class 1` must be more than the number of test items per class, so that \
+         some remain for training, got 20",
         "",
     );
     let bench = simulated(30);
