@@ -116,8 +116,8 @@ impl<'a> Chain<'a> {
                 for item in own {
                     let mut column = rows.column_mut(item);
                     normal.complete(&regression, column.as_mut_slice());
-                    let noise = &rest * standard_normals(regression.absent.len(), rng);
-                    for (place, noise) in regression.absent.iter().zip(noise.iter()) {
+                    let noise = &rest * standard_normals(regression.missing.len(), rng);
+                    for (place, noise) in regression.missing.iter().zip(noise.iter()) {
                         column[*place] += noise;
                     }
                 }
