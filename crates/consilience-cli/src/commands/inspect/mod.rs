@@ -22,18 +22,18 @@ use super::pictures;
 use crate::args::{CommonOptions, InspectOptions, ReportFormat};
 use crate::data::{read_all, read_model};
 use crate::error::{Failure, warning_text};
-use crate::output::{self, Talk};
+use crate::output::{self, Messages};
 use rivals::{bcc_text, logarithms_text, normal_mixture_text};
-use shared::{correlation_text, correlations, shared_text, tree_text, worth_text};
+use shared::{correlation_text, correlations, effective_number_text, shared_text, tree_text};
 
 pub(crate) fn run(
     options: &InspectOptions,
     common: &CommonOptions,
-    talk: &Talk,
+    messages: &Messages,
 ) -> std::result::Result<(), Failure> {
     let model = read_model(&options.model)?;
     if let Some(folder) = &options.plots {
-        draw(&model, options, folder, talk)?;
+        draw(&model, options, folder, messages)?;
     }
     let report = match common.format {
         ReportFormat::Json => format!("{:#}", as_json(&model)?),
@@ -47,7 +47,7 @@ fn draw(
     model: &Model,
     options: &InspectOptions,
     folder: &Path,
-    talk: &Talk,
+    messages: &Messages,
 ) -> std::result::Result<(), Failure> {
     let pairs = model.implied_correlations()?;
     if pairs.is_none() && options.data.is_none() {
@@ -64,10 +64,10 @@ fn draw(
         let floor = model.settings().map_or(DEFAULT_FLOOR, |settings| settings.floor);
         let input_format = InputFormat { floor, ..InputFormat::default() };
         let reading = ReadOptions { needs_labels: true, input_format, ..ReadOptions::default() };
-        let outputs = read_all(data, model.schema(), &reading, talk.is_quiet())?;
+        let outputs = read_all(data, model.schema(), &reading, messages.is_quiet())?;
         pictures::draw_classifiers(&outputs, pairs.as_deref().unwrap_or(&[]), folder)?;
     }
-    talk.note(format_args!("pictures -> {}", folder.display()));
+    messages.note(format_args!("pictures -> {}", folder.display()));
     Ok(())
 }
 
@@ -149,7 +149,7 @@ fn as_text(model: &Model) -> Result<String> {
         _ => String::new(),
     };
     text += &correlation_text(model)?;
-    text += &worth_text(model)?;
+    text += &effective_number_text(model)?;
     for warning in model.training().map_or(&[][..], |training| &training.warnings) {
         text += &format!("warning: {}\n", warning_text(warning));
     }

@@ -173,7 +173,7 @@ fn matrix_text(model: &Model, pairs: &[PairInsight]) -> String {
 }
 
 /// How many independent classifiers the sources are worth, and what each contributes, most first.
-pub(super) fn worth_text(model: &Model) -> Result<String> {
+pub(super) fn effective_number_text(model: &Model) -> Result<String> {
     let Some(worth) = model.effective_number()? else { return Ok(String::new()) };
     let names = model.schema().classifiers();
     let (shares, influences) = (
