@@ -47,16 +47,16 @@ pub(crate) struct CommonOptions {
     /// Form of reports on standard output.
     #[arg(long, global = true, help_heading = COMMON, value_enum, default_value_t = ReportFormat::Table)]
     pub(crate) format: ReportFormat,
-    /// Say nothing but warnings and errors on standard error.
+    /// Print nothing but warnings and errors on standard error.
     #[arg(long, short, global = true, help_heading = COMMON)]
     pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReportFormat {
-    /// For reading.
+    /// Tables for people.
     Table,
-    /// For programs; fields are only ever added.
+    /// JSON for programs; later versions may add fields but remove none.
     Json,
 }
 
@@ -68,13 +68,13 @@ pub(crate) enum Command {
     Fit(Box<FitOptions>),
     /// Fuse the outputs of new items.
     Fuse(FuseOptions),
-    /// Say how well each class explains the outputs of each item.
+    /// Compute how well each class explains the outputs of each item.
     Density(DensityOptions),
     /// Score a model on labelled outputs, beside every single classifier.
     Evaluate(EvaluateOptions),
-    /// Compare methods on your own labelled outputs, each scored on items it was not fitted to.
+    /// Compare methods on your own labelled outputs by cross-validation.
     Compare(Box<CompareOptions>),
-    /// Show a model's parameters and what they mean.
+    /// Show the parameters of a model and what they mean.
     Inspect(InspectOptions),
     /// Draw outputs from a model with known truth.
     Simulate(SimulateOptions),
@@ -85,33 +85,33 @@ pub(crate) enum Command {
     },
     /// Write a manual page to standard output.
     Man {
-        /// The command it is about; the whole program if none is named.
+        /// The command to describe; the whole program if none is named.
         command: Option<String>,
     },
 }
 
-/// The heading of the options of reading; each names it, since a heading set for the struct would
-/// go on into what follows.
+/// The heading of the options of reading. Every option names it: a heading set for the struct would
+/// also apply to the options after it.
 const READING: &str = "Reading";
 
 /// How a table is read.
 #[derive(Debug, Args)]
 pub(crate) struct DataOptions {
-    /// Layout of the table: `wide` (a column `<classifier>_<class>` each) or `long` (columns
-    /// item, classifier, class, probability).
+    /// Layout of the table: `wide` (one column `<classifier>_<class>` per classifier and class) or
+    /// `long` (columns item, classifier, class, probability).
     #[arg(long, help_heading = READING, default_value = "wide", value_name = "LAYOUT")]
     pub(crate) layout: Layout,
     /// Format of the table: csv, parquet, arrow or jsonl [default: by extension; csv for `-`].
     #[arg(long, help_heading = READING, value_name = "FORMAT")]
     pub(crate) input_format: Option<Format>,
-    /// What the numbers are.
+    /// The kind of numbers in the table.
     #[arg(long, help_heading = READING, value_enum, default_value_t = Values::Probabilities)]
     pub(crate) values: Values,
-    /// Raise smaller probabilities to this [default: 1e-6, or what the model was fitted with].
+    /// Raise smaller probabilities to this value [default: 1e-6, or the model's].
     #[arg(long, help_heading = READING, value_name = "P", allow_negative_numbers = true)]
     pub(crate) floor: Option<f64>,
-    /// Names of the classes, in order [default: those of the label column, else the suffixes
-    /// that all classifiers share].
+    /// Names of the classes, in order [default: the values of the label column, or else the
+    /// suffixes shared by all classifiers].
     #[arg(long, help_heading = READING, value_delimiter = ',', value_name = "A,B,...")]
     pub(crate) classes: Option<Vec<String>>,
 }
@@ -122,9 +122,9 @@ pub(crate) enum Values {
     Probabilities,
     /// Their natural logarithms.
     LogProbabilities,
-    /// Scores that softmax turns into probabilities.
+    /// Scores whose softmax gives the probabilities.
     Logits,
-    /// Decimal odds: reciprocals, normalised.
+    /// Decimal odds, whose normalised reciprocals are the probabilities.
     Odds,
 }
 
@@ -141,7 +141,7 @@ impl From<Values> for ValueKind {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The folder gets the data, the model, the fused table, a report and pictures."
+    after_help = "Writes the data, the model, the fused table, a report and pictures to the folder."
 )]
 pub(crate) struct DemoOptions {
     /// Folder of the report.
@@ -154,7 +154,7 @@ pub(crate) struct DemoOptions {
 pub(crate) struct FitOptions {
     /// Labelled outputs; `-` is standard input.
     pub(crate) data: Location,
-    /// Where the model goes; `-` is standard output.
+    /// File of the model; `-` is standard output.
     #[arg(long, short, default_value = "-", value_name = "FILE")]
     pub(crate) output: Location,
     /// Method to fit; `consilience help fit` lists them.
@@ -169,7 +169,7 @@ pub(crate) struct FitOptions {
         allow_hyphen_values = true
     )]
     pub(crate) class_prior: PriorChoice,
-    /// Add the items to this model, with its settings: the same result as fitting on all items.
+    /// Add the items to this model with its own options; the result equals a fit on all items.
     #[arg(long, value_name = "MODEL")]
     pub(crate) update: Option<PathBuf>,
     #[command(flatten)]
@@ -201,7 +201,7 @@ impl Arguments {
     }
 }
 
-/// What fusing, scoring and density share.
+/// Options shared by fusing, scoring and density.
 #[derive(Debug, Args)]
 pub(crate) struct ModelOptions {
     /// Model file.
@@ -219,10 +219,10 @@ pub(crate) struct ModelOptions {
     pub(crate) reading: DataOptions,
 }
 
-/// Where a table goes.
+/// Where a table is written.
 #[derive(Debug, Args)]
 pub(crate) struct TableOutput {
-    /// Where the table goes; `-` is standard output.
+    /// File of the table; `-` is standard output.
     #[arg(long, short, default_value = "-", value_name = "FILE")]
     pub(crate) output: Location,
     /// Format of the output: csv, parquet, arrow or jsonl [default: by extension; csv for `-`].
@@ -243,13 +243,13 @@ memory.\n\nExamples:\n  \
 pub(crate) struct FuseOptions {
     #[command(flatten)]
     pub(crate) model: ModelOptions,
-    /// Also add `evidence_<classifier>_<class>`: what each classifier adds for each class, given
-    /// all others, in nats relative to the mean over classes.
+    /// Also add `evidence_<classifier>_<class>`: the evidence of each classifier for each class given
+    /// all other classifiers, in nats relative to the mean over classes.
     #[arg(long)]
     pub(crate) explain: bool,
-    /// Also add `decision`, which costs least on average, and its `expected_cost`. The table has a
-    /// row for every true class (column `label`) and a column of costs for every class decided
-    /// for and, if wanted, `abstain`.
+    /// Also add the `decision` with the smallest expected cost, and that `expected_cost`. The table
+    /// of costs has one row per true class (column `label`) and one column per decision: the
+    /// classes and, if wanted, `abstain`.
     #[arg(long, value_name = "FILE")]
     pub(crate) costs: Option<Location>,
     #[command(flatten)]
@@ -276,22 +276,22 @@ pub(crate) struct DensityOptions {
 pub(crate) struct EvaluateOptions {
     #[command(flatten)]
     pub(crate) model: ModelOptions,
-    /// Count every item alike instead of every class as the class prior says.
+    /// Weight all items alike instead of weighting the classes by the class prior.
     #[arg(long)]
     pub(crate) score_items: bool,
     /// Bootstrap replicates for the 95 % intervals.
     #[arg(long, default_value_t = 1000, value_name = "N")]
     pub(crate) bootstrap: usize,
-    /// Show the scores of every class, too.
+    /// Also show the scores of every class.
     #[arg(long)]
     pub(crate) per_class: bool,
 }
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Every method sees the same items and the same class prior. Rows come by log-loss; beside each\n\
-stands what it loses against the best one, paired, with a 95 % interval. Every classifier is shown\n\
-as it is (`classifier:<name>`) and recalibrated (`meta:<name>`).\n\n\
+    after_help = "All methods are fitted to the same items and scored under the same class prior. Rows are sorted by\n\
+log-loss, each with its paired difference from the best row and a 95 % interval. Every classifier is\n\
+shown as it is (`classifier:<name>`) and recalibrated (`meta:<name>`).\n\n\
 Examples:\n  \
     consilience compare data.csv\n  \
     consilience compare data.csv --methods auto,correlated,stacking --splits 50 --plots pictures\n  \
@@ -301,33 +301,33 @@ Examples:\n  \
 pub(crate) struct CompareOptions {
     /// Labelled outputs; `-` is standard input.
     pub(crate) data: Location,
-    /// Methods, as of `fit --method` [default: all that suit the data].
+    /// Methods, named as in `fit --method` [default: all that suit the data].
     #[arg(long, value_delimiter = ',', value_name = "A,B,...")]
     pub(crate) methods: Option<Vec<String>>,
-    /// How items are divided [default: folds, or splits where `--splits` is given].
+    /// How the items are divided [default: folds, or splits if `--splits` is given].
     #[arg(long, value_enum)]
     pub(crate) protocol: Option<ProtocolName>,
     /// Stratified folds.
     #[arg(long, default_value_t = 10, value_name = "N", conflicts_with = "splits")]
     pub(crate) folds: usize,
-    /// Times that the folds are made anew.
+    /// Number of times that the folds are drawn.
     #[arg(long, default_value_t = 1, value_name = "N", conflicts_with = "splits")]
     pub(crate) repeats: usize,
     /// Random splits [default: 5].
     #[arg(long, value_name = "N")]
     pub(crate) splits: Option<usize>,
-    /// Share of every class that a random split keeps for testing.
+    /// Share of every class that a random split uses for testing.
     #[arg(long, default_value_t = 0.2, value_name = "P", allow_negative_numbers = true)]
     pub(crate) test_share: f64,
-    /// Probabilities of the classes before any output: uniform, empirical or p1,p2,...; may be
-    /// repeated for one table each, which takes hardly longer than one.
+    /// Probabilities of the classes before any output: uniform, empirical or p1,p2,...; may be given
+    /// several times for one table each.
     #[arg(long, default_value = "uniform", value_name = "PRIOR", allow_hyphen_values = true)]
     pub(crate) class_prior: Vec<PriorChoice>,
-    /// Count every item alike instead of every class as the class prior says.
+    /// Weight all items alike instead of weighting the classes by the class prior.
     #[arg(long)]
     pub(crate) score_items: bool,
-    /// How Dirichlets and what classifiers share are learned: by modes, which takes seconds, or
-    /// from full posteriors.
+    /// How Dirichlets and shared shapes are learned: by posterior modes, which takes seconds, or
+    /// from posteriors.
     #[arg(long, value_parser = ["map", "posterior", "two-step", "joint"], default_value = "map")]
     pub(crate) inference: String,
     /// Also write the rows as CSV.
@@ -347,9 +347,9 @@ pub(crate) struct CompareOptions {
 pub(crate) enum ProtocolName {
     /// Cross-validation: every item is scored by fits that have not seen it.
     Folds,
-    /// Random splits, some of every class for testing.
+    /// Random splits with a share of every class for testing.
     Splits,
-    /// The paper's: random splits with 20 test items a class.
+    /// The paper's protocol: random splits with 20 test items per class.
     Paper,
 }
 
@@ -380,7 +380,7 @@ pub(crate) struct SimulateOptions {
     /// One of the paper's simulated sets.
     #[arg(long, group = "source", value_name = "NAME")]
     pub(crate) preset: Option<Preset>,
-    /// Draw from this model.
+    /// Model to draw from.
     #[arg(long, group = "source", value_name = "MODEL")]
     pub(crate) model: Option<PathBuf>,
     /// Correlation level of a preset, 0 to 1: delta is R times alpha (0.1 at R = 0, alpha - 0.1
@@ -396,14 +396,14 @@ pub(crate) struct SimulateOptions {
     /// Items of every class.
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub(crate) items_per_class: usize,
-    /// Also write the model that the items are drawn from.
+    /// File of the model that the items are drawn from.
     #[arg(long, value_name = "FILE")]
     pub(crate) truth: Option<Location>,
     #[command(flatten)]
     pub(crate) table: TableOutput,
 }
 
-/// More threads than any machine has processors are a mistake that would bring it to its knees.
+/// A number of threads that a machine can have; more would make it unusable.
 fn number_of_threads(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(n @ 1..=1024) => Ok(n),

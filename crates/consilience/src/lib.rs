@@ -43,6 +43,7 @@ pub mod model;
 mod progress;
 pub mod sampling;
 pub mod simulation;
+mod text;
 mod warning;
 
 pub use data::class_prior::{ClassPrior, PriorChoice};

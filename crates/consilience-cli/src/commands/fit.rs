@@ -160,7 +160,7 @@ pub(super) fn summary(model: &Model, target: &str) -> Result<String, Failure> {
     if let Some(report) = model.posterior() {
         text += &chains_text("posterior", report.chains, report.draws, &report.worst);
     }
-    if let Some(worst) = worst_of_pairs(model) {
+    if let Some(worst) = model.worst_shared_diagnostics() {
         let pair =
             model.pair_posteriors().first().map(|pair| (pair.delta.chains, pair.delta.draws));
         let all = model.shared_posterior().map(|report| (report.chains, report.draws));
@@ -174,12 +174,6 @@ pub(super) fn summary(model: &Model, target: &str) -> Result<String, Failure> {
         );
     }
     Ok(text + &format!("model        {target}\n"))
-}
-
-/// The worst diagnostics over all pairs of classifiers.
-pub(super) fn worst_of_pairs(model: &Model) -> Option<Diagnostics> {
-    let pairs = model.pair_posteriors().iter().map(|pair| pair.delta.worst);
-    pairs.chain(model.shared_posterior().map(|report| report.worst)).reduce(Diagnostics::worst)
 }
 
 fn chains_text(what: &str, chains: usize, draws: usize, worst: &Diagnostics) -> String {

@@ -130,7 +130,7 @@ fn bad_requests_are_refused() {
     }
     let run = bench.run("compare data.csv --methods nonsense");
     assert_eq!(run.code, Some(1));
-    assert!(run.err.contains("got nonsense"), "{}", run.err);
+    assert!(run.err.contains("unknown method `nonsense`"), "{}", run.err);
     let run = bench.run("compare unlabelled.csv");
     assert_eq!(run.code, Some(1));
     assert!(run.err.contains("label"), "{}", run.err);

@@ -15,6 +15,7 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::model::Model;
 use crate::progress::Progress;
 use crate::simulation::Truth;
 use crate::warning::Warning;
@@ -117,6 +118,11 @@ pub(crate) trait FitMethod: Default + Serialize + DeserializeOwned {
 pub(crate) trait FittedMethod: Fusion {
     /// The `parameters` of the model file; null if there are none.
     fn file_parameters(&self) -> Value;
+
+    /// The parameters as text, for a person who inspects the model.
+    fn describe(&self, _model: &Model) -> Result<String> {
+        Ok(String::new())
+    }
 
     /// The Dirichlets of every classifier and class, for methods that have them.
     fn margins(&self) -> Result<Option<IndependentFusion>> {

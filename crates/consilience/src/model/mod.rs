@@ -1,6 +1,7 @@
 //! A fitted model as a whole: method, class prior, and how it came about.
 
 mod consistency;
+mod describe;
 mod file;
 mod fit;
 mod fuse;

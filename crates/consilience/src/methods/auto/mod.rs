@@ -24,6 +24,7 @@
 //! **Where it is weak**: fewer than ten items a class, and many nearly identical noisy sources with
 //! few items; a plain pool may then be better.
 
+mod describe;
 mod evidence;
 mod fit;
 
@@ -33,7 +34,7 @@ use serde::{Deserialize, Serialize};
 
 pub use fit::{Auto, FittedAuto};
 
-use super::independent::{Alpha, IndependentFusion};
+use super::independent::{Alpha, IndependentFusion, describe_dirichlets};
 use super::log_linear::LogLinear;
 use super::stacking::{
     FILL_ERROR, FillParameters, Filler, Incomplete, LARGEST_COEFFICIENT, Logistic,
@@ -45,6 +46,7 @@ use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 use crate::methods::FittedMethod;
+use crate::model::Model;
 use crate::simulation::Truth;
 use consilience_numerics::simplex;
 use serde_json::{Value, json};
@@ -185,6 +187,11 @@ impl FittedMethod for AutoFusion {
 
     fn is_made_of_dirichlets(&self) -> bool {
         false // the weights of its evidence are learned
+    }
+
+    fn describe(&self, model: &Model) -> Result<String> {
+        let dirichlets = describe_dirichlets(model, self.dirichlets())?;
+        Ok(dirichlets + &describe::describe(self.schema(), &self.parameters))
     }
 
     fn truth(&self) -> Result<Truth, &'static str> {

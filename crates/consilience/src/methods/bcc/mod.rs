@@ -16,6 +16,8 @@
 //! Kim, Ghahramani, "Bayesian classifier combination", AISTATS 2012, section 3.
 //! <https://proceedings.mlr.press/v22/kim12.html>
 
+mod describe;
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -27,6 +29,7 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::{Items, Outputs};
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::model::Model;
 use crate::simulation::Truth;
 
 /// Options of `bcc`.
@@ -101,6 +104,10 @@ struct Parameters {
 impl FittedMethod for BccFusion {
     fn file_parameters(&self) -> Value {
         json!(Parameters { confusion: self.confusion.clone() })
+    }
+
+    fn describe(&self, _: &Model) -> Result<String> {
+        Ok(describe::describe(&self.schema, &self.confusion))
     }
 
     fn truth(&self) -> Result<Truth, &'static str> {

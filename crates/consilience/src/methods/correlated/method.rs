@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{CorrelatedParameters, PairInsight, TreeParameters};
+use super::{CorrelatedParameters, PairInsight, TreeParameters, describe};
 use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::Result;
-use crate::methods::independent::IndependentFusion;
+use crate::methods::independent::{IndependentFusion, describe_dirichlets};
 use crate::methods::{Block, Draw, FittedMethod, Fusion};
+use crate::model::Model;
 use crate::simulation::Truth;
 
 /// The fitted correlated model.
@@ -69,6 +70,16 @@ impl FittedMethod for CorrelatedMethod {
             Self::Joint(parameters) => parameters.pairs(prior).map(Some),
             Self::Tree(parameters) => parameters.pairs(prior).map(Some),
         }
+    }
+
+    fn describe(&self, model: &Model) -> Result<String> {
+        let margins = self.margins()?.map(|margins| describe_dirichlets(model, &margins));
+        let shared = match self {
+            Self::Joint(parameters) => describe::describe_joint(model, parameters),
+            Self::Tree(parameters) => describe::describe_tree(model, parameters.fusion()),
+        };
+        let correlations = describe::describe_correlations(model)?;
+        Ok(margins.transpose()?.unwrap_or_default() + &shared + &correlations)
     }
 
     fn has_posterior(&self) -> bool {

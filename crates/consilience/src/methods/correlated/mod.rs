@@ -12,6 +12,7 @@
 //! # References
 //! Trick & Rothkopf, AISTATS 2022, section 3.3.
 
+mod describe;
 mod file;
 mod fit;
 mod full;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::independent::{Alpha, Independent, IndependentFusion};
+use super::independent::{Alpha, Independent, IndependentFusion, describe_dirichlets};
 use super::log_linear::{self, LogLinear};
 use super::presence::{ByPresence, presence};
 use super::shares::EvidenceCovariance;
@@ -24,6 +24,7 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::model::Model;
 use crate::simulation::Truth;
 
 /// Options of `discounted`: those of the independent model.
@@ -115,6 +116,10 @@ impl FittedMethod for DiscountedFusion {
 
     fn evidence_covariance(&self) -> Option<&EvidenceCovariance> {
         Some(&self.covariance)
+    }
+
+    fn describe(&self, model: &Model) -> Result<String> {
+        describe_dirichlets(model, &self.margins)
     }
 
     fn truth(&self) -> Result<Truth, &'static str> {

@@ -12,6 +12,7 @@
 //! Trick & Rothkopf, AISTATS 2022, section 3.2, eq. 4 and 5.
 
 mod config;
+mod describe;
 mod fit;
 mod posterior;
 mod statistics;
@@ -24,6 +25,7 @@ pub(crate) use config::{
     ALPHA_PRIOR, CHAINS, DRAWS, DirichletPrior, KEEP_DRAWS, PRIOR_ITEMS, WARMUP, check_chains,
 };
 pub use config::{AlphaPrior, Independent, Inference};
+pub(crate) use describe::describe_dirichlets;
 pub(super) use fit::posterior_modes;
 pub use fit::{FittedIndependent, PosteriorReport};
 pub(in crate::methods) use posterior::{DirichletPosterior, Measure};
@@ -35,6 +37,7 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::model::Model;
 use crate::simulation::Truth;
 use consilience_numerics::special::ln_gamma;
 use correlated_dirichlet::{CorrelatedDirichlet, Dirichlet};
@@ -145,6 +148,10 @@ impl FittedMethod for IndependentFusion {
 
     fn margins(&self) -> Result<Option<IndependentFusion>> {
         Ok(Some(self.clone()))
+    }
+
+    fn describe(&self, model: &Model) -> Result<String> {
+        describe_dirichlets(model, self)
     }
 
     fn has_posterior(&self) -> bool {

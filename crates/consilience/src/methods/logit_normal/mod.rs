@@ -34,6 +34,7 @@ use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 use crate::methods::FittedMethod;
+use crate::model::Model;
 use crate::simulation::Truth;
 use serde_json::{Value, json};
 
@@ -103,6 +104,10 @@ impl LogitNormalFusion {
 impl FittedMethod for LogitNormalFusion {
     fn file_parameters(&self) -> Value {
         json!(self.parameters())
+    }
+
+    fn describe(&self, _: &Model) -> Result<String> {
+        Ok(super::log_ratio::describe(&self.schema, &self.parameters.classes))
     }
 
     fn truth(&self) -> Result<Truth, &'static str> {

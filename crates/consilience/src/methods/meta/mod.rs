@@ -19,6 +19,7 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::model::Model;
 use crate::simulation::Truth;
 
 /// Options of `meta:<classifier>`.
@@ -95,6 +96,10 @@ impl FittedMethod for MetaFusion {
 
     fn rule_of_draw(&self, draw: &Draw) -> Result<Box<dyn Fusion>> {
         self.0.rule_of_draw(draw)
+    }
+
+    fn describe(&self, model: &Model) -> Result<String> {
+        self.0.describe(model)
     }
 
     fn truth(&self) -> Result<Truth, &'static str> {

@@ -36,7 +36,9 @@ use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 use crate::methods::FittedMethod;
+use crate::model::Model;
 use crate::simulation::Truth;
+use crate::text;
 use consilience_numerics::log_space::{log_add_exp, log_sum_exp};
 use serde_json::{Value, json};
 
@@ -194,9 +196,38 @@ fn mixture(class: &[MixtureComponent], schema: &Schema) -> Result<Vec<Weighted>>
     class.iter().map(component).collect()
 }
 
+impl NormalMixtureFusion {
+    /// The number of components, and their distribution taken together.
+    fn describe_mixtures(&self) -> String {
+        let parameters = &self.parameters;
+        let mut rows = Vec::new();
+        for (j, class) in self.schema.classes().iter().enumerate() {
+            let components: usize = parameters.draws.iter().map(|draw| draw[j].len()).sum();
+            rows.push(vec![
+                class.clone(),
+                parameters.draws.len().to_string(),
+                components.to_string(),
+            ]);
+        }
+        let jitter = match parameters.jitter {
+            0.0 => String::new(),
+            size => format!("noise added to probabilities: up to {size}\n"),
+        };
+        format!(
+            "\n{}{jitter}{}",
+            text::aligned(&["true class", "mixtures averaged", "components in all"], &rows),
+            super::log_ratio::describe(&self.schema, &self.overall())
+        )
+    }
+}
+
 impl FittedMethod for NormalMixtureFusion {
     fn file_parameters(&self) -> Value {
         json!(self.parameters())
+    }
+
+    fn describe(&self, _: &Model) -> Result<String> {
+        Ok(self.describe_mixtures())
     }
 
     fn truth(&self) -> Result<Truth, &'static str> {

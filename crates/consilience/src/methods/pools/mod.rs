@@ -26,7 +26,9 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::model::Model;
 use crate::simulation::Truth;
+use crate::text;
 use consilience_numerics::log_space::ln_at_least_tiny;
 
 pub use config::{LinearPool, LogPool, OpinionPool, Weights};
@@ -176,6 +178,13 @@ impl FittedMethod for Pool {
             PoolKind::Opinion => Value::Null,
             _ => json!({ "weights": self.weights }),
         }
+    }
+
+    fn describe(&self, _: &Model) -> Result<String> {
+        let names = self.schema.classifiers().iter().zip(&self.weights);
+        let rows: Vec<Vec<String>> =
+            names.map(|(name, weight)| vec![name.clone(), format!("{weight:.4}")]).collect();
+        Ok(format!("\n{}", text::aligned(&["classifier", "weight"], &rows)))
     }
 
     fn truth(&self) -> Result<Truth, &'static str> {

@@ -11,6 +11,7 @@
 //! in ([`FillParameters`]); without any output the answer is the class prior.
 
 mod config;
+mod describe;
 mod fit;
 pub(super) mod logit;
 pub(super) mod logs;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use config::{ClassBalance, Ridge, Stacking};
+pub(super) use describe::describe_logistic;
 pub use fit::FittedStacking;
 pub(super) use fit::{Training, fit_logistic};
 pub use logs::FillParameters;
@@ -32,6 +34,7 @@ use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 use crate::methods::FittedMethod;
+use crate::model::Model;
 use crate::simulation::Truth;
 use serde_json::{Value, json};
 
@@ -96,6 +99,10 @@ impl StackingFusion {
 impl FittedMethod for StackingFusion {
     fn file_parameters(&self) -> Value {
         json!(self.parameters())
+    }
+
+    fn describe(&self, _: &Model) -> Result<String> {
+        Ok(describe_logistic(&self.schema, &self.parameters().logistic))
     }
 
     fn truth(&self) -> Result<Truth, &'static str> {

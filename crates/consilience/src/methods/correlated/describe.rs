@@ -1,34 +1,21 @@
-//! What classifiers share, how that correlates them, and what each is worth.
+//! Shared shapes, the correlations that they imply, and the tree of pairs as text.
 
-use consilience::methods::PairPosterior;
-use consilience::methods::correlated::CorrelatedParameters;
-use consilience::methods::correlated::PairInsight;
-use consilience::methods::correlated::learning::{DeltaReport, ObservedPair};
-use consilience::methods::correlated::tree::{TreeFusion, TreeKind, TreePair};
-use consilience::{Model, Result};
-use serde_json::{Value, json};
+use super::learning::{DeltaReport, ObservedPair};
+use super::tree::{TreeFusion, TreeKind, TreePair};
+use super::{CorrelatedParameters, PairInsight};
+use crate::error::Result;
+use crate::methods::PairPosterior;
+use crate::model::Model;
+use crate::text;
 
-use super::significant;
-use crate::output;
-
-/// More classifiers than this make a matrix that no terminal shows.
+/// Matrices of more classifiers than this are too wide for a terminal.
 const WIDEST_MATRIX: usize = 12;
 
-/// Implied correlations of every pair, by true class and component; none for other methods.
-pub(super) fn correlations(model: &Model) -> Result<Option<Value>> {
-    let names = model.schema().classifiers();
-    let pair = |pair: &PairInsight| {
-        let (a, b) = pair.between;
-        json!({ "between": [names[a], names[b]], "by_class": pair.correlation, "mean": pair.mean })
-    };
-    Ok(model.implied_correlations()?.map(|pairs| pairs.iter().map(pair).collect()))
-}
-
 /// The shapes that classifiers share, with 90 % intervals where their posterior was sampled.
-pub(super) fn shared_text(model: &Model, parameters: &CorrelatedParameters) -> String {
+pub(super) fn describe_joint(model: &Model, parameters: &CorrelatedParameters) -> String {
     let names = parameters.schema().classifiers();
     let who = |a: usize, b: usize| format!("{} and {}", names[a], names[b]);
-    // What two classifiers share is all there is, and what was learned; more of them have parts.
+    // Of two classifiers the common part is all that is shared.
     let learned = |a: usize, b: usize| posterior_of(model, a, b);
     let two = names.len() == 2;
     let mut rows = Vec::new();
@@ -55,7 +42,7 @@ pub(super) fn shared_text(model: &Model, parameters: &CorrelatedParameters) -> S
             rows.push(shared_row(model, who(a, b), j, &class.shared_by(a, b), intervals));
         }
     }
-    text + &shared_table(model, "shared altogether by", &rows)
+    text + &shared_table(model, "shared in total by", &rows)
 }
 
 fn posterior_of(model: &Model, a: usize, b: usize) -> Option<&DeltaReport> {
@@ -74,9 +61,14 @@ fn shared_row(
     let mut row = vec![who, model.schema().classes()[class].clone()];
     let cell = |(l, d): (usize, &f64)| match intervals.map(|rows| rows[class][l]) {
         Some([low, high]) => {
-            format!("{} ({}–{})", significant(*d), significant(low), significant(high))
+            format!(
+                "{} ({}–{})",
+                text::significant(*d),
+                text::significant(low),
+                text::significant(high)
+            )
         }
-        None => significant(*d),
+        None => text::significant(*d),
     };
     row.extend(delta.iter().enumerate().map(cell));
     row
@@ -87,11 +79,11 @@ fn shared_table(model: &Model, what: &str, rows: &[Vec<String>]) -> String {
     header.extend(model.schema().classes().iter().map(|class| format!("δ {class}")));
     let learned = rows.iter().flatten().any(|cell| cell.contains('–'));
     let note = if learned { "in brackets: 90 % intervals\n" } else { "" };
-    format!("\n{}{note}", output::table(&header, rows))
+    format!("\n{}{note}", text::aligned(&header, rows))
 }
 
 /// The tree that joins the classifiers, and what is shared along it.
-pub(super) fn tree_text(model: &Model, fusion: &TreeFusion) -> String {
+pub(super) fn describe_tree(model: &Model, fusion: &TreeFusion) -> String {
     let names = model.schema().classifiers();
     let who = |pair: &TreePair| format!("{} and {}", names[pair.between.0], names[pair.between.1]);
     let gains: Vec<Vec<String>> =
@@ -111,13 +103,13 @@ pub(super) fn tree_text(model: &Model, fusion: &TreeFusion) -> String {
     format!(
         "\n{}gain: mean of ln (density of both / product of margins) on training items, in nats, \
          summed over classes\n{}",
-        output::table(&[what, "gain"], &gains),
+        text::aligned(&[what, "gain"], &gains),
         shared_table(model, "shared by", &rows)
     )
 }
 
 /// The correlations that the shared shapes imply, beside those that were observed.
-pub(super) fn correlation_text(model: &Model) -> Result<String> {
+pub(super) fn describe_correlations(model: &Model) -> Result<String> {
     let Some(pairs) = model.implied_correlations()? else { return Ok(String::new()) };
     let (names, classes) = (model.schema().classifiers(), model.schema().classes());
     let mut header = vec!["correlation of".to_owned(), "true class".to_owned()];
@@ -137,7 +129,7 @@ pub(super) fn correlation_text(model: &Model) -> Result<String> {
     }
     let known = model.training().is_some_and(|t| !t.observed_correlations.is_empty());
     let note = if known { "in brackets: observed on training items\n" } else { "" };
-    Ok(format!("\n{}{note}{}", output::table(&header, &rows), matrix_text(model, &pairs)))
+    Ok(format!("\n{}{note}{}", text::aligned(&header, &rows), matrix_text(model, &pairs)))
 }
 
 fn observed(model: &Model, a: usize, b: usize) -> Option<&ObservedPair> {
@@ -169,37 +161,5 @@ fn matrix_text(model: &Model, pairs: &[PairInsight]) -> String {
     };
     let rows: Vec<Vec<String>> = names.iter().zip(cells).map(row).collect();
     let below = if model.training().is_some() { "; below: observed" } else { "" };
-    format!("\n{}above the diagonal: implied{below}\n", output::table(&header, &rows))
-}
-
-/// How many independent classifiers the sources are worth, and what each contributes, most first.
-pub(super) fn effective_number_text(model: &Model) -> Result<String> {
-    let Some(worth) = model.effective_number()? else { return Ok(String::new()) };
-    let names = model.schema().classifiers();
-    let (shares, influences) = (
-        model.evidence_covariance().map(|covariance| covariance.shares(|_| true)),
-        model.influences()?,
-    );
-    let mut order: Vec<usize> = (0..names.len()).collect();
-    if let Some(rank) = influences.as_ref().or(shares.as_ref()) {
-        order.sort_by(|a, b| rank[*b].total_cmp(&rank[*a]));
-    }
-    let columns = [("influence", &influences), ("independent share", &shares)];
-    let columns = columns.iter().filter_map(|(name, values)| Some((*name, values.as_ref()?)));
-    let columns: Vec<_> = columns.collect();
-    let row = |k: &usize| {
-        let cells = columns.iter().map(|(_, values)| format!("{:.3}", values[*k]));
-        std::iter::once(names[*k].clone()).chain(cells).collect::<Vec<_>>()
-    };
-    let rows: Vec<Vec<String>> = order.iter().map(row).collect();
-    let header: Vec<&str> =
-        std::iter::once("classifier").chain(columns.iter().map(|(name, _)| *name)).collect();
-    let mut text = String::new();
-    if !columns.is_empty() {
-        text += &format!("\n{}", output::table(&header, &rows));
-    }
-    if influences.is_some() {
-        text += "influence: strength times independent share, in nats\n";
-    }
-    Ok(text + &format!("effective number of classifiers  {worth:.2} of {}\n", names.len()))
+    format!("\n{}above the diagonal: implied{below}\n", text::aligned(&header, &rows))
 }
