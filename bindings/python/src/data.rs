@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use consilience::{
     DEFAULT_FLOOR, Error, InputFormat, Outputs, OutputsBuilder, PriorChoice, Result, Schema,
-    ValueKind,
 };
 use numpy::{PyReadonlyArray1, PyReadonlyArray3, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
-use crate::errors::{ConsilienceError, bad_settings, raise};
+use crate::errors::{ConsilienceError, raise};
 
 /// Items × classifiers × classes.
 pub(crate) type Values<'py> = PyReadonlyArray3<'py, f64>;
@@ -19,8 +18,7 @@ pub(crate) type Labels<'py> = PyReadonlyArray1<'py, i64>;
 
 /// The kind of the raw values and the floor.
 pub(crate) fn input_format(kind: &str, floor: f64) -> PyResult<InputFormat> {
-    let kind =
-        serde_json::from_value::<ValueKind>(kind.into()).map_err(|error| bad_settings(&error))?;
+    let kind = kind.parse().map_err(|error| raise(&error))?;
     Ok(InputFormat { kind, floor })
 }
 
