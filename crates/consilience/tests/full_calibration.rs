@@ -1,12 +1,14 @@
-//! Simulation-based calibration (Talts, Betancourt, Simpson, Vehtari, Gelman 2018) of the posterior of all that three
-//! classifiers share: shapes drawn from the prior, outputs from the shapes; among draws from the posterior the true
-//! shapes' ranks must be uniform.
+//! Simulation-based calibration (Talts, Betancourt, Simpson, Vehtari, Gelman 2018) of the experimental
+//! posterior of all shapes that three sources share: shapes are drawn from the prior and outputs from the
+//! shapes; the ranks of the true shapes among draws from the posterior must be uniform. Three sources,
+//! two classes, 30 items per class and known α: this is all that the posterior is calibrated for.
 //!
 //! ```text
 //! SBC_REPLICATIONS=40 cargo test --release -p consilience --test full_calibration -- --ignored --nocapture
 //! ```
 //!
-//! prints the tables kept in `experiments/many`: ranks, then how far those of every quantity are from uniform ones.
+//! prints the tables of `experiments/many`: the ranks, then a comparison of those of every quantity with
+//! the uniform distribution.
 
 #![allow(clippy::print_stdout, reason = "tables")]
 
@@ -29,16 +31,17 @@ const ITEMS: usize = 30;
 /// Draws that a shape is ranked among, and bins of as many ranks each: 99 = 9 · 11.
 const RANKED: usize = 98;
 const BINS: usize = 9;
-/// The parts, in the order in which they are taken from what is left of α.
+/// The sources of each part, in the order in which parts are taken from α.
 const PARTS: [&[usize]; 4] = [&[0, 1, 2], &[0, 1], &[0, 2], &[1, 2]];
 
 /// `delta[part][class][component]`.
 type Shapes = Vec<Vec<Vec<f64>>>;
 
-/// Ranks of 40 replications in nine bins: χ² is rough, so that only a p far out fails, and 19 correlated quantities have one below
-/// .001 in about 2 of 100 runs. 90 % intervals hold 90 of 100 true shapes; of 640 shapes the standard error is about .02.
+/// Ranks of 40 replications in nine bins: χ² is a rough approximation, so that only a very small p fails;
+/// of 19 correlated quantities one is below 0.001 in about 2 of 100 runs. 90 % intervals contain 90 % of
+/// the true shapes; with 640 shapes the standard error is about 0.02.
 #[test]
-#[ignore = "slow: a minute a replication; see the command at the top"]
+#[ignore = "slow: a minute per replication; see the command at the top"]
 fn ranks_are_uniform() {
     let setting =
         |name: &str, or: u64| std::env::var(name).map_or(or, |text| text.parse().unwrap());
@@ -84,12 +87,12 @@ fn alpha(j: usize) -> Vec<f64> {
     (0..2).map(|l| if l == j { 12.0 } else { 8.0 }).collect()
 }
 
-/// Shapes from the prior, and outputs of them.
+/// Shapes from the prior, and outputs from the shapes.
 fn draw(prior: DeltaPrior, replication: u64) -> Result<(Shapes, Outputs)> {
     let mut rng = ChaCha8Rng::seed_from_u64(2026);
     rng.set_stream(replication);
     let logit = |p: f64| (p / (1.0 - p)).ln();
-    // one centre for what is common, one for pairs
+    // one mean for the common part, one for pairs
     let centres = [logit(rng.random()), logit(rng.random())];
     let mut share = |part: usize| -> f64 {
         let normal: f64 = StandardNormal.sample(&mut rng);
@@ -119,7 +122,8 @@ fn draw(prior: DeltaPrior, replication: u64) -> Result<(Shapes, Outputs)> {
     Ok((shapes, outputs))
 }
 
-/// One component: every part takes a share of what its members have left of α, of which ½ or a quarter stays private.
+/// One component: every part takes a share of what its members have left of α, of which ½ or a quarter
+/// stays private.
 fn taken(alpha: f64, mut share: impl FnMut(usize) -> f64) -> Vec<f64> {
     let mut left = [alpha - 0.5f64.min(0.25 * alpha); 3];
     let mut take = |(part, members): (usize, &&[usize])| {
@@ -131,7 +135,7 @@ fn taken(alpha: f64, mut share: impl FnMut(usize) -> f64) -> Vec<f64> {
     PARTS.iter().enumerate().map(&mut take).collect()
 }
 
-/// The posterior with known α; it starts from what pairs share by their own fits.
+/// The posterior with known α, started from the fits of pairs.
 fn posterior(prior: DeltaPrior, outputs: &Outputs, seed: u64) -> Result<FittedShared> {
     let config = Correlated {
         inference: CorrelatedInference::Posterior,
@@ -157,7 +161,8 @@ fn names() -> Vec<String> {
     names
 }
 
-/// All shapes, then the sums of what is common, of what pairs share, and of what classifiers share with any other.
+/// All shapes, then the sums of common shapes, of pairs' shapes, and of all that sources share with any
+/// other.
 fn quantities(shapes: &Shapes) -> Vec<f64> {
     let mut all: Vec<f64> = shapes.iter().flatten().flatten().copied().collect();
     let (common, pairs) = (all[..4].iter().sum::<f64>(), all[4..].iter().sum::<f64>());
@@ -171,8 +176,8 @@ fn ranks(truth: &Shapes, fitted: &FittedShared) -> Vec<usize> {
     quantities(truth).iter().enumerate().map(rank).collect()
 }
 
-/// Prints χ² of the bins with its p value, and how far mean and spread of the ranks are from those of uniform ones, in standard
-/// errors; returns the least p.
+/// Prints χ² of the bins with its p-value, and the deviations of the ranks' mean and variance from those
+/// of uniform ranks in standard errors; returns the smallest p-value.
 fn summarise(all: &[Vec<usize>]) -> f64 {
     println!("quantity,replications,chi_square,p_value,mean_z,spread_z");
     let n = all.len() as f64;

@@ -310,12 +310,12 @@ class CorrelatedFusion(Fusion):
         Prior of the shared shapes. "pooled": the ratios of shared shapes to their upper bounds are
         alike over classes and components. "uniform": uniform between 0 and the upper bound. "paper":
         the vague gamma prior of the paper.
-    inference : {"two-step", "posterior", "joint", "map"}, default="two-step"
+    inference : {"two-step", "posterior", "map"}, default="two-step"
         "two-step": the concentrations first, then the posterior of the shared shapes given their
         point estimate. "posterior": as "two-step", but for three and more classifiers with
         `structure="full"` or "common" the posterior of all shared shapes together instead of that of
-        the pairs. "joint": the posterior of concentrations and shared shapes together. "map": as
-        "two-step" with posterior modes, which is faster and has no uncertainty.
+        the pairs, which is experimental. "map": as "two-step" with posterior modes, which is faster
+        and has no uncertainty.
     sampler : {"likelihood", "gibbs"}, default="likelihood"
         How the shared shapes are drawn: from the likelihood, or by the data augmentation of the paper,
         which is slow.

@@ -17,9 +17,9 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 
 use super::config::{Correlated, DeltaPrior};
-use super::mode_search::search_mode;
+use super::mode_search::{Effort, search_mode};
 use super::pair_likelihood::expit;
-use super::surrogate_sampling::sample_posterior;
+use super::pair_sampling::PairSampler;
 use crate::data::input_format::InputFormat;
 use crate::data::outputs::{Outputs, OutputsBuilder};
 use crate::data::schema::Schema;
@@ -123,14 +123,19 @@ fn replicate(prior: DeltaPrior, replication: u64) -> Vec<usize> {
     let config =
         Correlated { delta_prior: prior, resolution: Some(EPSILON), ..Correlated::default() };
     let mut posterior = config.posterior(&outputs, &vec![alpha; 2]).unwrap();
-    let (top, _) = search_mode(&mut posterior, false, &NoProgress).unwrap();
-    let chains = (&config.chain_settings(), replication);
-    let sampled = sample_posterior(&posterior, &top, chains, &NoProgress).unwrap();
+    let found = search_mode(&mut posterior, Effort::Thorough, &NoProgress).unwrap().mode;
+    let settings = config.chain_settings();
+    let sampler =
+        PairSampler { posterior: &posterior, settings, seed: replication, progress: &NoProgress };
+    let sampled = sampler.sample(&found).unwrap();
     let coordinates: Vec<Vec<f64>> =
         (0..truth.len()).map(|l| sampled.draws.coordinate(l)).collect();
     let worst = Diagnostics::worst_of(&coordinates, config.chains).unwrap();
     if worst.r_hat > 1.05 {
-        println!("# {prior:?} {replication}: {worst:?} {} {:?}", sampled.spread, sampled.corrected);
+        println!(
+            "# {prior:?} {replication}: {worst:?} {} {:?}",
+            sampled.spread, sampled.correction
+        );
     }
     let rank = |(l, truth): (usize, &f64)| {
         let n = coordinates[l].len();

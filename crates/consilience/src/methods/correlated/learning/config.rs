@@ -38,8 +38,6 @@ pub enum CorrelatedInference {
     /// Of the paper's model of three and more classifiers α first, then the posterior of all shared
     /// shapes, not of pairs alone; elsewhere the same as in two steps.
     Posterior,
-    /// The full posterior of α and δ together.
-    Joint,
     /// α first, then the mode of the density of logit(δ/b); no measure of uncertainty.
     Map,
 }
@@ -105,13 +103,15 @@ pub(crate) const OPTIONS: &[MethodOption] = &[
     ),
     MethodOption::new(
         "inference",
-        "two-step, posterior, joint or map",
+        "two-step, posterior or map",
         "What is learned, and whether with its uncertainty.",
     )
     .with_choices(&[
         ("two-step", "First the Dirichlets, then the posterior of what pairs share given them."),
-        ("posterior", "The same; with `full` and `common`, the posterior of everything shared."),
-        ("joint", "Dirichlets and shared shapes together."),
+        (
+            "posterior",
+            "The same; with `full` and `common`, the posterior of everything shared (experimental).",
+        ),
         ("map", "The posterior mode: fast, without uncertainty."),
     ]),
     CHAINS,
@@ -131,7 +131,7 @@ pub struct Correlated {
     pub prior_items: f64,
     /// The prior of δ; pooled by default.
     pub delta_prior: DeltaPrior,
-    /// Two steps (default), joint, or the mode.
+    /// Two steps (default), the posterior of everything shared, or the mode.
     pub inference: CorrelatedInference,
     /// How draws are made; with the likelihood by default.
     #[serde(skip)]
@@ -202,12 +202,11 @@ impl Correlated {
     /// The options of the Dirichlets' fit: the mode if only modes are wanted, else draws enough to
     /// carry the uncertainty of α over to δ.
     pub(super) fn margins(&self) -> Independent {
-        let (inference, keep_draws) = match self.inference {
-            CorrelatedInference::Map => (Inference::Map, 0),
-            _ => {
-                let available = self.chains.saturating_mul(self.draws);
-                (Inference::Posterior, self.keep_draws.max(MARGIN_DRAWS.min(available)))
-            }
+        let (inference, keep_draws) = if self.inference == CorrelatedInference::Map {
+            (Inference::Map, 0)
+        } else {
+            let available = self.chains.saturating_mul(self.draws);
+            (Inference::Posterior, self.keep_draws.max(MARGIN_DRAWS.min(available)))
         };
         Independent {
             alpha_prior: self.alpha_prior,

@@ -1,14 +1,14 @@
-//! The prior of δ as a density of η, with what the climb and the chains need of it.
+//! The prior of δ as a density of η, with its derivatives.
 
 use super::config::DeltaPrior;
 use super::pair_likelihood::expit;
 
-/// The paper's shape and rate.
+/// Shape and rate of the paper's gamma prior.
 const PAPER: f64 = 1e-3;
-/// Where the paper's prior is cut off, softly: δ is 10⁻⁶ of its bound.
+/// η at which the paper's prior is cut off smoothly: δ is 10⁻⁶ of its bound.
 const WALL: f64 = -14.0;
 
-/// Value, slope and −second derivative in one coordinate.
+/// Value, slope and negative second derivative in one coordinate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Derivatives {
     pub(super) value: f64,

@@ -9,7 +9,6 @@
 
 use rand::Rng;
 
-use super::super::margins::Margin;
 use super::super::pair_items::PairItems;
 use super::super::pair_likelihood::expit;
 use super::hidden::{Place, Shapes};
@@ -29,36 +28,10 @@ pub(super) struct Parameters {
     pub(super) eta: Vec<f64>,
 }
 
-/// One of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Coordinate {
-    Eta(usize),
-    LnAlpha(usize, usize),
-    /// The mean of a classifier's ln α, all of which move alike: totals are known worse than proportions.
-    Level(usize),
-}
-
 impl Parameters {
-    pub(super) fn get(&self, at: Coordinate) -> f64 {
-        match at {
-            Coordinate::Eta(l) => self.eta[l],
-            Coordinate::LnAlpha(k, l) => self.ln_alpha[k][l],
-            Coordinate::Level(k) => {
-                self.ln_alpha[k].iter().sum::<f64>() / self.ln_alpha[k].len() as f64
-            }
-        }
-    }
-
-    fn with(&self, at: Coordinate, value: f64) -> Self {
+    fn with_eta(&self, l: usize, value: f64) -> Self {
         let mut moved = self.clone();
-        match at {
-            Coordinate::Eta(l) => moved.eta[l] = value,
-            Coordinate::LnAlpha(k, l) => moved.ln_alpha[k][l] = value,
-            Coordinate::Level(k) => {
-                let up = value - self.get(at);
-                moved.ln_alpha[k].iter_mut().for_each(|theta| *theta += up);
-            }
-        }
+        moved.eta[l] = value;
         moved
     }
 
@@ -95,8 +68,6 @@ pub(super) struct ClassState {
     ln_x: Vec<[f64; 2]>,
     resolution: f64,
     pub(super) parameters: Parameters,
-    /// What is known of α apart from the pairs, where α is learned too.
-    margins: Option<[Margin; 2]>,
     /// y and w of every item.
     totals: Vec<[f64; 2]>,
     /// Logits of v.
@@ -105,12 +76,7 @@ pub(super) struct ClassState {
 }
 
 impl ClassState {
-    pub(super) fn new(
-        items: &PairItems,
-        parameters: Parameters,
-        margins: Option<[Margin; 2]>,
-        resolution: f64,
-    ) -> Self {
+    pub(super) fn new(items: &PairItems, parameters: Parameters, resolution: f64) -> Self {
         let mut ln_x = Vec::new();
         for i in 0..items.len() {
             let (first, second) = items.pair(i);
@@ -120,7 +86,7 @@ impl ClassState {
             [0, 1].map(|k| parameters.ln_alpha[k].iter().map(|t| t.exp()).sum::<f64>().ln());
         let totals = vec![[0.0, 0.5 * (ln_total[0] + ln_total[1])]; items.len()];
         let (logits, noise) = (vec![0.0; ln_x.len()], vec![0.0; ln_x.len()]);
-        let mut state = Self { ln_x, resolution, parameters, margins, totals, logits, noise };
+        let mut state = Self { ln_x, resolution, parameters, totals, logits, noise };
         let shapes = state.parameters.shapes();
         for at in 0..state.logits.len() {
             let l = at % state.width();
@@ -174,18 +140,13 @@ impl ClassState {
                 sum += Self::carried(&self.place(at, totals), shape, z[at]);
             }
         }
-        sum + self.ln_margins(moved)
+        sum
     }
 
-    fn ln_margins(&self, parameters: &Parameters) -> f64 {
-        let margins = self.margins.iter().flatten().zip(&parameters.ln_alpha);
-        margins.map(|(margin, ln_alpha)| margin.ln_rest(ln_alpha)).sum()
-    }
-
-    /// Moves one parameter, hidden variables carried along.
+    /// Moves one η, hidden variables carried along.
     pub(super) fn move_with_hidden<R: Rng + ?Sized>(
         &mut self,
-        at: Coordinate,
+        l: usize,
         width: f64,
         ln_prior: &impl Fn(&Parameters) -> f64,
         rng: &mut R,
@@ -194,11 +155,11 @@ impl ClassState {
         let z = self.standardised(&shapes);
         let ln_power = total_shape(&shapes).ln();
         let density = |value: f64| {
-            let moved = self.parameters.with(at, value);
+            let moved = self.parameters.with_eta(l, value);
             self.ln_density(&moved, &z, ln_power) + ln_prior(&moved)
         };
-        let value = slice_step(self.parameters.get(at), width, density, rng);
-        self.parameters = self.parameters.with(at, value);
+        let value = slice_step(self.parameters.eta[l], width, density, rng);
+        self.parameters = self.parameters.with_eta(l, value);
         let shapes = self.parameters.shapes();
         let up = total_shape(&shapes).ln() - ln_power;
         self.totals.iter_mut().for_each(|[_, w]| *w += up);
@@ -213,10 +174,10 @@ impl ClassState {
         self.logits[at] = guess.centre + guess.width * z;
     }
 
-    /// Moves one parameter at fixed hidden variables: only sums of their logarithms matter.
+    /// Moves one η at fixed hidden variables: only sums of their logarithms matter.
     pub(super) fn move_alone<R: Rng + ?Sized>(
         &mut self,
-        at: Coordinate,
+        l: usize,
         width: f64,
         ln_prior: &impl Fn(&Parameters) -> f64,
         rng: &mut R,
@@ -224,19 +185,16 @@ impl ClassState {
         let sums = self.sums();
         let n = self.totals.len() as f64;
         let density = |value: f64| {
-            let moved = self.parameters.with(at, value);
+            let moved = self.parameters.with_eta(l, value);
             let shapes = moved.shapes();
             let linear = shapes
                 .iter()
                 .zip(&sums)
                 .map(|(s, [d, a1, a2])| s.shared * d + s.private[0] * a1 + s.private[1] * a2);
-            n * ln_normaliser(&shapes)
-                + linear.sum::<f64>()
-                + self.ln_margins(&moved)
-                + ln_prior(&moved)
+            n * ln_normaliser(&shapes) + linear.sum::<f64>() + ln_prior(&moved)
         };
-        let value = slice_step(self.parameters.get(at), width, density, rng);
-        self.parameters = self.parameters.with(at, value);
+        let value = slice_step(self.parameters.eta[l], width, density, rng);
+        self.parameters = self.parameters.with_eta(l, value);
     }
 
     /// Σ ln D, Σ ln A¹, Σ ln A² of every component.

@@ -13,14 +13,13 @@ use rand::{Rng, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 
 use super::config::DeltaPrior;
-use super::margins::Margin;
 use super::pair_items::PairItems;
 use super::pair_likelihood::ClassLikelihood;
 use super::prior;
 use crate::error::Result;
 use crate::progress::Progress;
 use crate::sampling::{ChainSettings, Draws, slice_step};
-use class::{ClassState, Coordinate, Parameters};
+use class::{ClassState, Parameters};
 use consilience_numerics::parallel;
 
 /// Chains start this far from each other, in η.
@@ -35,18 +34,15 @@ const WIDTH_IN_MOVES: f64 = 2.5;
 /// One class's data and where its chains start.
 pub(super) struct GibbsClass<'a> {
     pub(super) items: &'a PairItems,
-    /// α¹ and α²: fixed, or where they start.
+    /// α¹ and α².
     pub(super) alpha: [&'a [f64]; 2],
     /// η where chains start.
     pub(super) eta: Vec<f64>,
-    /// The margins, where α is learned too.
-    pub(super) margins: Option<[Margin; 2]>,
 }
 
 impl<'a> GibbsClass<'a> {
-    /// With α fixed, or learned too where there are margins.
-    pub(super) fn new(class: &'a ClassLikelihood, margins: Option<[Margin; 2]>) -> Self {
-        Self { items: class.items(), alpha: class.alpha(), eta: class.start(), margins }
+    pub(super) fn new(class: &'a ClassLikelihood) -> Self {
+        Self { items: class.items(), alpha: class.alpha(), eta: class.start() }
     }
 }
 
@@ -58,8 +54,7 @@ pub(super) struct GibbsTarget<'a> {
 }
 
 impl GibbsTarget<'_> {
-    /// Draws class by class: ln α¹ and ln α² where they are learned, then η; at the end μ where the prior
-    /// is pooled.
+    /// Draws η class by class; at the end μ where the prior is pooled.
     pub(super) fn sample(
         &self,
         settings: &ChainSettings,
@@ -101,10 +96,7 @@ impl GibbsTarget<'_> {
 struct Chain {
     prior: DeltaPrior,
     classes: Vec<ClassState>,
-    coordinates: Vec<Coordinate>,
-    /// The first of them make up a draw.
-    n_reported: usize,
-    /// Widths of the slices, by class and coordinate.
+    /// Widths of the slices, by class and component.
     widths: Vec<Vec<f64>>,
     mu: f64,
 }
@@ -112,17 +104,6 @@ struct Chain {
 impl Chain {
     fn start<R: Rng + ?Sized>(target: &GibbsTarget<'_>, rng: &mut R) -> Self {
         let width = target.classes[0].eta.len();
-        let mut coordinates = Vec::new();
-        if target.classes[0].margins.is_some() {
-            for k in 0..2 {
-                coordinates.extend((0..width).map(|l| Coordinate::LnAlpha(k, l)));
-            }
-        }
-        coordinates.extend((0..width).map(Coordinate::Eta));
-        let n_reported = coordinates.len();
-        if target.classes[0].margins.is_some() {
-            coordinates.extend([Coordinate::Level(0), Coordinate::Level(1)]);
-        }
         let mut scattered = |eta: &f64| {
             let noise: f64 = StandardNormal.sample(rng);
             eta + DISPERSION * noise
@@ -134,13 +115,13 @@ impl Chain {
                 let ln_alpha = class.alpha.map(|row| row.iter().map(|a| a.ln()).collect());
                 let eta = class.eta.iter().map(&mut scattered).collect();
                 let parameters = Parameters { ln_alpha, eta };
-                ClassState::new(class.items, parameters, class.margins.clone(), target.resolution)
+                ClassState::new(class.items, parameters, target.resolution)
             })
             .collect();
-        let widths = vec![vec![WIDTH; coordinates.len()]; classes.len()];
+        let widths = vec![vec![WIDTH; width]; classes.len()];
         let etas = || classes.iter().flat_map(|class| &class.parameters.eta);
         let mu = etas().sum::<f64>() / etas().count() as f64;
-        Self { prior: target.prior, classes, coordinates, n_reported, widths, mu }
+        Self { prior: target.prior, classes, widths, mu }
     }
 
     fn sweep<R: Rng + ?Sized>(&mut self, adapt: bool, rng: &mut R) {
@@ -153,14 +134,14 @@ impl Chain {
         };
         for (class, widths) in self.classes.iter_mut().zip(&mut self.widths) {
             class.move_hidden(rng);
-            for (at, width) in self.coordinates.iter().zip(widths) {
-                let before = class.parameters.get(*at);
-                class.move_with_hidden(*at, *width, &ln_prior, rng);
+            for (l, width) in widths.iter_mut().enumerate() {
+                let before = class.parameters.eta[l];
+                class.move_with_hidden(l, *width, &ln_prior, rng);
                 if adapt {
-                    let moved = (class.parameters.get(*at) - before).abs();
+                    let moved = (class.parameters.eta[l] - before).abs();
                     *width += LEARNING * (WIDTH_IN_MOVES * moved - *width);
                 }
-                class.move_alone(*at, *width, &ln_prior, rng);
+                class.move_alone(l, *width, &ln_prior, rng);
             }
         }
         self.move_mu(rng);
@@ -177,11 +158,8 @@ impl Chain {
     }
 
     fn point(&self) -> Vec<f64> {
-        let one = |class: &ClassState| -> Vec<f64> {
-            let reported = &self.coordinates[..self.n_reported];
-            reported.iter().map(|at| class.parameters.get(*at)).collect()
-        };
-        let mut point: Vec<f64> = self.classes.iter().flat_map(one).collect();
+        let mut point: Vec<f64> =
+            self.classes.iter().flat_map(|class| class.parameters.eta.clone()).collect();
         if self.prior == DeltaPrior::Pooled {
             point.push(self.mu);
         }
