@@ -5,7 +5,6 @@ use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, Table, presets};
-use consilience::evaluation::{Estimate, Evaluation, Gain, ScoreSet, Scored, Weighting};
 
 use crate::error::Failure;
 
@@ -96,8 +95,13 @@ pub(crate) fn table<H: ToString>(header: &[H], rows: &[Vec<String>]) -> String {
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
+<<<<<<< HEAD
 /// A table in Markdown.
 pub(crate) fn markdown(header: &[&str], rows: &[Vec<String>]) -> String {
+=======
+/// The same as Markdown.
+pub(crate) fn markdown<H: ToString>(header: &[H], rows: &[Vec<String>]) -> String {
+>>>>>>> main
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let names: Vec<String> = header.iter().map(ToString::to_string).collect();
     let rule: Vec<String> =
@@ -109,6 +113,7 @@ pub(crate) fn markdown(header: &[&str], rows: &[Vec<String>]) -> String {
     text
 }
 
+<<<<<<< HEAD
 /// The header of a table of scores.
 pub(crate) const SCORE_HEADER: [&str; 7] =
     ["method", "log-loss", "95 % interval", "Brier", "accuracy", "entropy", "calib. error"];
@@ -177,6 +182,9 @@ pub(crate) fn weighting_sentence(
 }
 
 /// A cell of a CSV file, quoted if necessary.
+=======
+/// One cell of a CSV file, quoted where it must be.
+>>>>>>> main
 pub(crate) fn csv_cell(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))

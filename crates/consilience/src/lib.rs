@@ -31,17 +31,20 @@
 
 mod data;
 pub mod decision;
-pub mod distributions;
+mod distributions;
 mod error;
 pub mod evaluation;
 mod folds;
 mod hint;
+#[cfg(feature = "laboratory")]
+#[doc(hidden)]
+pub mod laboratory;
 pub mod methods;
 
 mod math;
 pub mod model;
 mod progress;
-pub mod sampling;
+mod sampling;
 pub mod simulation;
 mod text;
 mod warning;
@@ -55,6 +58,7 @@ pub use hint::Hint;
 pub use methods::MethodConfig;
 pub use model::{FitOptions, FuseOptions, Model};
 pub use progress::{NoProgress, Progress};
+pub use sampling::diagnostics::Diagnostics;
 pub use warning::{Warning, WarningKind};
 
 /// The README's Rust example is a test.
