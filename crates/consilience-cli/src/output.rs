@@ -95,13 +95,8 @@ pub(crate) fn table<H: ToString>(header: &[H], rows: &[Vec<String>]) -> String {
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-<<<<<<< HEAD
 /// A table in Markdown.
-pub(crate) fn markdown(header: &[&str], rows: &[Vec<String>]) -> String {
-=======
-/// The same as Markdown.
 pub(crate) fn markdown<H: ToString>(header: &[H], rows: &[Vec<String>]) -> String {
->>>>>>> main
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let names: Vec<String> = header.iter().map(ToString::to_string).collect();
     let rule: Vec<String> =
@@ -113,78 +108,7 @@ pub(crate) fn markdown<H: ToString>(header: &[H], rows: &[Vec<String>]) -> Strin
     text
 }
 
-<<<<<<< HEAD
-/// The header of a table of scores.
-pub(crate) const SCORE_HEADER: [&str; 7] =
-    ["method", "log-loss", "95 % interval", "Brier", "accuracy", "entropy", "calib. error"];
-
-/// Scores of all methods as table rows.
-pub(crate) fn score_rows(evaluation: &Evaluation) -> Vec<Vec<String>> {
-    evaluation.methods.iter().map(|row| score_row(&row.method, &row.overall)).collect()
-}
-
-/// Scores of one method as a table row.
-pub(crate) fn score_row(name: &str, scores: &ScoreSet<Scored>) -> Vec<String> {
-    let number = |score: Scored| format!("{:.4}", score.value);
-    vec![
-        name.to_owned(),
-        number(scores.log_loss),
-        if scores.log_loss.low.is_nan() {
-            "-".into()
-        } else {
-            format!("{:.3} to {:.3}", scores.log_loss.low, scores.log_loss.high)
-        },
-        number(scores.brier),
-        number(scores.accuracy),
-        number(scores.entropy),
-        number(scores.ece),
-    ]
-}
-
-/// The gain of fusing: a table of `auto` and the baselines, and a verdict.
-pub(crate) fn gain_text(gain: &Gain) -> String {
-    let cell = |Estimate { mean, se }: Estimate| format!("{mean:.4} ± {se:.4}");
-    let mut rows = vec![vec!["auto".into(), cell(gain.log_loss), String::new()]];
-    let simple = gain.rivals.iter().filter(|baseline| !baseline.method.contains(':'));
-    for (name, baseline) in std::iter::once(("best single: ", &gain.best_single))
-        .chain(simple.map(|baseline| ("", baseline)))
-    {
-        let name = format!("{name}{}", baseline.method);
-        rows.push(vec![name, cell(baseline.log_loss), cell(baseline.gain)]);
-    }
-    let how = match gain.folds {
-        0 => "on these items".to_owned(),
-        folds => format!("out of fold, {folds} folds"),
-    };
-    let header = ["method".to_owned(), format!("log-loss {how}"), "gain of auto".to_owned()];
-    format!("\n{}{}\n", table(&header, &rows), gain.verdict)
-}
-
-/// A sentence about the weights of items or classes in scores.
-pub(crate) fn weighting_sentence(
-    weighting: Weighting,
-    classes: &[String],
-    class_prior: &[f64],
-) -> String {
-    let uniform = class_prior.iter().all(|p| (p - class_prior[0]).abs() < 1e-12);
-    match weighting {
-        Weighting::Items => "All items have the same weight.".into(),
-        Weighting::ClassPrior if uniform => {
-            "All classes have the same weight (uniform class prior; with `--score-items` all items do)."
-                .into()
-        }
-        Weighting::ClassPrior => {
-            let parts = classes.iter().zip(class_prior);
-            let parts: Vec<String> = parts.map(|(class, p)| format!("{class} {p:.3}")).collect();
-            format!("Classes are weighted by the class prior: {}.", parts.join(", "))
-        }
-    }
-}
-
 /// A cell of a CSV file, quoted if necessary.
-=======
-/// One cell of a CSV file, quoted where it must be.
->>>>>>> main
 pub(crate) fn csv_cell(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))

@@ -14,11 +14,7 @@ use serde_json::{Value, json};
 use super::pictures;
 use crate::args::{CommonOptions, CompareOptions, ProtocolName, ReportFormat};
 use crate::error::Failure;
-<<<<<<< HEAD
-use crate::output::{self, Messages, csv_cell, csv_number, weighting_sentence};
-=======
-use crate::output::{self, Talk, csv_cell, csv_number};
->>>>>>> main
+use crate::output::{self, Messages, csv_cell, csv_number};
 use crate::progress::{TerminalProgress, Unit, stoppable};
 
 /// Random splits unless told otherwise: as many as the paper's.

@@ -19,11 +19,7 @@ use super::fuse::Rule;
 use super::pictures::{self, DrawnMethod};
 use crate::args::{CommonOptions, DemoOptions, ReportFormat, TableOutput};
 use crate::error::Failure;
-<<<<<<< HEAD
-use crate::output::{self, Messages, SCORE_HEADER, score_rows};
-=======
-use crate::output::{self, Talk};
->>>>>>> main
+use crate::output::{self, Messages};
 use crate::plots::Bar;
 use crate::progress::{TerminalProgress, Unit};
 

@@ -8,11 +8,7 @@ use consilience::methods::Method;
 use crate::args::{CommonOptions, EvaluateOptions, ReportFormat};
 use crate::data::read_all;
 use crate::error::Failure;
-<<<<<<< HEAD
-use crate::output::{self, Messages, SCORE_HEADER, score_row, score_rows, weighting_sentence};
-=======
-use crate::output::{self, Talk};
->>>>>>> main
+use crate::output::{self, Messages};
 use crate::progress::{TerminalProgress, Unit, stoppable};
 
 pub(crate) fn run(
@@ -54,15 +50,10 @@ pub(crate) fn run(
             output::print(&format!("{value:#}"))
         }
         ReportFormat::Table => {
-<<<<<<< HEAD
-            let worth = worth.as_ref().map_or_else(String::new, output::gain_text);
-            output::print(&(text(&evaluation, options.per_class) + &worth))
-=======
             let scores =
                 if options.per_class { format!("{evaluation:#}") } else { evaluation.to_string() };
             let gain = gain.map_or_else(String::new, |gain| format!("\n{gain}\n"));
             output::print(&(scores + &gain))
->>>>>>> main
         }
     }
 }

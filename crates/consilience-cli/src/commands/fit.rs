@@ -23,21 +23,12 @@ pub(crate) fn run(
     messages: &Messages,
 ) -> Result<(), Failure> {
     check_writable(&options.output)?;
-<<<<<<< HEAD
-    let (model, worth) = stoppable(|| match &options.update {
+    let (model, gain) = stoppable(|| match &options.update {
         None => options.fit(common.seed, messages),
         Some(path) => options.update(path, messages).map(|model| (model, None)),
     })?;
     write_whole(&options.output, model.to_json().as_bytes())?;
-    report(&model, worth.as_ref(), &options.output, common.format, messages)
-=======
-    let (model, gain) = stoppable(|| match &options.update {
-        None => options.fit(common.seed, talk),
-        Some(path) => options.update(path, talk).map(|model| (model, None)),
-    })?;
-    write_whole(&options.output, model.to_json().as_bytes())?;
-    report(&model, gain.as_ref(), &options.output, common.format, talk)
->>>>>>> main
+    report(&model, gain.as_ref(), &options.output, common.format, messages)
 }
 
 impl FitOptions {
@@ -54,13 +45,8 @@ impl FitOptions {
         };
         let model = Model::fit_with(config, &outputs, &fit_options)
             .map_err(Failure::in_data(&self.data))?;
-<<<<<<< HEAD
-        let worth = self.worth(&model, &outputs, seed, &progress, messages)?;
-        Ok((model, worth))
-=======
-        let gain = self.gain(&model, &outputs, seed, &progress, talk)?;
+        let gain = self.gain(&model, &outputs, seed, &progress, messages)?;
         Ok((model, gain))
->>>>>>> main
     }
 
     /// The gain of `auto` over its baselines. If it cannot be estimated, a note gives the reason.
@@ -82,11 +68,7 @@ impl FitOptions {
                 Err(Failure::in_data(&self.data)(error))
             }
             Err(error) => {
-<<<<<<< HEAD
-                messages.note(format_args!("what fusing is worth cannot be told: {error}"));
-=======
-                talk.note(format_args!("the gain of fusing cannot be estimated: {error}"));
->>>>>>> main
+                messages.note(format_args!("the gain of fusing cannot be estimated: {error}"));
                 Ok(None)
             }
         }
@@ -142,12 +124,8 @@ fn report(
     }
     let target_name = target.output_name();
     let text = || -> Result<String, Failure> {
-<<<<<<< HEAD
-        Ok(summary(model, &target_name)? + &worth.map_or_else(String::new, output::gain_text))
-=======
         let gain = gain.map_or_else(String::new, |gain| format!("\n{gain}\n"));
         Ok(summary(model, &target_name)? + &gain)
->>>>>>> main
     };
     match (target, format) {
         (Location::Standard, _) => {

@@ -35,11 +35,7 @@ fn from_data_to_scores() {
         let rows = run.out.lines().filter(|line| line.starts_with(&format!("{method} "))).count();
         assert_eq!(rows, 4, "one row over all and one a class: {method}\n{}", run.out);
     }
-<<<<<<< HEAD
-    assert!(run.out.contains("180 items. All classes have the same weight"), "{}", run.out);
-=======
     assert!(run.out.contains("180 items. Every class has the same weight"), "{}", run.out);
->>>>>>> main
     let run = bench.good("inspect model.json");
     for word in ["method       independent", "fitted on    180 items", "α 1", "strength"] {
         assert!(run.out.contains(word), "{word}: {}", run.out);
