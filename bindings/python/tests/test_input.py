@@ -172,12 +172,13 @@ def test_errors_are_value_errors_that_name_item_and_classifier(train):
     ]:
         with pytest.raises(ValueError, match=message):
             cs.OpinionPool(**settings).fit(P, y)
-    with pytest.raises(cs.ConsilienceError, match="draws"):
-        cs.IndependentFusion(draws=1).fit(P, y)
-    with pytest.raises(cs.ConsilienceError, match="expected a whole number >= 0"):
-        cs.IndependentFusion(draws=-1).fit(P, y)
-    with pytest.raises(cs.ConsilienceError, match="unknown value `jeffreys`"):
-        cs.IndependentFusion(alpha_prior="jeffreys").fit(P, y)
+    for settings, message in [
+        (dict(draws=1), "`draws` must be from 4 to 1 000 000, got 1"),
+        (dict(draws=-1), "`draws` must be a whole number"),
+        (dict(alpha_prior="jeffreys"), "`alpha_prior` must be pooled or paper, got jeffreys"),
+    ]:
+        with pytest.raises(cs.ConsilienceError, match=message):
+            cs.IndependentFusion(**settings).fit(P, y)
 
 
 def test_errors_about_headers(train):

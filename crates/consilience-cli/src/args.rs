@@ -328,7 +328,7 @@ pub(crate) struct CompareOptions {
     pub(crate) score_items: bool,
     /// How Dirichlets and shared shapes are learned: by posterior modes, which takes seconds, or
     /// from posteriors.
-    #[arg(long, value_parser = ["map", "posterior", "two-step", "joint"], default_value = "map")]
+    #[arg(long, value_parser = ["map", "posterior", "two-step"], default_value = "map")]
     pub(crate) inference: String,
     /// Also write the rows as CSV.
     #[arg(long, value_name = "FILE")]

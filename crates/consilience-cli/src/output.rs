@@ -5,7 +5,6 @@ use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, Table, presets};
-use consilience::evaluation::{Estimate, Evaluation, Gain, ScoreSet, Scored, Weighting};
 
 use crate::error::Failure;
 
@@ -95,7 +94,7 @@ pub(crate) fn table<H: ToString>(header: &[H], rows: &[Vec<String>]) -> String {
 }
 
 /// The same as Markdown.
-pub(crate) fn markdown(header: &[&str], rows: &[Vec<String>]) -> String {
+pub(crate) fn markdown<H: ToString>(header: &[H], rows: &[Vec<String>]) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let names: Vec<String> = header.iter().map(ToString::to_string).collect();
     let rule: Vec<String> =
@@ -105,73 +104,6 @@ pub(crate) fn markdown(header: &[&str], rows: &[Vec<String>]) -> String {
         text += &line(row);
     }
     text
-}
-
-/// The columns of a table of scores.
-pub(crate) const SCORE_HEADER: [&str; 7] =
-    ["method", "log-loss", "95 % interval", "Brier", "accuracy", "entropy", "calib. error"];
-
-/// Scores of all methods as table rows.
-pub(crate) fn score_rows(evaluation: &Evaluation) -> Vec<Vec<String>> {
-    evaluation.methods.iter().map(|row| score_row(&row.method, &row.overall)).collect()
-}
-
-/// Scores of one method as a table row.
-pub(crate) fn score_row(name: &str, scores: &ScoreSet<Scored>) -> Vec<String> {
-    let number = |score: Scored| format!("{:.4}", score.value);
-    vec![
-        name.to_owned(),
-        number(scores.log_loss),
-        if scores.log_loss.low.is_nan() {
-            "-".into()
-        } else {
-            format!("{:.3} to {:.3}", scores.log_loss.low, scores.log_loss.high)
-        },
-        number(scores.brier),
-        number(scores.accuracy),
-        number(scores.entropy),
-        number(scores.ece),
-    ]
-}
-
-/// What fusing is worth: `auto` beside simpler answers, and the verdict.
-pub(crate) fn worth_text(worth: &Gain) -> String {
-    let cell = |Estimate { mean, se }: Estimate| format!("{mean:.4} ± {se:.4}");
-    let mut rows = vec![vec!["auto".into(), cell(worth.log_loss), String::new()]];
-    let simple = worth.rivals.iter().filter(|rival| !rival.method.contains(':'));
-    for (name, rival) in std::iter::once(("best single: ", &worth.best_single))
-        .chain(simple.map(|rival| ("", rival)))
-    {
-        let name = format!("{name}{}", rival.method);
-        rows.push(vec![name, cell(rival.log_loss), cell(rival.gain)]);
-    }
-    let how = match worth.folds {
-        0 => "on these items".to_owned(),
-        folds => format!("out of fold, {folds} folds"),
-    };
-    let header = ["method".to_owned(), format!("log-loss {how}"), "gain of auto".to_owned()];
-    format!("\n{}{}\n", table(&header, &rows), worth.verdict)
-}
-
-/// How items count, as a sentence.
-pub(crate) fn weighting_sentence(
-    weighting: Weighting,
-    classes: &[String],
-    class_prior: &[f64],
-) -> String {
-    let uniform = class_prior.iter().all(|p| (p - class_prior[0]).abs() < 1e-12);
-    match weighting {
-        Weighting::Items => "Every item counts alike.".into(),
-        Weighting::ClassPrior if uniform => {
-            "Every class counts the same (uniform class prior; `--score-items` counts items alike)."
-                .into()
-        }
-        Weighting::ClassPrior => {
-            let parts = classes.iter().zip(class_prior);
-            let parts: Vec<String> = parts.map(|(class, p)| format!("{class} {p:.3}")).collect();
-            format!("Classes count as the class prior says: {}.", parts.join(", "))
-        }
-    }
 }
 
 /// One cell of a CSV file, quoted where it must be.

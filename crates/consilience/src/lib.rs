@@ -31,18 +31,19 @@
 
 mod data;
 pub mod decision;
-#[doc(hidden)]
-pub mod distributions;
+mod distributions;
 mod error;
 pub mod evaluation;
 mod folds;
 mod hint;
+#[cfg(feature = "laboratory")]
+#[doc(hidden)]
+pub mod laboratory;
 mod math;
 pub mod methods;
 pub mod model;
 mod progress;
-#[doc(hidden)]
-pub mod sampling;
+mod sampling;
 pub mod simulation;
 mod text;
 mod warning;
@@ -66,6 +67,7 @@ pub use methods::stacking::Stacking;
 pub use methods::{Fused, MethodConfig};
 pub use model::{FitOptions, FuseOptions, Model};
 pub use progress::{NoProgress, Progress};
+pub use sampling::diagnostics::Diagnostics;
 pub use warning::{Warning, WarningKind};
 
 /// The README's Rust example is a test.

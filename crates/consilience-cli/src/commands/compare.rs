@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::pictures;
 use crate::args::{CommonOptions, CompareOptions, ProtocolName, ReportFormat};
 use crate::error::Failure;
-use crate::output::{self, Talk, csv_cell, csv_number, weighting_sentence};
+use crate::output::{self, Talk, csv_cell, csv_number};
 use crate::progress::{TerminalProgress, Unit, stoppable};
 
 /// Random splits unless told otherwise: as many as the paper's.
@@ -154,66 +154,14 @@ fn tell(row: &ComparedMethod) {
     }
 }
 
-const HEADER: [&str; 10] = [
-    "method",
-    "log-loss",
-    "± se",
-    "beyond best (95 %)",
-    "Brier",
-    "accuracy",
-    "entropy",
-    "calib. error",
-    "fit s",
-    "fuse s",
-];
-
 fn text(comparison: &Comparison, inference: &str) -> String {
-    let rows: Vec<Vec<String>> = comparison.methods.iter().map(row).collect();
-    let Comparison { n_items, protocol, .. } = comparison;
     let how = match inference {
         "map" => {
-            "Dirichlets and what classifiers share: posterior modes \
-             (`--inference two-step` for posterior means, slower)."
+            "Parameters: posterior modes (`--inference two-step` for posterior means, slower)."
         }
-        _ => "Dirichlets and what classifiers share: posterior means.",
+        _ => "Parameters: posterior means.",
     };
-    format!(
-        "{}\n{n_items} items, {protocol}. {}\n{how}\nLog-loss in nats. Seconds: the first fit, and \
-         fusing its test items. *: best single classifier.\n",
-        output::table(&HEADER, &rows),
-        weighting_sentence(comparison.weighting, &comparison.classes, &comparison.class_prior),
-    )
-}
-
-fn row(method: &ComparedMethod) -> Vec<String> {
-    let mark = if method.best_single { " *" } else { "" };
-    let name = format!("{}{mark}", method.method);
-    if !method.failures.is_empty() {
-        let mut cells = vec![name, "failed".to_owned()];
-        cells.resize(HEADER.len(), String::new());
-        return cells;
-    }
-    let difference = method.difference;
-    let beyond = match difference.mean {
-        0.0 => "-".to_owned(),
-        mean if difference.low.is_nan() => format!("{mean:.4}"),
-        mean => format!("{mean:.4} ({:.4} to {:.4})", difference.low, difference.high),
-    };
-    let scores = &method.scores;
-    let number = |value: f64| format!("{value:.4}");
-    let seconds = |value: f64| if value == 0.0 { "-".to_owned() } else { format!("{value:.3}") };
-    vec![
-        name,
-        number(scores.log_loss.mean),
-        if scores.log_loss.se.is_nan() { "-".into() } else { number(scores.log_loss.se) },
-        beyond,
-        number(scores.brier.mean),
-        number(scores.accuracy.mean),
-        number(scores.entropy.mean),
-        number(scores.ece.mean),
-        seconds(method.fit_seconds),
-        seconds(method.fuse_seconds),
-    ]
+    format!("{comparison}{how}\n")
 }
 
 fn report(comparison: &Comparison, options: &CompareOptions) -> Value {

@@ -19,7 +19,7 @@ use super::fuse::Rule;
 use super::pictures::{self, DrawnMethod};
 use crate::args::{CommonOptions, DemoOptions, ReportFormat, TableOutput};
 use crate::error::Failure;
-use crate::output::{self, SCORE_HEADER, Talk, score_rows};
+use crate::output::{self, Talk};
 use crate::plots::Bar;
 use crate::progress::{TerminalProgress, Unit};
 
@@ -175,6 +175,7 @@ fn explanation(evaluation: &Evaluation) -> String {
 }
 
 fn story(model: &Model, evaluation: &Evaluation, folder: &Path) -> Result<String, Failure> {
+    let cells = evaluation.cells();
     let folder = folder.display();
     Ok(format!(
         "{INTRODUCTION}\n\nFit on every second photo:\n\n{}\n\
@@ -184,18 +185,19 @@ fn story(model: &Model, evaluation: &Evaluation, folder: &Path) -> Result<String
          consilience evaluate {folder}/model.json {folder}/test.csv --per-class\n",
         fit::summary(model, &format!("{folder}/model.json"))?,
         evaluation.n_items,
-        output::table(&SCORE_HEADER, &score_rows(evaluation)),
+        output::table(&cells[0], &cells[1..]),
         explanation(evaluation),
     ))
 }
 
 fn report(model: &Model, evaluation: &Evaluation) -> Result<String, Failure> {
+    let cells = evaluation.cells();
     Ok(format!(
         "# Three image classifiers, fused\n\n{INTRODUCTION}\n\n## Fit\n\n```text\n{}```\n\n\
          ## Scores on {} other photos\n\n{}\n{}\n",
         fit::summary(model, "model.json")?,
         evaluation.n_items,
-        output::markdown(&SCORE_HEADER, &score_rows(evaluation)),
+        output::markdown(&cells[0], &cells[1..]),
         explanation(evaluation),
     ))
 }

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use consilience::evaluation::{Gain, GainSettings, worth};
+use consilience::evaluation::{Gain, GainSettings, gain};
 use consilience::methods::PairPosterior;
-use consilience::sampling::diagnostics::Diagnostics;
-use consilience::{DEFAULT_FLOOR, FitOptions as ModelFit, MethodConfig, Model, Outputs};
+use consilience::{
+    DEFAULT_FLOOR, Diagnostics, FitOptions as ModelFit, MethodConfig, Model, Outputs,
+};
 use consilience_io::{Location, ReadOptions, check_writable, read_outputs, write_whole};
 use serde_json::json;
 
@@ -22,12 +23,12 @@ pub(crate) fn run(
     talk: &Talk,
 ) -> Result<(), Failure> {
     check_writable(&options.output)?;
-    let (model, worth) = stoppable(|| match &options.update {
+    let (model, gain) = stoppable(|| match &options.update {
         None => options.fit(common.seed, talk),
         Some(path) => options.update(path, talk).map(|model| (model, None)),
     })?;
     write_whole(&options.output, model.to_json().as_bytes())?;
-    report(&model, worth.as_ref(), &options.output, common.format, talk)
+    report(&model, gain.as_ref(), &options.output, common.format, talk)
 }
 
 impl FitOptions {
@@ -44,12 +45,12 @@ impl FitOptions {
         };
         let model = Model::fit_with(config, &outputs, &fit_options)
             .map_err(Failure::in_data(&self.data))?;
-        let worth = self.worth(&model, &outputs, seed, &progress, talk)?;
-        Ok((model, worth))
+        let gain = self.gain(&model, &outputs, seed, &progress, talk)?;
+        Ok((model, gain))
     }
 
-    /// What fusing is worth, for `auto`; where classes are too small to tell, a note says so.
-    fn worth(
+    /// The gain of `auto` over its baselines. If it cannot be estimated, a note gives the reason.
+    fn gain(
         &self,
         model: &Model,
         outputs: &Outputs,
@@ -61,13 +62,13 @@ impl FitOptions {
             return Ok(None);
         }
         let settings = GainSettings { seed, ..GainSettings::default() };
-        match worth(outputs, model.class_prior(), &settings, progress) {
-            Ok(worth) => Ok(Some(worth)),
+        match gain(model, outputs, &settings, progress) {
+            Ok(gain) => Ok(Some(gain)),
             Err(error @ consilience::Error::Interrupted) => {
                 Err(Failure::in_data(&self.data)(error))
             }
             Err(error) => {
-                talk.note(format_args!("what fusing is worth cannot be told: {error}"));
+                talk.note(format_args!("the gain of fusing cannot be estimated: {error}"));
                 Ok(None)
             }
         }
@@ -112,7 +113,7 @@ impl FitOptions {
 /// Warnings on standard error; the summary on standard output, unless the model goes there.
 fn report(
     model: &Model,
-    worth: Option<&Gain>,
+    gain: Option<&Gain>,
     target: &Location,
     format: ReportFormat,
     talk: &Talk,
@@ -123,7 +124,8 @@ fn report(
     }
     let target_name = target.output_name();
     let text = || -> Result<String, Failure> {
-        Ok(summary(model, &target_name)? + &worth.map_or_else(String::new, output::worth_text))
+        let gain = gain.map_or_else(String::new, |gain| format!("\n{gain}\n"));
+        Ok(summary(model, &target_name)? + &gain)
     };
     match (target, format) {
         (Location::Standard, _) => {
@@ -133,8 +135,8 @@ fn report(
         (Location::Path(_), ReportFormat::Table) => output::print(&text()?),
         (Location::Path(_), ReportFormat::Json) => {
             let mut value = summary_json(model, &target_name)?;
-            if let Some(worth) = worth {
-                value["worth"] = json!(worth);
+            if let Some(gain) = gain {
+                value["gain"] = json!(gain);
             }
             output::print(&format!("{value:#}"))
         }

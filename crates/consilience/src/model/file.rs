@@ -202,7 +202,7 @@ mod tests {
             ("\"correlated\"", "\"psychic\"", "unknown method `psychic`"),
             ("[\"a\",\"b\"]", "[\"a\",\"c\"]", "`c`"),
             ("[1.5,1,1]", "[3.5,1,1]", "alpha[0][0]"),
-            ("[1.5,1,1]", "[1.5,1]", "numbers of classes"),
+            ("[1.5,1,1]", "[1.5,1]", "lengths do not match"),
             ("[[3,2,2],", "[[3,2,0],", "alpha[0][0][2]"),
             ("[0.333, 0.333, 0.334]", "[0.5, 0.5]", "class prior"),
             ("\"classes\": [\"x\", \"y\", \"z\"]", "\"classes\": [\"x\", \"y\"]", "alpha"),

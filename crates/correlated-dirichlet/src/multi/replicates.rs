@@ -212,6 +212,9 @@ fn tail_index(weights: &mut [f64]) -> f64 {
 mod tests {
     use super::*;
     use consilience_numerics::log_space::log_sum_exp;
+    use consilience_numerics::special::normal_quantile;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     /// Batches of eleven points, the first without any weight, the others e^350 apart, with a NaN in each.
     #[test]
@@ -243,5 +246,68 @@ mod tests {
         assert!((replicates.effective() / effective - 1.0).abs() < 1e-10);
         let relative: f64 = (0..REPLICATES).flat_map(|r| replicates.relative(r)).sum();
         assert!((relative / (REPLICATES as f64 * n) - 1.0).abs() < 1e-12);
+    }
+
+    /// An estimate from weights, the same number per replicate.
+    fn estimate(weights: impl Fn(usize, usize) -> f64, n: usize) -> Estimate {
+        let mut replicates = Replicates::default();
+        for r in 0..REPLICATES {
+            let ln_weights: Vec<f64> = (0..n).map(|i| weights(r, i).ln()).collect();
+            replicates.push(r, &ln_weights);
+        }
+        replicates.estimate(0.0)
+    }
+
+    /// Two reported errors cover the mean of normal replicates in 97.55 % of the cases, P(|t| < 2·1.25) with 15 degrees of freedom
+    /// (numerical integration of its density).
+    /// 20 000 cases have a standard error of 0.11 %; the bound is four standard errors.
+    #[test]
+    fn two_reported_errors_cover_the_mean() {
+        let mut rng = ChaCha8Rng::seed_from_u64(9);
+        let cases = 20_000;
+        let covered = (0..cases).filter(|_| {
+            let normal = |_| normal_quantile(rng.random());
+            let draws: [f64; REPLICATES] = std::array::from_fn(normal);
+            let mean = draws.iter().sum::<f64>() / REPLICATES as f64;
+            mean.abs() < 2.0 * reported_error(draws.map(|d| d - mean))
+        });
+        let share = covered.count() as f64 / f64::from(cases);
+        assert!((share - 0.9755).abs() < 0.0044, "{share}");
+    }
+
+    /// Equal weights on a part of the points: this part is the effective fraction.
+    #[test]
+    fn few_effective_points_are_not_resolved() {
+        let on_part =
+            |count: usize| estimate(|_, i| if i < count { 1.0 } else { 0.0 }, 1000).is_resolved();
+        assert!(on_part(80) && !on_part(35));
+    }
+
+    /// Replicates whose means are 1 ± c.
+    #[test]
+    fn large_errors_are_not_resolved() {
+        let spread = |c: f64| estimate(|r, _| if r % 2 == 0 { 1.0 + c } else { 1.0 - c }, 100);
+        // The standard error of 16 replicates is c/√15, the reported error 1.25 times that.
+        let [small, large] = [0.6, 0.98].map(spread);
+        assert!((small.error - 1.25 * 0.6 / 15f64.sqrt()).abs() < 1e-12, "{small:?}");
+        assert!(small.is_resolved() && !large.is_resolved(), "{small:?} {large:?}");
+    }
+
+    /// Weights 1 − c + c u^−k at equidistant u, whose tail index is k.
+    fn pareto(c: f64, k: f64) -> Estimate {
+        let n = 64;
+        let u = |r: usize, i: usize| ((i * REPLICATES + r) as f64 + 0.5) / (n * REPLICATES) as f64;
+        estimate(|r, i| 1.0 - c + c * u(r, i).powf(-k), n)
+    }
+
+    #[test]
+    fn heavy_tails_are_not_resolved() {
+        assert!(pareto(1.0, 0.6).is_resolved() && !pareto(1.0, 0.75).is_resolved());
+    }
+
+    /// The relative mass beyond the largest weight is about 0.017 and 0.027.
+    #[test]
+    fn heavy_tails_with_little_mass_are_resolved() {
+        assert!(pareto(0.0025, 0.9).is_resolved() && !pareto(0.004, 0.9).is_resolved());
     }
 }

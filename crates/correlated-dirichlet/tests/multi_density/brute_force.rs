@@ -1,4 +1,4 @@
-//! f(x) = E_D Πₖ ∫ s^(J−1) Πₗ γ_a(s x_l − B_l) ds, the shared gammas drawn from their laws: no map, no centre, no coordinates.
+//! The density by plain Monte Carlo, f(x) = E_D Πₖ ∫ s^(J−1) Πₗ γ_a(s x_l − B_l) ds, with the shared gammas D drawn from their prior.
 
 use consilience_numerics::special::ln_gamma;
 use correlated_dirichlet::CorrelatedDirichlet;
@@ -13,7 +13,7 @@ fn gamma(rng: &mut ChaCha8Rng, shape: f64) -> f64 {
     Gamma::new(shape + 1.0, 1.0).unwrap().sample(rng) * uniform.powf(1.0 / shape)
 }
 
-/// ∫ s^(J−1) Π γ_a(s x − B) ds in s = s₀ + e^u, s₀ the smallest total that leaves every class its B.
+/// ∫ s^(J−1) Π γ_a(s x − B) ds in s = s₀ + e^u, where s₀ is the smallest total with s x ≥ B in every component.
 fn over_total(x: &[f64], shapes: &[f64], shared: &[f64]) -> f64 {
     let least = x.iter().zip(shared).map(|(x, b)| b / x).fold(0.0, f64::max);
     let (first, step) = (-14.0, 0.05);
@@ -31,12 +31,12 @@ fn over_total(x: &[f64], shapes: &[f64], shared: &[f64]) -> f64 {
     sum
 }
 
-/// ln f and its standard error by `n` draws.
+/// ln f and its standard error from `n` draws.
 fn brute_force(distribution: &CorrelatedDirichlet, x: &[Vec<f64>], n: usize) -> (f64, f64) {
     let mut rng = ChaCha8Rng::seed_from_u64(12);
-    let (n_classes, n_classifiers) = (distribution.n_components(), x.len());
+    let (n_components, n_classifiers) = (distribution.n_components(), x.len());
     let mut private = distribution.alpha().to_vec();
-    for l in 0..n_classes {
+    for l in 0..n_components {
         private.iter_mut().for_each(|a| a[l] -= distribution.common()[l]);
         for pair in distribution.pairs() {
             private[pair.first][l] -= pair.delta[l];
@@ -45,8 +45,8 @@ fn brute_force(distribution: &CorrelatedDirichlet, x: &[Vec<f64>], n: usize) -> 
     }
     let (mut sum, mut square) = (0.0, 0.0);
     for _ in 0..n {
-        let mut shared = vec![vec![0.0; n_classes]; n_classifiers];
-        for l in 0..n_classes {
+        let mut shared = vec![vec![0.0; n_components]; n_classifiers];
+        for l in 0..n_components {
             if distribution.common()[l] > 0.0 {
                 let d = gamma(&mut rng, distribution.common()[l]);
                 shared.iter_mut().for_each(|b| b[l] += d);
@@ -67,13 +67,13 @@ fn brute_force(distribution: &CorrelatedDirichlet, x: &[Vec<f64>], n: usize) -> 
     (mean.ln(), (variance / n as f64).sqrt() / mean)
 }
 
-/// Cases where draws of D reach what matters; four standard errors of the draws, and three reported ones.
+/// Cases in which draws from the prior are efficient enough. The bound is four standard errors of the draws plus three reported errors.
 #[test]
-#[ignore = "slow: two minutes of draws"]
+#[ignore = "slow: make validate"]
 fn brute_force_agrees() {
     let small = [0.4, 0.3];
     let cases = [
-        // all shapes small, δ as small as .01: mass far out in ln D
+        // All shapes small, δ down to 0.01: mass at very negative ln D.
         (
             vec![vec![1.4, 1.2], vec![1.3, 1.5], vec![1.2, 1.1]],
             vec![0.05, 0.01],
@@ -84,13 +84,13 @@ fn brute_force_agrees() {
             small.to_vec(),
             vec![pair(1, 2, &[0.2, 0.1])],
         ),
-        // no common part: a chain of pairs
+        // No common part: a chain of pairs.
         (
             vec![vec![3.0, 2.0], vec![3.0, 3.0], vec![2.0, 2.0]],
             vec![0.0, 0.0],
             vec![pair(0, 1, &[1.0, 0.5]), pair(1, 2, &[0.5, 1.0])],
         ),
-        // a component that nobody shares
+        // A component that is not shared.
         (vec![vec![2.0, 3.0], vec![2.5, 2.0], vec![2.0, 2.0]], vec![0.8, 0.0], vec![]),
         (
             vec![vec![2.0, 3.0], vec![2.5, 2.0], vec![2.0, 2.0], vec![3.0, 2.0]],
@@ -108,7 +108,7 @@ fn brute_force_agrees() {
             let (want, sd) = brute_force(&distribution, x, 100_000);
             let off = (got.ln_density - want).abs();
             assert!(off < 4.0 * sd + 3.0 * got.error, "case {i}: {got:?}, not {want} ± {sd}");
-            assert!(sd < 0.02, "case {i}: draws are off by {sd}");
+            assert!(sd < 0.02, "case {i}: the standard error of the draws is {sd}");
         }
     }
 }

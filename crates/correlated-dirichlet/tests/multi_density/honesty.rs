@@ -1,4 +1,4 @@
-//! The reported error against the true one on random cases.
+//! The reported error compared with the true one in random cases.
 
 use correlated_dirichlet::CorrelatedDirichlet;
 use correlated_dirichlet::{Estimate, MultiDensity, MultiScratch};
@@ -9,9 +9,9 @@ use super::{pair, slices};
 
 const CASES: usize = 200;
 
-/// K = 3..5, J = 2..5; every shape, private or shared, between .05 and 300, those of a case of one magnitude or of all.
+/// A random case: K = 3 to 5, J = 2 to 5, all shapes between 0.05 and 300; the shapes of a case have one magnitude or all magnitudes.
 fn case(rng: &mut ChaCha8Rng) -> (CorrelatedDirichlet, Vec<Vec<f64>>) {
-    let (n, n_classes) = (rng.random_range(3..=5), rng.random_range(2..=5));
+    let (n, n_components) = (rng.random_range(3..=5), rng.random_range(2..=5));
     let magnitude: f64 = rng.random_range(0.05f64.ln()..300f64.ln());
     let mixed = rng.random_bool(0.3);
     let shapes = |rng: &mut ChaCha8Rng| -> Vec<f64> {
@@ -22,7 +22,7 @@ fn case(rng: &mut ChaCha8Rng) -> (CorrelatedDirichlet, Vec<Vec<f64>>) {
                 (magnitude + rng.random_range(-1.0..1.0)).clamp(0.05f64.ln(), 300f64.ln())
             }
         };
-        (0..n_classes).map(|_| ln_shape(rng).exp()).collect()
+        (0..n_components).map(|_| ln_shape(rng).exp()).collect()
     };
     let common = shapes(rng);
     let mut alpha: Vec<Vec<f64>> = (0..n).map(|_| shapes(rng)).collect();
@@ -38,7 +38,7 @@ fn case(rng: &mut ChaCha8Rng) -> (CorrelatedDirichlet, Vec<Vec<f64>>) {
     }
     let distribution = CorrelatedDirichlet::new(alpha, Some(common), pairs).unwrap();
     let mut x: Vec<Vec<f64>> =
-        distribution.sample(rng).chunks(n_classes).map(<[f64]>::to_vec).collect();
+        distribution.sample(rng).chunks(n_components).map(<[f64]>::to_vec).collect();
     for x in &mut x {
         x.iter_mut().for_each(|x| *x = x.max(1e-6));
         let sum: f64 = x.iter().sum();
@@ -47,20 +47,20 @@ fn case(rng: &mut ChaCha8Rng) -> (CorrelatedDirichlet, Vec<Vec<f64>>) {
     (distribution, x)
 }
 
-/// What the reported errors of some cases are worth.
+/// Counts of cases by the quality of their reported errors.
 #[derive(Default)]
 struct Tally {
     beyond_twice: usize,
     beyond_ten: Vec<String>,
     resolved: usize,
     within_wanted: usize,
-    /// Resolved, while the long run is not: nothing to compare with.
+    /// Resolved cases whose long run is not resolved, so that there is nothing to compare with.
     unknown: usize,
 }
 
-/// Against longer runs from another seed, to a quarter of the reported error. What is not resolved has an infinite
-/// error and is right by that; how many there are counts apart. Prints a row for every case, with the error at a
-/// resolution of .03 where the exact density is not resolved.
+/// Compares with longer runs from another seed, whose tolerance is a quarter of the reported error. Cases that are not resolved have an
+/// infinite error and are counted apart. Prints one row per case, with the error for log noise of 0.03 where the
+/// density without noise is not resolved.
 fn tally(seed: u64, cases: usize) -> Tally {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut scratch = MultiScratch::default();
@@ -72,9 +72,9 @@ fn tally(seed: u64, cases: usize) -> Tally {
         let got = density.ln_density(&slices(&x), &mut scratch);
         if !got.is_resolved() {
             assert!(got.error == f64::INFINITY, "case {i}: {got:?}");
-            let blurred = density.with_log_noise(0.03).unwrap().with_tolerance(0.02).unwrap();
-            let blurred = blurred.ln_density(&slices(&x), &mut scratch);
-            println!("{row},{:.4},inf,,,{:.1e}", got.ln_density, blurred.error);
+            let noisy = density.with_log_noise(0.03).unwrap().with_tolerance(0.02).unwrap();
+            let noisy = noisy.ln_density(&slices(&x), &mut scratch);
+            println!("{row},{:.4},inf,,,{:.1e}", got.ln_density, noisy.error);
             continue;
         }
         let wanted = (0.25 * got.error).max(1e-5);
@@ -89,7 +89,7 @@ fn tally(seed: u64, cases: usize) -> Tally {
     tally
 }
 
-/// Classifiers, classes, structure, the least private shape, the least shared one and the least output.
+/// Numbers of classifiers and components, structure, the smallest private shape, the smallest shared shape and the smallest output.
 fn kind(distribution: &CorrelatedDirichlet, x: &[Vec<f64>]) -> String {
     let (alpha, pairs) = (distribution.alpha(), distribution.pairs());
     let least = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::INFINITY, f64::min);
@@ -97,11 +97,11 @@ fn kind(distribution: &CorrelatedDirichlet, x: &[Vec<f64>]) -> String {
         let own = pairs.iter().filter(|p| p.first == k || p.second == k);
         alpha[k][l] - distribution.common()[l] - own.map(|p| p.delta[l]).sum::<f64>()
     };
-    let (n, n_classes) = (alpha.len(), x[0].len());
-    let mut all = (0..n).flat_map(|k| (0..n_classes).map(move |l| private(k, l)));
+    let (n, n_components) = (alpha.len(), x[0].len());
+    let mut all = (0..n).flat_map(|k| (0..n_components).map(move |l| private(k, l)));
     let shared = pairs.iter().flat_map(|p| &p.delta).chain(distribution.common());
     format!(
-        "{n},{n_classes},{},{:.3},{:.3},{:.1e}",
+        "{n},{n_components},{},{:.3},{:.3},{:.1e}",
         if pairs.is_empty() { "common" } else { "full" },
         least(&mut all),
         least(&mut shared.copied()),
@@ -110,7 +110,7 @@ fn kind(distribution: &CorrelatedDirichlet, x: &[Vec<f64>]) -> String {
 }
 
 impl Tally {
-    /// A resolved case beside its long run.
+    /// Counts a resolved case, given its long run.
     fn count(&mut self, i: usize, got: Estimate, truth: Estimate) {
         self.resolved += 1;
         self.within_wanted += usize::from(got.error <= 1e-3);
@@ -124,8 +124,8 @@ impl Tally {
     }
 }
 
-/// The true error below twice the reported one in at least 90 % of the cases, and never beyond ten times; at least half of
-/// the cases are resolved. In four parts, of a few minutes each.
+/// The true error is below twice the reported one in at least 90 % of the cases, and never above ten times; at least half of
+/// the cases are resolved. Split into four tests of a few minutes each.
 fn check(seed: u64) {
     let cases = CASES / 4;
     let Tally { beyond_twice, beyond_ten, resolved, within_wanted, unknown } = tally(seed, cases);
@@ -140,25 +140,25 @@ fn check(seed: u64) {
 }
 
 #[test]
-#[ignore = "slow: long runs of random cases"]
+#[ignore = "slow: make validate"]
 fn the_reported_error_is_the_true_one_1() {
     check(21);
 }
 
 #[test]
-#[ignore = "slow: long runs of random cases"]
+#[ignore = "slow: make validate"]
 fn the_reported_error_is_the_true_one_2() {
     check(22);
 }
 
 #[test]
-#[ignore = "slow: long runs of random cases"]
+#[ignore = "slow: make validate"]
 fn the_reported_error_is_the_true_one_3() {
     check(23);
 }
 
 #[test]
-#[ignore = "slow: long runs of random cases"]
+#[ignore = "slow: make validate"]
 fn the_reported_error_is_the_true_one_4() {
     check(24);
 }

@@ -1,4 +1,4 @@
-//! The density at a finite resolution against its definition.
+//! The density with log noise: its definition and its limits.
 
 use consilience_numerics::special::normal_quantile;
 use correlated_dirichlet::CorrelatedDirichlet;
@@ -8,8 +8,8 @@ use rand::{RngExt, SeedableRng};
 
 use super::{pair, slices, three};
 
-/// Multiplying G by e^η moves an output by x' ∝ x e^−η, a translation of log ratios, so that f_ε(x) Π x = E f₀(x') Π x'. The right
-/// side uses the density without noise only.
+/// The definition. Noise e^η on G translates the log ratios of an output, x' ∝ x e^−η, so that f_ε(x) Π x = E f₀(x') Π x'. The right
+/// side needs the density without noise only.
 fn smoothed(
     distribution: &CorrelatedDirichlet,
     x: &[Vec<f64>],
@@ -40,8 +40,8 @@ fn smoothed(
 }
 
 #[test]
-#[ignore = "slow: thousands of densities without noise"]
-fn blurring_is_what_it_is_defined_to_be() {
+#[ignore = "slow: make validate"]
+fn log_noise_agrees_with_its_definition() {
     let x = vec![vec![0.5, 0.2, 0.3], vec![0.4, 0.3, 0.3], vec![0.45, 0.25, 0.3]];
     let common = CorrelatedDirichlet::new(
         vec![vec![3.0, 2.0, 2.0]; 3],
@@ -65,9 +65,9 @@ fn blurring_is_what_it_is_defined_to_be() {
     }
 }
 
-/// A small ε changes little where private shapes are large, and the default spends few points.
+/// A small ε changes little if private shapes are large. The bound includes the error of the default number of points.
 #[test]
-fn a_fine_resolution_is_near_the_exact_density() {
+fn little_noise_changes_little() {
     let x = vec![vec![0.5, 0.2, 0.3], vec![0.4, 0.3, 0.3], vec![0.45, 0.25, 0.3]];
     let density = MultiDensity::new(&three()).unwrap().with_log_noise(0.005).unwrap();
     let got = density.ln_density(&slices(&x), &mut MultiScratch::default());
@@ -75,7 +75,7 @@ fn a_fine_resolution_is_near_the_exact_density() {
     assert!((got.ln_density - 7.365_11).abs() < 3.0 * got.error, "{got:?}");
 }
 
-/// Nearly equal outputs with next to nothing private: finite, and the same for all smaller private shapes.
+/// Nearly equal outputs and a private shape of almost 0: the density is finite and converges as the shape goes to 0.
 #[test]
 fn private_shapes_may_vanish() {
     let x = vec![vec![0.5, 0.3, 0.2], vec![0.505, 0.297, 0.198], vec![0.497, 0.304, 0.199]];

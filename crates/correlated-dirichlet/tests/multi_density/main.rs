@@ -1,6 +1,6 @@
-//! The density of three and more classifiers: reference values, limits, brute force and the reported error.
+//! The density of three and more classifiers: reference values, limits, plain Monte Carlo and the reported error.
 
-#![allow(clippy::print_stdout, reason = "slow tests tell what they measured")]
+#![allow(clippy::print_stdout, reason = "slow tests print their measurements")]
 #![allow(clippy::doc_markdown, reason = "formulas in the documentation carry their indices")]
 
 mod brute_force;
@@ -9,9 +9,7 @@ mod limits;
 mod log_noise;
 mod reference;
 
-use correlated_dirichlet::CorrelatedDirichlet;
-use correlated_dirichlet::SharedPair;
-use correlated_dirichlet::{Estimate, MultiDensity, MultiScratch};
+use correlated_dirichlet::{CorrelatedDirichlet, Estimate, MultiDensity, MultiScratch, SharedPair};
 
 fn pair(first: usize, second: usize, delta: &[f64]) -> SharedPair {
     SharedPair { first, second, delta: delta.to_vec() }
@@ -25,7 +23,7 @@ fn ln_density(distribution: &CorrelatedDirichlet, x: &[Vec<f64>]) -> Estimate {
     MultiDensity::new(distribution).unwrap().ln_density(&slices(x), &mut MultiScratch::default())
 }
 
-/// The three classifiers of the guide's reference values.
+/// The three classifiers of the reference values.
 fn three() -> CorrelatedDirichlet {
     let alpha = vec![vec![6.0, 4.0, 4.0], vec![5.0, 4.0, 5.0], vec![6.0, 5.0, 4.0]];
     let pairs = vec![

@@ -1,4 +1,4 @@
-//! Values from independent estimators: `reference/density_many.csv` and the guide's.
+//! Values from independent estimators: `reference/density_many.csv` and three values of the guide.
 
 use correlated_dirichlet::CorrelatedDirichlet;
 use correlated_dirichlet::SharedPair;
@@ -22,7 +22,7 @@ fn matrix(text: &str) -> Vec<Vec<f64>> {
     text.split(';').map(numbers).collect()
 }
 
-/// "1-2: .5 .4; 1-3: .6 .3", classifiers counted from 1.
+/// Parses "1-2: 0.5 0.4; 1-3: 0.6 0.3", with classifiers counted from 1.
 fn pairs(text: &str) -> Vec<SharedPair> {
     let index = |k: &str| k.trim().parse::<usize>().unwrap() - 1;
     let one = |text: &str| {
@@ -48,9 +48,9 @@ fn row(line: &str) -> Row {
     }
 }
 
-/// 66 cases, K = 3 to 25. Wanted: off by less than 5e-3, and by less than twice the reported error, in 60 of them.
+/// 66 cases, K = 3 to 25. In at least 60 of them the error is below 5e-3, and below twice the reported error.
 #[test]
-fn the_table_of_many_classifiers_is_met() {
+fn the_reference_table_is_reproduced() {
     let text = include_str!("../../../../reference/density_many.csv");
     let rows: Vec<Row> = text.lines().skip(1).map(row).collect();
     let mut scratch = MultiScratch::default();
@@ -77,7 +77,7 @@ fn the_table_of_many_classifiers_is_met() {
 }
 
 #[test]
-fn the_values_of_the_guide_are_met() {
+fn the_values_of_the_guide_are_reproduced() {
     let near = vec![vec![0.5, 0.2, 0.3], vec![0.4, 0.3, 0.3], vec![0.45, 0.25, 0.3]];
     let far = vec![vec![0.6, 0.1, 0.3], vec![0.2, 0.5, 0.3], vec![0.3, 0.3, 0.4]];
     let alpha = vec![vec![6.0, 4.0], vec![5.0, 5.0], vec![6.0, 5.0], vec![7.0, 4.0]];

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::learning::{
     Correlated, CorrelatedInference, FittedPairs, OPTIONS, ObservedPair, PairDraw, PairsDraw,
-    Split, default_resolution,
+    SharedParts, default_resolution,
 };
 use super::tree::TreeKind;
 use super::{CorrelatedMethod, CorrelatedParameters, TreeParameters, file};
@@ -17,7 +17,6 @@ use crate::hint::Hint;
 use crate::methods::independent::Alpha;
 use crate::methods::shares::EvidenceCovariance;
 use crate::methods::{Draw, Fit, FitMethod, FitReport, MethodOption, PairPosterior, TrainingSet};
-use crate::progress::Progress;
 use crate::warning::Warning;
 
 /// With private shapes of at least this everywhere the exact density is smooth and quick to
@@ -38,11 +37,11 @@ impl FitMethod for Correlated {
         let resolution = self.resolution.unwrap_or_else(|| default_resolution(outputs));
         let config = Self { resolution: Some(resolution), ..self.clone() };
         let mut learned = match self.structure.tree() {
-            _ if outputs.schema().n_classifiers() == 2 => config.learn_pair(outputs, data.progress),
-            Some(kind) => config.learn_tree(kind, outputs, data.progress),
+            _ if outputs.schema().n_classifiers() == 2 => config.learn_pair(data),
+            Some(kind) => config.learn_tree(kind, data),
             None => {
                 let exact_if_smooth = self.resolution.is_none();
-                config.learn_full(exact_if_smooth, outputs, data.progress)
+                config.learn_full(exact_if_smooth, data)
             }
         }?;
         let report = &mut learned.fit.report;
@@ -66,9 +65,9 @@ struct Learned {
 }
 
 impl Correlated {
-    fn learn_pair(&self, outputs: &Outputs, progress: &dyn Progress) -> Result<Learned> {
-        let schema = outputs.schema();
-        let fitted = self.fit_pair(outputs, progress)?;
+    fn learn_pair(&self, data: &TrainingSet<'_>) -> Result<Learned> {
+        let schema = data.outputs.schema();
+        let fitted = self.fit_pair_from(data.outputs, data.statistics, data.progress)?;
         let between = [0, 1].map(|k| schema.classifiers()[k].clone());
         let pair = fitted.delta_posterior.map(|delta| PairPosterior { between, delta });
         let draw = |PairDraw { alpha, delta }| Draw { alpha, delta: vec![delta] };
@@ -89,14 +88,9 @@ impl Correlated {
         Ok(Learned { fit, alpha: fitted.alpha })
     }
 
-    fn learn_tree(
-        &self,
-        kind: TreeKind,
-        outputs: &Outputs,
-        progress: &dyn Progress,
-    ) -> Result<Learned> {
-        let schema = Arc::clone(outputs.schema());
-        let fitted = self.fit_pairs(outputs, progress)?;
+    fn learn_tree(&self, kind: TreeKind, data: &TrainingSet<'_>) -> Result<Learned> {
+        let schema = data.schema();
+        let fitted = self.fit_pairs_from(data.outputs, data.statistics, data.progress)?;
         let (alpha, pairs) = (fitted.alpha.clone(), fitted.pairs.clone());
         let tree = TreeParameters::new(schema, alpha, pairs, kind, self.resolution())?;
         let draw = |PairsDraw { alpha, delta }: &PairsDraw| Draw {
@@ -104,28 +98,25 @@ impl Correlated {
             delta: delta.clone(),
         };
         let draws = fitted.draws.iter().map(draw).collect();
-        Ok(learned_from_pairs(CorrelatedMethod::Tree(tree), fitted, draws, outputs.schema()))
+        Ok(learned_from_pairs(CorrelatedMethod::Tree(tree), fitted, draws, data.outputs.schema()))
     }
 
     /// The paper's model of three and more classifiers.
-    fn learn_full(
-        &self,
-        exact_if_smooth: bool,
-        outputs: &Outputs,
-        progress: &dyn Progress,
-    ) -> Result<Learned> {
+    fn learn_full(&self, exact_if_smooth: bool, data: &TrainingSet<'_>) -> Result<Learned> {
         if self.inference == CorrelatedInference::Posterior {
-            return self.learn_full_posterior(exact_if_smooth, outputs, progress);
+            return self.learn_full_posterior(exact_if_smooth, data);
         }
-        let mut fitted = self.fit_pairs(outputs, progress)?;
-        let split = fitted.split(self.structure);
-        fitted.warnings.extend(split_warning(&split));
+        let outputs = data.outputs;
+        let mut fitted = self.fit_pairs_from(outputs, data.statistics, data.progress)?;
+        let parts = fitted.shared_parts(self.structure);
+        fitted.warnings.extend(representation_warning(&parts));
         let draw = |draw: &PairsDraw| {
-            let delta = parts(fitted.split_draw(draw, self.structure));
+            let delta = fitted.shared_parts_of_draw(draw, self.structure).into_all();
             Draw { alpha: draw.alpha.clone(), delta }
         };
         let draws = fitted.draws.iter().map(draw).collect();
-        let parameters = self.full_parameters(exact_if_smooth, outputs, &fitted, &parts(split))?;
+        let parameters =
+            self.full_parameters(exact_if_smooth, outputs, &fitted, &parts.into_all())?;
         let method = CorrelatedMethod::Joint(parameters);
         Ok(learned_from_pairs(method, fitted, draws, outputs.schema()))
     }
@@ -134,13 +125,10 @@ impl Correlated {
     fn learn_full_posterior(
         &self,
         exact_if_smooth: bool,
-        outputs: &Outputs,
-        progress: &dyn Progress,
+        data: &TrainingSet<'_>,
     ) -> Result<Learned> {
-        self.check()?;
-        let (inference, keep_draws) = (CorrelatedInference::Map, 0);
-        let modes = Self { inference, keep_draws, ..self.clone() };
-        let mut fitted = modes.fit_pairs(outputs, progress)?;
+        let (outputs, progress) = (data.outputs, data.progress);
+        let mut fitted = self.fit_pair_modes(outputs, data.statistics, progress)?;
         let shared = self.fit_shared(outputs, &fitted, self.structure, progress)?;
         fitted.warnings.extend(shared.warnings);
         let parameters = self.full_parameters(exact_if_smooth, outputs, &fitted, &shared.delta)?;
@@ -201,17 +189,12 @@ fn learned_from_pairs(
     Learned { fit: Fit { fitted, report }, alpha: pairs.alpha }
 }
 
-/// The common part first, then the pairs' parts.
-fn parts(split: Split) -> Vec<Vec<Vec<f64>>> {
-    std::iter::once(split.common).chain(split.pairs).collect()
-}
-
-fn split_warning(split: &Split) -> Option<Warning> {
-    (split.kept < WELL_REPRESENTED).then(|| {
+fn representation_warning(parts: &SharedParts) -> Option<Warning> {
+    (parts.kept < WELL_REPRESENTED).then(|| {
         Warning::data(format!(
             "the full model cannot represent all pairwise correlations: the worst pair keeps \
              {:.0} % of its own",
-            100.0 * split.kept
+            100.0 * parts.kept
         ))
         .with_hint(Hint::TreeStructure)
     })

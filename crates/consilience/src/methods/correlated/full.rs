@@ -66,7 +66,8 @@ impl Clone for FullFusion {
 }
 
 impl FullFusion {
-    /// From one correlated Dirichlet a class, observed at a resolution (0: exactly).
+    /// From one correlated Dirichlet per class, with log noise ε on all gammas (0: none); see
+    /// [`MultiDensity::with_log_noise`] for its relation to the resolution of two classifiers.
     pub fn new(
         schema: Arc<Schema>,
         classes: &[CorrelatedDirichlet],

@@ -19,7 +19,7 @@ mod full;
 mod insight;
 pub mod learning;
 mod method;
-mod pair_rule;
+mod pair_densities;
 mod parameters;
 mod structure;
 pub mod tree;
@@ -31,8 +31,8 @@ pub use full::{FULL_TOLERANCE, FullFusion};
 pub use insight::{PairInsight, effective_number};
 pub use learning::Correlated;
 pub use method::CorrelatedMethod;
-pub use pair_rule::FUSION_TOLERANCE;
-use pair_rule::{PairRule, Poles, ln_margin};
+pub use pair_densities::FUSION_TOLERANCE;
+use pair_densities::{PairDensities, Poles, ln_margin};
 pub use parameters::CorrelatedParameters;
 pub use structure::Structure;
 pub use tree_parameters::TreeParameters;
@@ -75,7 +75,7 @@ use correlated_dirichlet::{CorrelatedDirichlet, Dirichlet};
 pub struct CorrelatedFusion {
     schema: Arc<Schema>,
     resolution: f64,
-    pair: PairRule,
+    pair: PairDensities,
     /// `margins[k][j]`.
     margins: [Vec<Dirichlet>; 2],
 }
@@ -110,7 +110,7 @@ impl CorrelatedFusion {
         Ok(Self {
             schema,
             resolution,
-            pair: PairRule::new([&alpha[0], &alpha[1]], &delta, resolution, FUSION_TOLERANCE)?,
+            pair: PairDensities::new([&alpha[0], &alpha[1]], &delta, resolution, FUSION_TOLERANCE)?,
             margins: [margins(&alpha[0])?, margins(&alpha[1])?],
         })
     }

@@ -22,13 +22,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 pub(crate) use config::{
-    ALPHA_PRIOR, CHAINS, DRAWS, DirichletPrior, KEEP_DRAWS, PRIOR_ITEMS, WARMUP, check_chains,
+    ALPHA_PRIOR, CHAINS, DRAWS, KEEP_DRAWS, PRIOR_ITEMS, WARMUP, check_chains,
 };
 pub use config::{AlphaPrior, Independent, Inference};
 pub(crate) use describe::describe_dirichlets;
 pub(super) use fit::posterior_modes;
 pub use fit::{FittedIndependent, PosteriorReport};
-pub(in crate::methods) use posterior::{DirichletPosterior, Measure};
 pub use statistics::SufficientStatistics;
 
 use super::log_linear::{self, LogLinear};

@@ -1,9 +1,10 @@
-//! Learning many classifiers: every pair by itself, given the margins of all.
+//! Learning the shared shapes of every pair of sources, given the Dirichlets of all.
 
 use std::sync::Arc;
 
 use super::config::{Correlated, CorrelatedInference};
-use super::pair_fit::{DeltaReport, FittedPair, PairDraw};
+use super::constants::pair::{GAIN_TOLERANCE, LARGEST_LN_DENSITY};
+use super::pair_fit::{DeltaReport, FittedPair, ItemCounts, PairDraw};
 use super::pair_items::{PairItems, are_copies};
 use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
@@ -18,43 +19,73 @@ use consilience_numerics::parallel;
 use correlated_dirichlet::Dirichlet;
 use correlated_dirichlet::pair::{PairDensity, Scratch};
 
-/// What a fit of all pairs of classifiers gives.
+/// The fits of all pairs of sources.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedPairs {
-    /// The margins, `alpha[k][j]` of classifier k when the true class is j.
+    /// Dirichlet parameters, `alpha[k][j]` of source k when the true class is j.
     pub alpha: Alpha,
-    /// Every pair with what it shares and what that gains.
+    /// Every pair with its shared shapes and the gain in log density.
     pub pairs: Vec<TreePair>,
-    /// The posterior of α in numbers; none where its mode was asked for.
+    /// A summary of the posterior of α; none if only its mode was learned.
     pub alpha_posterior: Option<PosteriorReport>,
-    /// The posterior of every pair's δ in numbers; none for `map`.
+    /// A summary of the posterior of every pair's δ; none for `map`.
     pub delta_posteriors: Vec<Option<DeltaReport>>,
     /// The draws kept.
     pub draws: Vec<PairsDraw>,
-    /// Draws of the margins, where their posterior was asked for.
+    /// Draws of α; empty if only its mode was learned.
     pub alpha_draws: Vec<Alpha>,
-    /// What a user should know.
+    /// Warnings about the data and the chains.
     pub warnings: Vec<Warning>,
 }
 
-/// One draw of all parameters; every δ is legal for this very α.
+/// One draw of all parameters; every δ is possible with α of this draw.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairsDraw {
-    /// The margins, `alpha[k][j]`.
+    /// Dirichlet parameters, `alpha[k][j]`.
     pub alpha: Alpha,
-    /// What every pair shares, `delta[p][j]`.
+    /// Shared shapes of every pair, `delta[p][j]`.
     pub delta: Vec<Vec<Vec<f64>>>,
 }
 
-/// The relative error asked of densities when their mean gain is taken.
-const GAIN_TOLERANCE: f64 = 1e-4;
-
 impl Correlated {
-    /// Learns α of all classifiers and δ of every pair of them.
+    /// Learns α of all sources and δ of every pair of them.
     pub fn fit_pairs(&self, outputs: &Outputs, progress: &dyn Progress) -> Result<FittedPairs> {
+        self.fit_pairs_from(outputs, &SufficientStatistics::of(outputs)?, progress)
+    }
+
+    /// The same, given the sufficient statistics of the outputs.
+    pub(crate) fn fit_pairs_from(
+        &self,
+        outputs: &Outputs,
+        statistics: &SufficientStatistics,
+        progress: &dyn Progress,
+    ) -> Result<FittedPairs> {
+        let dirichlets = self.fit_dirichlets(outputs, statistics, progress)?;
+        self.fit_deltas(outputs, dirichlets, statistics, progress)
+    }
+
+    /// Learns α of all sources, with its posterior if this inference has one, and the modes of δ of
+    /// every pair.
+    pub(crate) fn fit_pair_modes(
+        &self,
+        outputs: &Outputs,
+        statistics: &SufficientStatistics,
+        progress: &dyn Progress,
+    ) -> Result<FittedPairs> {
+        let dirichlets = self.fit_dirichlets(outputs, statistics, progress)?;
+        let (inference, keep_draws) = (CorrelatedInference::Map, 0);
+        let modes = Self { inference, keep_draws, ..self.clone() };
+        modes.fit_deltas(outputs, dirichlets, statistics, progress)
+    }
+
+    fn fit_dirichlets(
+        &self,
+        outputs: &Outputs,
+        statistics: &SufficientStatistics,
+        progress: &dyn Progress,
+    ) -> Result<FittedIndependent> {
         self.check()?;
-        let schema = outputs.schema();
-        let n = schema.n_classifiers();
+        let n = outputs.schema().n_classifiers();
         if n < 2 {
             return Err(Error::Mismatch {
                 what: "numbers of classifiers",
@@ -62,29 +93,43 @@ impl Correlated {
                 found: n.to_string(),
             });
         }
-        self.check_two_step("more than two classifiers")?;
-        let statistics = SufficientStatistics::of(outputs)?;
-        let margins = self.margins().learn(schema, &statistics, progress)?;
-        let margins = with_equal_copies(margins, outputs)?;
+        let dirichlets = self.margins().learn(outputs.schema(), statistics, progress)?;
+        with_equal_copies(dirichlets, outputs)
+    }
+
+    fn fit_deltas(
+        &self,
+        outputs: &Outputs,
+        dirichlets: FittedIndependent,
+        statistics: &SufficientStatistics,
+        progress: &dyn Progress,
+    ) -> Result<FittedPairs> {
+        let schema = outputs.schema();
+        let n = schema.n_classifiers();
         let between: Vec<(usize, usize)> =
             (0..n).flat_map(|b| (0..b).map(move |a| (a, b))).collect();
-        progress.begin("learning what pairs share", between.len() as u64);
+        progress.begin("learning the shared shapes of pairs", between.len() as u64);
         let fitted = parallel::map(between.len(), |p| {
             progress.check()?;
-            let fitted = self.fit_one(outputs, &margins, (p, between[p]), &CancelOnly(progress));
+            let counts = ItemCounts::of_pair(statistics, between[p], schema.n_classes());
+            // every pair has its own random numbers
+            let config = Self { seed: self.seed.wrapping_add(p as u64), ..self.clone() };
+            let quiet = CancelOnly(progress);
+            let fitted = config.fit_one(outputs, &dirichlets, between[p], &counts, &quiet);
             progress.advance(1);
             fitted
         });
         let fitted = fitted.into_iter().collect::<Result<Vec<_>>>()?;
-        Ok(assemble(schema, margins, &between, fitted))
+        Ok(assemble(schema, dirichlets, &between, fitted))
     }
 
-    /// One pair, with the margins that all pairs have in common, and its gain.
+    /// One pair, given the Dirichlets of all sources, with its gain.
     fn fit_one(
         &self,
         outputs: &Outputs,
-        margins: &FittedIndependent,
-        (place, (a, b)): (usize, (usize, usize)),
+        dirichlets: &FittedIndependent,
+        (a, b): (usize, usize),
+        counts: &ItemCounts,
         progress: &dyn Progress,
     ) -> Result<(FittedPair, Gain)> {
         let schema = outputs.schema();
@@ -93,50 +138,54 @@ impl Correlated {
         let pair = Arc::new(Schema::new(names, schema.classes().to_vec())?);
         let outputs = outputs.select(&pair)?;
         let own = |alpha: &Alpha| vec![alpha[a].clone(), alpha[b].clone()];
-        let margins = FittedIndependent {
-            fusion: IndependentFusion::new(pair, own(margins.fusion.alpha()))?,
+        let dirichlets = FittedIndependent {
+            fusion: IndependentFusion::new(pair, own(dirichlets.fusion.alpha()))?,
             posterior: None,
-            draws: margins.draws.iter().map(own).collect(),
+            draws: dirichlets.draws.iter().map(own).collect(),
             warnings: Vec::new(),
         };
-        let statistics = SufficientStatistics::of(&outputs)?;
-        // every pair has its own random numbers
-        let config = Self { seed: self.seed.wrapping_add(place as u64), ..self.clone() };
         let fitted = if copies {
-            config.one_source(&margins)
+            self.one_source(&dirichlets)
         } else {
-            config.learn(&outputs, margins, &statistics, progress)?
+            self.learn_delta(&outputs, dirichlets, counts, progress)?
         };
         let gain = gain(&outputs, &fitted, self.resolution())?;
         Ok((fitted, gain))
     }
 }
 
-/// Copies have the margins of the first of them, point and draws: those learned from the same outputs differ by the noise
-/// of their chains, and what is private to one copy alone tells classes apart where all say the same.
-fn with_equal_copies(margins: FittedIndependent, outputs: &Outputs) -> Result<FittedIndependent> {
+/// Gives copies of a source the Dirichlets of the first of them, point estimate and draws.
+///
+/// Dirichlets learned from the same outputs differ by Monte Carlo error. The difference would be private
+/// to one copy, and would distinguish classes although all copies have the same outputs.
+fn with_equal_copies(
+    dirichlets: FittedIndependent,
+    outputs: &Outputs,
+) -> Result<FittedIndependent> {
     let first = |k: usize| (0..k).find(|&earlier| are_copies(outputs, earlier, k)).unwrap_or(k);
     let first: Vec<usize> = (0..outputs.schema().n_classifiers()).map(first).collect();
     let equal = |alpha: &Alpha| -> Alpha { first.iter().map(|&k| alpha[k].clone()).collect() };
     let fusion =
-        IndependentFusion::new(Arc::clone(outputs.schema()), equal(margins.fusion.alpha()))?;
-    Ok(FittedIndependent { fusion, draws: margins.draws.iter().map(equal).collect(), ..margins })
+        IndependentFusion::new(Arc::clone(outputs.schema()), equal(dirichlets.fusion.alpha()))?;
+    let draws = dirichlets.draws.iter().map(equal).collect();
+    Ok(FittedIndependent { fusion, draws, ..dirichlets })
 }
 
 impl Correlated {
-    /// Two classifiers that say the same of every item are one source: they share all there is.
+    /// The fit of two copies of one source, which share everything.
     ///
-    /// A learned δ would stay a little below α, by its prior, and every copy would add a little evidence.
-    fn one_source(&self, margins: &FittedIndependent) -> FittedPair {
+    /// A learned δ would stay a little below α because of its prior, and every copy would add a little
+    /// evidence.
+    fn one_source(&self, dirichlets: &FittedIndependent) -> FittedPair {
         let all = |alpha: &Alpha| -> Vec<Vec<f64>> {
             let smaller =
                 |(a, b): (&Vec<f64>, &Vec<f64>)| a.iter().zip(b).map(|(a, b)| a.min(*b)).collect();
             alpha[0].iter().zip(&alpha[1]).map(smaller).collect()
         };
-        let alpha = margins.fusion.alpha().clone();
+        let alpha = dirichlets.fusion.alpha().clone();
         let quick = self.inference == CorrelatedInference::Map;
         let n_draws = if quick { 0 } else { self.keep_draws };
-        let drawn = |i: usize| margins.draws.get(i * margins.draws.len() / n_draws);
+        let drawn = |i: usize| dirichlets.draws.get(i * dirichlets.draws.len() / n_draws);
         let draw = |i: usize| {
             let alpha = drawn(i).unwrap_or(&alpha);
             PairDraw { alpha: alpha.clone(), delta: all(alpha) }
@@ -152,7 +201,7 @@ impl Correlated {
     }
 }
 
-/// What the density of both tells more than the two margins.
+/// The mean gain in log density over independence, with its standard error.
 #[derive(Debug, Clone, Copy)]
 struct Gain {
     mean: f64,
@@ -172,8 +221,8 @@ fn gain(outputs: &Outputs, fitted: &FittedPair, resolution: f64) -> Result<Gain>
         let gains = (0..items.len()).map(|i| {
             let (x1, x2) = items.pair(i);
             let both = density.ln_density(x1, x2, &mut scratch).ln_density;
-            // an infinite density at a tie counts as a large one
-            both.min(LARGEST) - margins[0].ln_pdf(x1) - margins[1].ln_pdf(x2)
+            // an infinite density at a tie is replaced by a large one
+            both.min(LARGEST_LN_DENSITY) - margins[0].ln_pdf(x1) - margins[1].ln_pdf(x2)
         });
         let gains: Vec<f64> = gains.collect();
         let n = gains.len().max(1) as f64;
@@ -185,23 +234,20 @@ fn gain(outputs: &Outputs, fitted: &FittedPair, resolution: f64) -> Result<Gain>
     Ok(Gain { mean, error: variance.sqrt() })
 }
 
-/// Stands for an infinite log density when gains are averaged.
-const LARGEST: f64 = 1e3;
-
 fn assemble(
     schema: &Schema,
-    margins: FittedIndependent,
+    dirichlets: FittedIndependent,
     between: &[(usize, usize)],
     fitted: Vec<(FittedPair, Gain)>,
 ) -> FittedPairs {
     let names = schema.classifiers();
-    let point = margins.fusion.alpha();
+    let point = dirichlets.fusion.alpha();
     let n_draws = fitted.first().map_or(0, |(pair, _)| pair.draws.len());
-    let kept = &margins.draws;
+    let kept = &dirichlets.draws;
     let base = |i: usize| kept.get(i * kept.len() / n_draws).unwrap_or(point);
     let empty = |i: usize| PairsDraw { alpha: base(i).clone(), delta: Vec::new() };
     let mut draws: Vec<PairsDraw> = (0..n_draws).map(empty).collect();
-    let mut warnings = margins.warnings.clone();
+    let mut warnings = dirichlets.warnings.clone();
     let (mut pairs, mut delta_posteriors) = (Vec::new(), Vec::new());
     for ((pair, gain), &(a, b)) in fitted.into_iter().zip(between) {
         for mut warning in pair.warnings {
@@ -218,15 +264,15 @@ fn assemble(
     FittedPairs {
         alpha: point.clone(),
         pairs,
-        alpha_posterior: margins.posterior,
+        alpha_posterior: dirichlets.posterior,
         delta_posteriors,
         draws,
-        alpha_draws: margins.draws,
+        alpha_draws: dirichlets.draws,
         warnings,
     }
 }
 
-/// The drawn shares of the smaller margin, of margins that all pairs have in common.
+/// The shared shapes with the drawn shares, for the draw of α that all pairs have in common.
 fn moved(draw: &PairDraw, alpha: [&Vec<Vec<f64>>; 2]) -> Vec<Vec<f64>> {
     let element = |j: usize, l: usize| {
         let own = draw.alpha[0][j][l].min(draw.alpha[1][j][l]);

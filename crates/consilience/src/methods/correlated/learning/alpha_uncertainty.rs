@@ -1,54 +1,53 @@
 //! The uncertainty of α in the draws of δ.
 //!
-//! Two steps learn α from each classifier alone and δ given the point estimate of α. The second
-//! step's posterior therefore knows nothing of α's errors. They are carried along afterwards:
+//! α is learned from each source alone, and δ given the point estimate of α. The posterior of δ
+//! therefore does not include the uncertainty of α. It is added afterwards; a draw of all parameters
+//! consists of
 //!
-//! - a draw of α of both classifiers. Their posteriors come from two separate fits, but the items
-//!   are the same: the errors of the estimates correlate as the outputs' logarithms do,
-//!   cov(α̂¹, α̂²) = F₁⁻¹ cov(ln x¹, ln x²) F₂⁻¹ / n with Fisher's informations Fₖ, and the draws are
-//!   turned to agree with that;
-//! - a draw of the shares' logits η, moved to where α has its mode of η:
+//! - a draw of α of both sources. Their posteriors come from two separate fits to the same items, so
+//!   that the errors of the estimates correlate as the logarithms of the outputs do,
+//!   cov(α̂¹, α̂²) = F₁⁻¹ cov(ln x¹, ln x²) F₂⁻¹ / n with Fisher informations Fₖ. The draws are
+//!   transformed to have this covariance;
+//! - a draw of η, shifted to the mode of η at the drawn α:
 //!   η + H⁻¹ (∂²ℓ/∂η ∂ln α) Δln α with the posterior covariance H⁻¹;
-//! - δ = b expit(η) with the bounds b of the drawn α, which is always legal.
+//! - δ = b expit(η) with the bounds b of the drawn α.
 //!
-//! This is what a large sample asks for: at fixed α the margins do not depend on η, so the score of η
-//! and the errors of α are uncorrelated, and their variances add up.
+//! This is correct for large samples: at fixed α the marginal distributions do not depend on η, so that
+//! the score of η and the errors of α are uncorrelated, and their variances add up.
 
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
 
+use super::constants::alpha_uncertainty::{DIFFERENCE_STEP, MOST_CLASSES};
 use super::delta_posterior::DeltaPosterior;
-use super::pair_fit::PairDraw;
+use super::gaussian::moments;
+use super::pair_fit::{ItemCounts, PairDraw};
 use super::pair_items::PairItems;
 use super::pair_likelihood::ClassLikelihood;
 use crate::error::Result;
-use crate::methods::independent::{Alpha, SufficientStatistics};
+use crate::methods::independent::Alpha;
 use crate::progress::Progress;
 use crate::sampling::Draws;
 
-/// Step in ln α of the differences.
-const STEP: f64 = 0.01;
-/// More classes than this would need more likelihoods than the rest of the fit.
-const MOST_CLASSES: usize = 12;
-
-/// Draws of α with what they do to η.
+/// Draws of α with their effect on η.
 pub(super) struct AlphaDraws {
-    /// Empty where α is known.
+    /// Empty if α is known.
     draws: Vec<Alpha>,
-    /// How far each moves η, all classes; none where that was not asked for.
+    /// Shift of η of all classes by each draw; empty with more than [`MOST_CLASSES`] classes.
     shifts: Vec<DVector<f64>>,
 }
 
 impl AlphaDraws {
-    /// Of known margins.
+    /// Without draws, for known α.
     pub(super) fn none() -> Self {
         Self { draws: Vec::new(), shifts: Vec::new() }
     }
 
-    /// From separate draws of both classifiers' margins.
+    /// From separate draws of both sources' α around the point estimate.
     pub(super) fn new(
         posterior: &DeltaPosterior,
-        (alpha, mut draws): (&Alpha, Vec<Alpha>),
-        statistics: &SufficientStatistics,
+        alpha: &Alpha,
+        mut draws: Vec<Alpha>,
+        counts: &ItemCounts,
         sampled: &Draws,
         progress: &dyn Progress,
     ) -> Result<Self> {
@@ -56,8 +55,7 @@ impl AlphaDraws {
             return Ok(Self::none());
         }
         for (j, class) in posterior.classes.iter().enumerate() {
-            let counts = [0, 1].map(|k| statistics.count(k, j) as f64);
-            couple(&mut draws, alpha, j, class.items(), counts);
+            couple(&mut draws, alpha, j, class.items(), counts.of_class(j));
         }
         let shifts = if posterior.width() > MOST_CLASSES {
             Vec::new()
@@ -97,10 +95,10 @@ impl AlphaDraws {
     }
 }
 
-/// Turns one class's draws so that both classifiers' errors correlate as they should.
+/// Transforms one class's draws so that the errors of both sources have the right correlation.
 ///
-/// With roots u of unit covariance, αᵏ Δln αᵏ = Cₖ^½ uᵏ, the correlation of u¹ and u² is that of the
-/// outputs' logarithms in their own roots, R; u is multiplied with the root of [1 R; Rᵀ 1].
+/// With αᵏ Δln αᵏ = Cₖ^½ uᵏ, where u has unit covariance, the correlation R of u¹ and u² is that of the
+/// whitened logarithms of the outputs; u is multiplied by the root of [1 R; Rᵀ 1].
 fn couple(draws: &mut [Alpha], alpha: &Alpha, class: usize, items: &PairItems, counts: [f64; 2]) {
     let j = alpha[0][class].len();
     let pairs = items.len() as f64;
@@ -110,7 +108,7 @@ fn couple(draws: &mut [Alpha], alpha: &Alpha, class: usize, items: &PairItems, c
     let logs = items.logarithms();
     let [first, second] =
         [0, j].map(|from| inverse_root(&covariance(&logs, from..from + j, from..from + j)));
-    // few pairs tell the correlations badly
+    // correlations from few items are shrunk
     let trust = pairs / (pairs + j as f64) * pairs / (counts[0] * counts[1]).sqrt();
     let cross = first * covariance(&logs, 0..j, j..2 * j) * second * trust;
     let mut both = DMatrix::identity(2 * j, 2 * j);
@@ -139,7 +137,7 @@ fn couple(draws: &mut [Alpha], alpha: &Alpha, class: usize, items: &PairItems, c
     }
 }
 
-/// αᵏ (ln αᵏ drawn − ln αᵏ) of one class, both classifiers.
+/// αᵏ (ln αᵏ drawn − ln αᵏ) of one class, both sources.
 fn scaled(draw: &Alpha, alpha: &Alpha, class: usize) -> DVector<f64> {
     let j = alpha[0][class].len();
     DVector::from_fn(2 * j, |i, _| {
@@ -166,7 +164,7 @@ fn covariance(
     centred(a).transpose() * centred(b) / (n - 1.0).max(1.0)
 }
 
-/// A power of a symmetric matrix; directions without variance stay without.
+/// A power of a symmetric matrix; directions without variance get none.
 fn power(matrix: &DMatrix<f64>, exponent: f64) -> DMatrix<f64> {
     let eigen = SymmetricEigen::new(matrix.clone());
     let largest = eigen.eigenvalues.amax();
@@ -189,9 +187,9 @@ fn shifts(
     progress: &dyn Progress,
 ) -> Result<Vec<DVector<f64>>> {
     let (n, width) = (posterior.n_eta(), posterior.width());
-    let (mean, covariance) = super::surrogate_sampling::moments(sampled);
+    let (mean, covariance) = moments(sampled);
     let mut effect = DMatrix::zeros(n, 2 * n);
-    progress.begin("carrying the margins' uncertainty", width as u64);
+    progress.begin("adding the uncertainty of α", width as u64);
     for (j, class) in posterior.classes.iter().enumerate() {
         let eta = posterior.eta(j, &mean);
         for i in 0..2 * width {
@@ -216,10 +214,10 @@ fn shifts(
 /// ∂²ℓ/∂η ∂ln αᵏₗ of one class.
 fn cross(class: &ClassLikelihood, eta: &[f64], k: usize, l: usize) -> Result<Vec<f64>> {
     let at = |step: f64| -> Result<Vec<f64>> {
-        Ok(class.with_margin(k, l, step).evaluate(eta)?.gradient)
+        Ok(class.with_alpha_step(k, l, step).evaluate(eta)?.gradient)
     };
-    let (low, high) = (at(-STEP)?, at(STEP)?);
-    Ok(high.iter().zip(&low).map(|(high, low)| (high - low) / (2.0 * STEP)).collect())
+    let (low, high) = (at(-DIFFERENCE_STEP)?, at(DIFFERENCE_STEP)?);
+    Ok(high.iter().zip(&low).map(|(high, low)| (high - low) / (2.0 * DIFFERENCE_STEP)).collect())
 }
 
 #[cfg(test)]
@@ -230,9 +228,9 @@ mod tests {
     use rand::rngs::ChaCha8Rng;
     use rand_distr::{Distribution, StandardNormal};
 
-    /// Independent draws become correlated as the outputs are, while each margin keeps its spread.
+    /// Independent draws become correlated as the outputs are, and each keeps its standard deviation.
     #[test]
-    fn draws_of_both_margins_are_coupled_by_the_items() {
+    fn draws_of_both_sources_are_correlated_by_the_items() {
         let outputs = Preset::Sim2.truth(0.75).unwrap().simulate(400, 3).unwrap();
         let items = PairItems::by_class(&outputs).unwrap();
         let alpha: Alpha = vec![Preset::Sim2.alpha().map(Vec::from).to_vec(); 2];

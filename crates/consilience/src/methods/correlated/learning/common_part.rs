@@ -1,45 +1,54 @@
-//! From what every pair shares to what all share and what pairs share beyond it.
+//! Splits what every pair shares into a part common to all sources and parts of pairs.
 //!
-//! The exact density of two classifiers says how much a pair shares altogether, tₖₘ. In the paper's model that is the
-//! common part and the pair's own. Every split of the totals into both has the same pair margins, and data hardly tell
-//! them apart (the log likelihood of 200 items moves by about 1), so that one is chosen, component by component:
+//! The fit of a pair gives its total tₖₘ. In the full model the total is the sum of the common part and
+//! the pair's own part. Every split has the same distributions of pairs, and data hardly distinguish
+//! them (the log likelihood of 200 items changes by about 1). One split is therefore chosen, component by
+//! component:
 //!
 //! ```text
 //! common c = min over pairs of t,   eₖₘ = tₖₘ − c,   eₖₘ ← eₖₘ · min(rₖ, rₘ),   rₖ = min(1, (αₖ − c) / Σₘ eₖₘ)
 //! ```
 //!
-//! The last step keeps every private shape αₖ − c − Σₘ eₖₘ at 0 or above. It is needed where no common part and pairs
-//! have the learned pair margins: one classifier shares most of itself with each of two others that share little.
+//! The last step keeps every private shape αₖ − c − Σₘ eₖₘ at 0 or above. It is needed if the full model
+//! cannot represent all pairs, for example if one source shares most of its α with each of two others
+//! that share little with each other.
 
 use super::all_pairs::{FittedPairs, PairsDraw};
 use crate::methods::correlated::Structure;
 use crate::methods::independent::Alpha;
 
-/// The shared shapes of the paper's model.
+/// The shared shapes of the full model.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Split {
-    /// What all share, `common[j]` when the true class is j.
+pub struct SharedParts {
+    /// The part common to all sources, `common[j]` when the true class is j.
     pub common: Vec<Vec<f64>>,
-    /// What pairs share beyond it, `pairs[p][j]`; none for [`Structure::Common`].
+    /// The parts of pairs, `pairs[p][j]`; none for [`Structure::Common`].
     pub pairs: Vec<Vec<Vec<f64>>>,
-    /// The smallest part of any pair's total, summed over components, that the model can hold: 1 where nothing had to
-    /// be scaled.
+    /// The smallest share of a pair's total, summed over components, that the full model represents: 1
+    /// if nothing had to be scaled.
     pub kept: f64,
 }
 
+impl SharedParts {
+    /// The common part, followed by the parts of pairs.
+    pub(crate) fn into_all(self) -> Vec<Vec<Vec<f64>>> {
+        std::iter::once(self.common).chain(self.pairs).collect()
+    }
+}
+
 impl FittedPairs {
-    /// The paper's model with these pair margins, as far as it can have them; `full` or `common`.
+    /// The full model with these pairs, as far as it can represent them; `full` or `common`.
     ///
-    /// With a common part alone it is the mean of the pairs' totals, at most the smallest α.
-    pub fn split(&self, structure: Structure) -> Split {
+    /// For `common` the common part is the mean of the pairs' totals, at most the smallest α.
+    pub fn shared_parts(&self, structure: Structure) -> SharedParts {
         let totals: Vec<&Vec<Vec<f64>>> = self.pairs.iter().map(|pair| &pair.delta).collect();
-        split(&self.alpha, &self.between(), &totals, structure)
+        shared_parts(&self.alpha, &self.between(), &totals, structure)
     }
 
-    /// The same of a draw.
-    pub fn split_draw(&self, draw: &PairsDraw, structure: Structure) -> Split {
+    /// The same for a draw.
+    pub fn shared_parts_of_draw(&self, draw: &PairsDraw, structure: Structure) -> SharedParts {
         let totals: Vec<&Vec<Vec<f64>>> = draw.delta.iter().collect();
-        split(&draw.alpha, &self.between(), &totals, structure)
+        shared_parts(&draw.alpha, &self.between(), &totals, structure)
     }
 
     fn between(&self) -> Vec<(usize, usize)> {
@@ -47,16 +56,16 @@ impl FittedPairs {
     }
 }
 
-fn split(
+fn shared_parts(
     alpha: &Alpha,
     between: &[(usize, usize)],
     totals: &[&Vec<Vec<f64>>],
     structure: Structure,
-) -> Split {
+) -> SharedParts {
     let (n_classes, n_pairs) = (alpha[0].len(), between.len());
     let rows = || vec![vec![0.0; n_classes]; n_classes];
     let full = structure != Structure::Common;
-    let mut all = Split {
+    let mut all = SharedParts {
         common: rows(),
         pairs: if full { vec![rows(); n_pairs] } else { Vec::new() },
         kept: 1.0,
@@ -83,7 +92,7 @@ fn split(
     all
 }
 
-/// The common part of one component and what is left of the pairs.
+/// The common part of one component and the parts of pairs.
 fn one_component(alpha: &[f64], between: &[(usize, usize)], totals: &[f64]) -> (f64, Vec<f64>) {
     let common = totals.iter().copied().fold(f64::INFINITY, f64::min);
     let rest: Vec<f64> = totals.iter().map(|t| t - common).collect();
@@ -107,7 +116,7 @@ mod tests {
 
     #[test]
     fn totals_that_fit_are_kept() {
-        // α = 5 each: 1 common, pairs 1, .5 and 0 beyond it
+        // α = 5 each: common part 1, parts of pairs 1, 0.5 and 0
         let (common, pairs) = one_component(&[5.0; 3], &THREE, &[2.0, 1.5, 1.0]);
         assert_eq!((common, pairs), (1.0, vec![1.0, 0.5, 0.0]));
     }
@@ -124,9 +133,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the pairs' totals, no private shape is negative, and no pair shares more than was learned.
+        /// No private shape is negative, and no pair shares more than was learned.
         #[test]
-        fn every_split_is_legal(
+        fn every_split_is_possible(
             alpha in proptest::collection::vec(0.01f64..50.0, 4),
             shares in proptest::collection::vec(0.0f64..=1.0, 6),
         ) {

@@ -38,21 +38,8 @@ pub enum CorrelatedInference {
     /// Of the paper's model of three and more classifiers α first, then the posterior of all shared
     /// shapes, not of pairs alone; elsewhere the same as in two steps.
     Posterior,
-    /// The full posterior of α and δ together.
-    Joint,
     /// α first, then the mode of the density of logit(δ/b); no measure of uncertainty.
     Map,
-}
-
-/// How the posterior of δ is drawn from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DeltaSampler {
-    /// With the density of the outputs, all hidden variables integrated out.
-    #[default]
-    Likelihood,
-    /// The paper's data augmentation: hidden variables are drawn as well. Slow; an independent check.
-    Gibbs,
 }
 
 /// The resolution of few classifiers and, where errors of many pairs add up, of many.
@@ -105,13 +92,15 @@ pub(crate) const OPTIONS: &[MethodOption] = &[
     ),
     MethodOption::new(
         "inference",
-        "two-step, posterior, joint or map",
+        "two-step, posterior or map",
         "What is learned, and whether with its uncertainty.",
     )
     .with_choices(&[
         ("two-step", "First the Dirichlets, then the posterior of what pairs share given them."),
-        ("posterior", "The same; with `full` and `common`, the posterior of everything shared."),
-        ("joint", "Dirichlets and shared shapes together."),
+        (
+            "posterior",
+            "The same; with `full` and `common`, the posterior of everything shared (experimental).",
+        ),
         ("map", "The posterior mode: fast, without uncertainty."),
     ]),
     CHAINS,
@@ -131,11 +120,8 @@ pub struct Correlated {
     pub prior_items: f64,
     /// The prior of δ; pooled by default.
     pub delta_prior: DeltaPrior,
-    /// Two steps (default), joint, or the mode.
+    /// Two steps (default), the posterior of everything shared, or the mode.
     pub inference: CorrelatedInference,
-    /// How draws are made; with the likelihood by default.
-    #[serde(skip)]
-    pub sampler: DeltaSampler,
     /// How more than two classifiers are joined; by a tree of pairs by default.
     pub structure: Structure,
     /// The resolution ε of the outputs, from 0 (exact) to 0.2. By default 0.03, and 0.1 for four
@@ -162,7 +148,6 @@ impl Default for Correlated {
             prior_items: Independent::default().prior_items,
             delta_prior: DeltaPrior::default(),
             inference: CorrelatedInference::default(),
-            sampler: DeltaSampler::default(),
             structure: Structure::default(),
             resolution: None,
             chains: n_chains,
@@ -182,13 +167,6 @@ impl Correlated {
             return Err(Error::parameter("resolution", "between 0 and 0.2", self.resolution()));
         }
         check_chains(&self.chain_settings())?;
-        if self.sampler == DeltaSampler::Gibbs && self.inference == CorrelatedInference::Map {
-            return Err(Error::parameter(
-                "sampler",
-                "`likelihood` with `map`, which draws none",
-                "gibbs",
-            ));
-        }
         if self.keep_draws > 0 && self.inference == CorrelatedInference::Map {
             let requirement = "0 with `map`, which draws none";
             return Err(Error::parameter("kept draws", requirement, self.keep_draws));
@@ -202,12 +180,11 @@ impl Correlated {
     /// The options of the Dirichlets' fit: the mode if only modes are wanted, else draws enough to
     /// carry the uncertainty of α over to δ.
     pub(super) fn margins(&self) -> Independent {
-        let (inference, keep_draws) = match self.inference {
-            CorrelatedInference::Map => (Inference::Map, 0),
-            _ => {
-                let available = self.chains.saturating_mul(self.draws);
-                (Inference::Posterior, self.keep_draws.max(MARGIN_DRAWS.min(available)))
-            }
+        let (inference, keep_draws) = if self.inference == CorrelatedInference::Map {
+            (Inference::Map, 0)
+        } else {
+            let available = self.chains.saturating_mul(self.draws);
+            (Inference::Posterior, self.keep_draws.max(MARGIN_DRAWS.min(available)))
         };
         Independent {
             alpha_prior: self.alpha_prior,

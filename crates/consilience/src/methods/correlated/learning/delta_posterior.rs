@@ -1,4 +1,4 @@
-//! The posterior of all classes' η, and of μ where the prior is pooled.
+//! The posterior of a pair's η of all classes, and of the prior mean μ if the prior is pooled.
 
 use nalgebra::DMatrix;
 
@@ -8,14 +8,14 @@ use super::prior;
 use crate::error::Result;
 use crate::methods::independent::Alpha;
 
-/// Likelihoods and prior. A point is η class by class, then μ where there is one.
+/// Likelihoods and prior. A point is η class by class, followed by μ if the prior is pooled.
 #[derive(Debug, Clone)]
 pub(super) struct DeltaPosterior {
     pub(super) classes: Vec<ClassLikelihood>,
     pub(super) prior: DeltaPrior,
 }
 
-/// Value, gradient and a positive definite stand-in for the negative Hessian.
+/// Value, gradient and a positive definite approximation of the negative Hessian.
 #[derive(Debug, Clone)]
 pub(super) struct LocalExpansion {
     pub(super) value: f64,
@@ -24,23 +24,23 @@ pub(super) struct LocalExpansion {
 }
 
 impl DeltaPosterior {
-    /// Components of a class.
+    /// Number of components of a class.
     pub(super) fn width(&self) -> usize {
         self.classes.len()
     }
 
-    /// The same with about `wanted` items a class.
+    /// The same with about `wanted` items per class.
     pub(super) fn thinned(&self, wanted: usize) -> Self {
         let classes = self.classes.iter().map(|class| class.thinned(wanted)).collect();
         Self { classes, prior: self.prior }
     }
 
-    /// How often an item counts, in the class where it counts most.
+    /// The largest weight of an item.
     pub(super) fn heaviest(&self) -> f64 {
         self.classes.iter().map(ClassLikelihood::weight).fold(1.0, f64::max)
     }
 
-    /// Numbers of a point that are η.
+    /// Number of coordinates η.
     pub(super) fn n_eta(&self) -> usize {
         self.width() * self.width()
     }
@@ -54,7 +54,7 @@ impl DeltaPosterior {
         &point[class * self.width()..(class + 1) * self.width()]
     }
 
-    /// Completes η with the μ that fits it best.
+    /// Appends the most probable μ given η.
     pub(super) fn complete(&self, mut eta: Vec<f64>) -> Vec<f64> {
         if self.prior == DeltaPrior::Pooled {
             eta.push(eta.iter().sum::<f64>() / eta.len() as f64);
@@ -62,12 +62,12 @@ impl DeltaPosterior {
         eta
     }
 
-    /// Where the outputs' correlations suggest to start.
+    /// The start suggested by the outputs' correlations.
     pub(super) fn start(&self) -> Vec<f64> {
         self.complete(self.classes.iter().flat_map(ClassLikelihood::start).collect())
     }
 
-    /// The margins that δ is learned with.
+    /// α of both sources.
     pub(super) fn alpha(&self) -> Alpha {
         let one = |k: usize| self.classes.iter().map(|class| class.alpha()[k].to_vec()).collect();
         vec![one(0), one(1)]
@@ -79,7 +79,7 @@ impl DeltaPosterior {
         self.classes.iter().enumerate().map(one).collect()
     }
 
-    /// Lays all lattices for parameters near a point.
+    /// Makes all grids for parameters near a point.
     pub(super) fn anchor(&mut self, point: &[f64]) -> Result<()> {
         let width = self.width();
         let etas = point.chunks_exact(width);
@@ -91,7 +91,7 @@ impl DeltaPosterior {
         self.classes.iter().enumerate().map(|(j, c)| c.evaluate(self.eta(j, point))).collect()
     }
 
-    /// The whole log density of η and μ, given the likelihoods.
+    /// The log posterior with its derivatives, given the likelihoods.
     pub(super) fn local(&self, point: &[f64], likelihoods: &[Evaluation]) -> LocalExpansion {
         let d = self.dimension();
         let mut gradient = vec![0.0; d];
@@ -110,7 +110,7 @@ impl DeltaPosterior {
         LocalExpansion { value, gradient, curvature }
     }
 
-    /// ln of the prior's density; writes its gradient.
+    /// Log prior density; writes its gradient.
     pub(super) fn ln_prior(&self, point: &[f64], gradient: &mut [f64]) -> f64 {
         let (n, width) = (self.n_eta(), self.width());
         let mu = point.get(n).copied().unwrap_or(0.0);

@@ -1,9 +1,10 @@
-//! How the outputs of pairs of classifiers were correlated on the training items.
+//! Observed correlations between the outputs of pairs of sources on the training items.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::constants::pair::NEGATIVE_CORRELATION_ERRORS;
 use super::pair_items::PairItems;
 use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
@@ -11,24 +12,20 @@ use crate::error::Result;
 use crate::warning::Warning;
 use consilience_numerics::parallel;
 
-/// Correlations are called negative beyond this many standard errors of Fisher's z = artanh r, 1/√(n−3): of independent
-/// classifiers about one pair and class in 700.
-const CLEARLY: f64 = 3.0;
-
-/// The observed correlation of two classifiers' outputs.
+/// The observed correlation of two sources' outputs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ObservedPair {
-    /// The two classifiers.
+    /// Names of the two sources.
     pub between: [String; 2],
-    /// Items with both outputs, by true class.
+    /// Number of items with both outputs, by true class.
     pub items: Vec<u64>,
-    /// Sample correlations, by true class and component; 0 where an output does not vary.
+    /// Sample correlations, by true class and component; 0 if an output does not vary.
     pub correlation: Vec<Vec<f64>>,
 }
 
 impl ObservedPair {
-    /// Of every pair of classifiers.
+    /// Computes the correlations of every pair of sources.
     pub fn all(outputs: &Outputs) -> Result<Vec<Self>> {
         let n = outputs.schema().n_classifiers();
         let between: Vec<_> = (0..n).flat_map(|b| (0..b).map(move |a| (a, b))).collect();
@@ -51,30 +48,30 @@ impl ObservedPair {
         })
     }
 
-    /// The mean over components in one class.
+    /// Mean over components in one class.
     pub fn in_class(&self, class: usize) -> f64 {
         let row = &self.correlation[class];
         row.iter().sum::<f64>() / row.len() as f64
     }
 
-    /// The mean over components, and over classes by their numbers of items.
+    /// Mean over components and, weighted by their numbers of items, over classes.
     pub fn mean(&self) -> f64 {
         let n: u64 = self.items.iter().sum();
         let weighted = self.items.iter().enumerate().map(|(j, n)| *n as f64 * self.in_class(j));
         weighted.sum::<f64>() / (n as f64).max(1.0)
     }
 
-    /// What the model cannot express: classes in which the correlation is clearly negative.
+    /// Warnings about classes with clearly negative correlations, which the model cannot represent.
     pub fn warnings(&self, classes: &[String]) -> Vec<Warning> {
         let [first, second] = &self.between;
         let of = |(j, name): (usize, &String)| {
             let (n, r) = (self.items[j], self.in_class(j));
             let z = r.atanh() * (n as f64 - 3.0).max(0.0).sqrt();
-            (z < -CLEARLY).then(|| {
+            (z < -NEGATIVE_CORRELATION_ERRORS).then(|| {
                 Warning::data(format!(
                     "`{first}` and `{second}` are negatively correlated in class `{name}` ({r:.2} \
-                     over {n} items, beyond {CLEARLY} standard errors): the model cannot express \
-                     that and takes them for independent there"
+                     over {n} items, beyond {NEGATIVE_CORRELATION_ERRORS} standard errors): the \
+                     model cannot represent this and treats them as independent"
                 ))
             })
         };
@@ -88,9 +85,9 @@ mod tests {
     use crate::data::input_format::InputFormat;
     use crate::data::outputs::OutputsBuilder;
 
-    /// Twelve items of two classes; in the second class one classifier says the opposite of the other.
+    /// Twelve items of two classes; in the second class one source's outputs are reversed.
     #[test]
-    fn opposites_are_seen() {
+    fn reversed_outputs_cause_a_warning() {
         let schema = Arc::new(Schema::new(["a", "b"], ["x", "y"]).unwrap());
         let mut builder = OutputsBuilder::new(schema, InputFormat::default()).unwrap();
         for i in 0..12 {
@@ -109,7 +106,7 @@ mod tests {
         assert!(warnings[0].message.contains("in class `y`"));
     }
 
-    /// The boundary of the rule: 103 items have a standard error of z of .1, so that tanh(−.3) = −.2913 decides.
+    /// The boundary of the rule: 103 items have a standard error of z of 0.1, so that tanh(−0.3) = −0.2913 decides.
     #[test]
     fn three_standard_errors_decide() {
         let pair = |r: f64| ObservedPair {

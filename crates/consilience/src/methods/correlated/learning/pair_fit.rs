@@ -1,19 +1,18 @@
-//! Learning the correlated model of two classifiers from labelled outputs.
+//! Learning the correlated model of two sources from labelled outputs.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::alpha_uncertainty::AlphaDraws;
-use super::config::{Correlated, CorrelatedInference, DeltaSampler};
+use super::config::{Correlated, CorrelatedInference};
 use super::delta_posterior::DeltaPosterior;
-use super::gibbs::{GibbsClass, GibbsTarget};
-use super::mode_search::search_mode;
+use super::mode_search::{Effort, search_mode};
 use super::pair_items::PairItems;
 use super::pair_likelihood::ClassLikelihood;
+use super::pair_sampling::{PairSampler, likelihood_error};
 pub use super::report::DeltaReport;
 use super::report::{PairDraws, Summary, chain_warnings, lowest, mode_warnings, pair_warnings};
-use super::surrogate_sampling::{PairSample, likelihood_error, moments, sample_posterior};
 use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
@@ -23,37 +22,37 @@ use crate::methods::independent::{
 use crate::progress::Progress;
 use crate::warning::Warning;
 
-/// What a fit of two correlated classifiers gives.
+/// The fitted correlated model of two sources.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedPair {
-    /// The margins, `alpha[k][j]` of classifier k when the true class is j.
+    /// Dirichlet parameters, `alpha[k][j]` of source k when the true class is j.
     pub alpha: Alpha,
-    /// What both share, `delta[j]` when the true class is j: posterior means, or the mode.
+    /// Shared shapes, `delta[j]` when the true class is j: posterior means, or the mode.
     pub delta: Vec<Vec<f64>>,
-    /// The posterior of α in numbers; none where its mode was asked for.
+    /// A summary of the posterior of α; none if only its mode was learned.
     pub alpha_posterior: Option<PosteriorReport>,
-    /// The posterior of δ in numbers; none for `map`.
+    /// A summary of the posterior of δ; none for `map`.
     pub delta_posterior: Option<DeltaReport>,
     /// The draws kept.
     pub draws: Vec<PairDraw>,
-    /// What a user should know.
+    /// Warnings about the data and the chains.
     pub warnings: Vec<Warning>,
 }
 
-/// One draw of all parameters; δ is legal for this very α.
+/// One draw of all parameters; δ is at most min(α¹, α²) of this draw.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PairDraw {
-    /// The margins, `alpha[k][j]`.
+    /// Dirichlet parameters, `alpha[k][j]`.
     pub alpha: Alpha,
-    /// What both share, `delta[j]`.
+    /// Shared shapes, `delta[j]`.
     pub delta: Vec<Vec<f64>>,
 }
 
 impl Correlated {
-    /// Learns α and δ of two classifiers.
+    /// Learns α and δ of two sources.
     ///
-    /// Items with one classifier only count for α alone.
+    /// Items with one output only are used for α alone.
     ///
     /// # Example
     /// ```
@@ -69,16 +68,26 @@ impl Correlated {
     /// # Ok::<(), consilience::Error>(())
     /// ```
     pub fn fit_pair(&self, outputs: &Outputs, progress: &dyn Progress) -> Result<FittedPair> {
-        self.check()?;
-        Self::check_supported(outputs.schema())?;
-        let statistics = SufficientStatistics::of(outputs)?;
-        let margins = self.margins().learn(outputs.schema(), &statistics, progress)?;
-        self.learn(outputs, margins, &statistics, progress)
+        self.fit_pair_from(outputs, &SufficientStatistics::of(outputs)?, progress)
     }
 
-    /// Learns δ where the margins are known: `alpha[k][j]` of classifier k when the true class is j.
+    /// The same, given the sufficient statistics of the outputs.
+    pub(crate) fn fit_pair_from(
+        &self,
+        outputs: &Outputs,
+        statistics: &SufficientStatistics,
+        progress: &dyn Progress,
+    ) -> Result<FittedPair> {
+        self.check()?;
+        check_supported(outputs.schema())?;
+        let dirichlets = self.margins().learn(outputs.schema(), statistics, progress)?;
+        let counts = ItemCounts::of_pair(statistics, (0, 1), outputs.schema().n_classes());
+        self.learn_delta(outputs, dirichlets, &counts, progress)
+    }
+
+    /// Learns δ given known α: `alpha[k][j]` of source k when the true class is j.
     ///
-    /// The settings of the margins' fit play no part.
+    /// Options that concern α have no effect.
     ///
     /// # Example
     /// ```
@@ -100,114 +109,73 @@ impl Correlated {
         progress: &dyn Progress,
     ) -> Result<FittedPair> {
         self.check()?;
-        Self::check_supported(outputs.schema())?;
-        self.check_two_step("known margins")?;
-        let statistics = SufficientStatistics::of(outputs)?;
+        check_supported(outputs.schema())?;
         let known = FittedIndependent {
             fusion: IndependentFusion::new(Arc::clone(outputs.schema()), alpha)?,
             posterior: None,
             draws: Vec::new(),
             warnings: Vec::new(),
         };
-        self.learn(outputs, known, &statistics, progress)
+        // without draws of α no counts are needed
+        self.learn_delta(outputs, known, &ItemCounts(Vec::new()), progress)
     }
 
-    /// δ and its posterior, given the margins.
-    pub(super) fn learn(
+    /// Learns δ given the Dirichlets of both sources.
+    pub(super) fn learn_delta(
         &self,
         outputs: &Outputs,
-        mut margins: FittedIndependent,
-        statistics: &SufficientStatistics,
+        mut dirichlets: FittedIndependent,
+        counts: &ItemCounts,
         progress: &dyn Progress,
     ) -> Result<FittedPair> {
-        let schema = outputs.schema();
-        let mut posterior = self.posterior(outputs, margins.fusion.alpha())?;
-        let mut warnings = std::mem::take(&mut margins.warnings);
-        warnings.extend(pair_warnings(schema, &posterior));
-        if self.inference == CorrelatedInference::Joint {
-            return self.fit_joint(schema, statistics, posterior, warnings, progress);
+        let mut posterior = self.posterior(outputs, dirichlets.fusion.alpha())?;
+        let mut warnings = std::mem::take(&mut dirichlets.warnings);
+        warnings.extend(pair_warnings(outputs.schema(), &posterior));
+        if self.inference == CorrelatedInference::Map {
+            progress.begin("searching the mode", 1);
+            let search = search_mode(&mut posterior, Effort::Quick, progress)?;
+            progress.advance(1);
+            warnings.extend(mode_warnings(&search));
+            let delta = posterior.delta(&search.mode.point);
+            return Ok(assemble(dirichlets, delta, None, Vec::new(), warnings));
         }
-        if self.sampler == DeltaSampler::Gibbs {
-            let drawn = self.augment(&posterior, progress)?;
-            // carrying α's uncertainty along asks the likelihood at the mean
-            posterior.anchor(&moments(&drawn.sampled.draws).0)?;
-            return self.conclude(margins, statistics, &posterior, &drawn, (warnings, progress));
-        }
-        progress.begin("climbing to the mode", 1);
-        let quick = self.inference == CorrelatedInference::Map;
-        let (top, other_mode) = search_mode(&mut posterior, quick, progress)?;
-        progress.advance(1);
-        warnings.extend(mode_warnings(&top, other_mode));
-        if quick {
-            let delta = posterior.delta(&top.point);
-            return Ok(assemble(margins, delta, None, Vec::new(), warnings));
-        }
-        let chains = (&self.chain_settings(), self.seed);
-        let sampled = sample_posterior(&posterior, &top, chains, progress)?;
-        let far = sampled.draws.draw(lowest(&posterior, &sampled.draws));
-        let likelihood_error = likelihood_error(&posterior, &top.point, far)?;
-        let drawn = PairDraws { sampled, likelihood_error, other_mode };
-        self.conclude(margins, statistics, &posterior, &drawn, (warnings, progress))
-    }
-
-    /// Draws by data augmentation instead of the likelihood; without any approximation.
-    fn augment(&self, posterior: &DeltaPosterior, progress: &dyn Progress) -> Result<PairDraws> {
-        let class = |class| GibbsClass::new(class, None);
-        let classes = posterior.classes.iter().map(class).collect();
-        let target =
-            GibbsTarget { classes, prior: self.delta_prior, resolution: self.resolution() };
-        let draws = target.sample(&self.chain_settings(), self.seed, progress)?;
-        let sampled = PairSample { draws, spread: 0.0, corrected: None };
-        Ok(PairDraws { sampled, likelihood_error: 0.0, other_mode: None })
-    }
-
-    /// Everything that follows from the draws of δ given α, α's uncertainty carried along.
-    fn conclude(
-        &self,
-        mut margins: FittedIndependent,
-        statistics: &SufficientStatistics,
-        posterior: &DeltaPosterior,
-        drawn: &PairDraws,
-        (mut warnings, progress): (Vec<Warning>, &dyn Progress),
-    ) -> Result<FittedPair> {
+        let drawn = self.draw_delta(&mut posterior, &mut warnings, progress)?;
         let draws = &drawn.sampled.draws;
-        let separate = std::mem::take(&mut margins.draws);
-        let alpha = margins.fusion.alpha();
-        let carried = AlphaDraws::new(posterior, (alpha, separate), statistics, draws, progress)?;
-        let summary = Summary::new(posterior, draws, &carried);
+        let alpha_draws = std::mem::take(&mut dirichlets.draws);
+        let alpha = dirichlets.fusion.alpha();
+        let alpha_draws = AlphaDraws::new(&posterior, alpha, alpha_draws, counts, draws, progress)?;
+        let summary = Summary::new(&posterior, draws, &alpha_draws);
         let delta = summary.mean.clone();
-        let report = summary.report(drawn);
+        let report = summary.report(&drawn);
         warnings.extend(chain_warnings(&report));
         let kept = |i: usize| {
             let draw = draws.draw(i * draws.len() / self.keep_draws);
-            carried.draw(posterior, i, self.keep_draws, draw)
+            alpha_draws.draw(&posterior, i, self.keep_draws, draw)
         };
         let kept = (0..self.keep_draws).map(kept).collect();
-        Ok(assemble(margins, delta, Some(report), kept, warnings))
+        Ok(assemble(dirichlets, delta, Some(report), kept, warnings))
     }
 
-    /// Margins that are not learned with δ cannot be learned together with it.
-    pub(super) fn check_two_step(&self, what: &str) -> Result<()> {
-        if self.inference == CorrelatedInference::Joint {
-            return Err(Error::Unsupported {
-                method: "correlated".into(),
-                cannot: format!("cannot learn α and δ together with {what}; use `two-step`"),
-            });
-        }
-        Ok(())
+    /// Draws δ by chains on a surrogate of the likelihood around the mode.
+    pub(super) fn draw_delta(
+        &self,
+        posterior: &mut DeltaPosterior,
+        warnings: &mut Vec<Warning>,
+        progress: &dyn Progress,
+    ) -> Result<PairDraws> {
+        progress.begin("searching the mode", 1);
+        let search = search_mode(posterior, Effort::Thorough, progress)?;
+        progress.advance(1);
+        warnings.extend(mode_warnings(&search));
+        let sampler =
+            PairSampler { posterior, settings: self.chain_settings(), seed: self.seed, progress };
+        let sampled = sampler.sample(&search.mode)?;
+        let far = sampled.draws.draw(lowest(posterior, &sampled.draws));
+        let likelihood_error = likelihood_error(posterior, &search.mode.point, far)?;
+        Ok(PairDraws { sampled, likelihood_error, other_mode: search.other_mode })
     }
 
-    fn check_supported(schema: &Schema) -> Result<()> {
-        if schema.n_classifiers() != 2 {
-            return Err(Error::Mismatch {
-                what: "numbers of classifiers",
-                expected: "2 to learn what a pair shares".into(),
-                found: schema.n_classifiers().to_string(),
-            });
-        }
-        Ok(())
-    }
-
+    /// The posterior of δ given α.
     pub(super) fn posterior(&self, outputs: &Outputs, alpha: &Alpha) -> Result<DeltaPosterior> {
         let items = PairItems::by_class(outputs)?;
         let class = |(j, items): (usize, PairItems)| {
@@ -218,17 +186,47 @@ impl Correlated {
     }
 }
 
+/// The number of items with an output of each of two sources, by class.
+pub(super) struct ItemCounts(Vec<[f64; 2]>);
+
+impl ItemCounts {
+    /// From the sufficient statistics of all sources.
+    pub(super) fn of_pair(
+        statistics: &SufficientStatistics,
+        (a, b): (usize, usize),
+        n_classes: usize,
+    ) -> Self {
+        let class = |j: usize| [a, b].map(|k| statistics.count(k, j) as f64);
+        Self((0..n_classes).map(class).collect())
+    }
+
+    pub(super) fn of_class(&self, class: usize) -> [f64; 2] {
+        self.0[class]
+    }
+}
+
+fn check_supported(schema: &Schema) -> Result<()> {
+    if schema.n_classifiers() != 2 {
+        return Err(Error::Mismatch {
+            what: "numbers of classifiers",
+            expected: "2 to learn what a pair shares".into(),
+            found: schema.n_classifiers().to_string(),
+        });
+    }
+    Ok(())
+}
+
 fn assemble(
-    margins: FittedIndependent,
+    dirichlets: FittedIndependent,
     delta: Vec<Vec<f64>>,
     delta_posterior: Option<DeltaReport>,
     draws: Vec<PairDraw>,
     warnings: Vec<Warning>,
 ) -> FittedPair {
     FittedPair {
-        alpha: margins.fusion.alpha().clone(),
+        alpha: dirichlets.fusion.alpha().clone(),
         delta,
-        alpha_posterior: margins.posterior,
+        alpha_posterior: dirichlets.posterior,
         delta_posterior,
         draws,
         warnings,

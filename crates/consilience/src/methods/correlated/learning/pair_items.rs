@@ -2,14 +2,12 @@
 
 use nalgebra::DMatrix;
 
+use super::constants::likelihood::TIE_TOLERANCE;
 use crate::data::outputs::Outputs;
 use crate::error::Result;
 use consilience_numerics::log_space::ln_at_least_tiny;
 
-/// Logarithms of ratios closer than this coincide.
-const SAME: f64 = 1e-12;
-
-/// Pairs of outputs, 2·J numbers each.
+/// The items of one class with both outputs, 2·J numbers per item.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct PairItems {
     n_classes: usize,
@@ -17,7 +15,7 @@ pub(super) struct PairItems {
 }
 
 impl PairItems {
-    /// Of every class, in order.
+    /// The items of every class, in order.
     pub(super) fn by_class(outputs: &Outputs) -> Result<Vec<Self>> {
         let n_classes = outputs.schema().n_classes();
         let mut classes = vec![Self { n_classes, values: Vec::new() }; n_classes];
@@ -40,7 +38,7 @@ impl PairItems {
         self.values[start..start + 2 * self.n_classes].split_at(self.n_classes)
     }
 
-    /// Logarithms of all outputs, one row an item.
+    /// Logarithms of all outputs, one row per item.
     pub(super) fn logarithms(&self) -> DMatrix<f64> {
         let logs = self.values.iter().map(|x| ln_at_least_tiny(*x));
         DMatrix::from_row_iterator(self.len(), 2 * self.n_classes, logs)
@@ -52,20 +50,22 @@ impl PairItems {
         Self { n_classes: self.n_classes, values: items.flatten().copied().collect() }
     }
 
-    /// Items with components whose ratios x²/x¹ coincide and whose powers below 0 add up to −1.
+    /// Number of items with components whose ratios x²/x¹ tie and whose negative powers add up to −1 or
+    /// less.
     pub(super) fn n_poles(&self, powers: &[f64]) -> usize {
         let has_pole = |item: &usize| {
             let (first, second) = self.pair(*item);
             let ratio = |l: usize| (second[l] / first[l]).ln();
             (0..self.n_classes).any(|l| {
-                let tied = (0..self.n_classes).filter(|&m| (ratio(m) - ratio(l)).abs() < SAME);
+                let tied =
+                    (0..self.n_classes).filter(|&m| (ratio(m) - ratio(l)).abs() < TIE_TOLERANCE);
                 tied.map(|m| powers[m].min(0.0)).sum::<f64>() <= -1.0
             })
         };
         (0..self.len()).filter(has_pole).count()
     }
 
-    /// Sample correlation of both classifiers' outputs in component l; 0 where one does not vary.
+    /// Sample correlation of both sources' outputs in component l; 0 if one does not vary.
     pub(super) fn correlation(&self, l: usize) -> f64 {
         let n = self.len() as f64;
         let pairs = || (0..self.len()).map(|i| (self.pair(i).0[l], self.pair(i).1[l]));
@@ -81,9 +81,9 @@ impl PairItems {
     }
 }
 
-/// Whether two classifiers say the same of every item, and of one at least.
+/// Whether two sources have the same outputs for all items, and an output for at least one.
 pub(super) fn are_copies(outputs: &Outputs, a: usize, b: usize) -> bool {
-    let said = |item: usize| [a, b].map(|k| outputs.output(item, k));
-    let all_same = (0..outputs.n_items()).all(|item| said(item)[0] == said(item)[1]);
-    all_same && (0..outputs.n_items()).any(|item| said(item)[0].is_some())
+    let outputs_of = |item: usize| [a, b].map(|k| outputs.output(item, k));
+    let all_same = (0..outputs.n_items()).all(|item| outputs_of(item)[0] == outputs_of(item)[1]);
+    all_same && (0..outputs.n_items()).any(|item| outputs_of(item)[0].is_some())
 }

@@ -1,34 +1,26 @@
-//! The log likelihood of one class's δ, with every item's score.
+//! The log likelihood of one class's δ, with its gradient and the outer products of the items' scores.
 
 use std::sync::Arc;
 
 use nalgebra::DMatrix;
 
+use super::constants::likelihood::{DIFFERENCE_STEP, GRID_FROM, ITEMS_PER_CHUNK, LARGEST_ETA};
 use super::pair_items::PairItems;
 use crate::error::Result;
 use consilience_numerics::parallel;
 use correlated_dirichlet::pair::smoothed::learning::{Lattice, LearningDensity, LearningScratch};
 use correlated_dirichlet::pair::{Gradient, PairDensity, Scratch};
 
-/// Items that one thread sums at a time; part of the result's definition, for sums are rounded.
-const CHUNK: usize = 32;
-/// From this resolution on a lattice resolves what is smoothed.
-const GRID_FROM: f64 = 0.01;
-/// Step in η of differences, where neither grids nor derivatives serve.
-const DIFFERENCE: f64 = 0.02;
-/// η beyond this is the bound for every purpose.
-const FURTHEST: f64 = 20.0;
-
-/// The items of a class with their margins.
+/// The items of a class with both sources' α.
 #[derive(Debug, Clone)]
 pub(super) struct ClassLikelihood {
     items: PairItems,
     alpha: [Vec<f64>; 2],
     bound: Vec<f64>,
     resolution: f64,
-    /// Every item counts this often.
+    /// The weight of every item.
     weight: f64,
-    /// The lattice of every item, where grids are used.
+    /// The grid of every item, if grids are used.
     lattices: Arc<[Lattice]>,
 }
 
@@ -57,8 +49,8 @@ impl Evaluation {
         }
     }
 
-    /// As if every item counted several times. A pole of the density, where tied outputs are seen
-    /// exactly, is no legal place.
+    /// As if every item had a weight. At a pole of the density, which exact ties may have, the value
+    /// becomes −∞.
     fn times(mut self, weight: f64) -> Self {
         if !self.value.is_finite() {
             return Self { value: f64::NEG_INFINITY, ..Self::zero(self.gradient.len()) };
@@ -82,17 +74,17 @@ pub(super) fn expit(x: f64) -> f64 {
     if x >= 0.0 { 1.0 / (1.0 + (-x).exp()) } else { x.exp() / (1.0 + x.exp()) }
 }
 
-/// The density at one δ, by the way that suits the resolution.
+/// The density at one δ, computed as the resolution requires.
 enum Density {
     Grid(LearningDensity),
     Exact(Box<PairDensity>),
-    /// At η and at η ± [`DIFFERENCE`] in every component.
+    /// At η and at η ± [`DIFFERENCE_STEP`] in every component.
     Differences(Vec<PairDensity>),
-    /// Without derivatives.
+    /// Values without derivatives.
     Value(Box<PairDensity>),
 }
 
-/// The ways to a density with its derivatives.
+/// How a density and its derivatives are computed.
 enum DensityKind {
     Grid,
     Exact,
@@ -113,22 +105,15 @@ impl ClassLikelihood {
         Self { items, alpha, bound, resolution, weight: 1.0, lattices: Arc::new([]) }
     }
 
-    /// The same items and lattices with other margins, α¹ then α².
-    pub(super) fn with_margins(&self, alpha: &[f64]) -> Self {
-        let (first, second) = alpha.split_at(alpha.len() / 2);
-        let moved = Self::new(self.items.clone(), [first, second], self.resolution);
-        Self { weight: self.weight, lattices: Arc::clone(&self.lattices), ..moved }
-    }
-
-    /// A quick stand-in: about `wanted` of the items, each counting for several.
+    /// A cheap approximation: about `wanted` of the items, with a weight.
     pub(super) fn thinned(&self, wanted: usize) -> Self {
         let step = (self.items.len() / wanted).max(1);
         let weight = self.weight * step as f64;
         Self { items: self.items.thinned(step), lattices: Arc::new([]), weight, ..self.clone() }
     }
 
-    /// The same with one margin times e^step.
-    pub(super) fn with_margin(&self, classifier: usize, component: usize, step: f64) -> Self {
+    /// The same with one element of α multiplied by e^step.
+    pub(super) fn with_alpha_step(&self, classifier: usize, component: usize, step: f64) -> Self {
         let mut moved = self.clone();
         moved.alpha[classifier][component] *= step.exp();
         let [first, second] = [0, 1].map(|k| moved.alpha[k][component]);
@@ -136,7 +121,7 @@ impl ClassLikelihood {
         moved
     }
 
-    /// How often every item counts.
+    /// The weight of every item.
     pub(super) fn weight(&self) -> f64 {
         self.weight
     }
@@ -150,7 +135,7 @@ impl ClassLikelihood {
         &self.items
     }
 
-    /// The margins.
+    /// α of both sources.
     pub(super) fn alpha(&self) -> [&[f64]; 2] {
         [&self.alpha[0], &self.alpha[1]]
     }
@@ -161,12 +146,12 @@ impl ClassLikelihood {
 
     /// δ = b expit(η).
     pub(super) fn delta(&self, eta: &[f64]) -> Vec<f64> {
-        let one = |(b, eta): (&f64, &f64)| b * expit(eta.clamp(-FURTHEST, FURTHEST));
+        let one = |(b, eta): (&f64, &f64)| b * expit(eta.clamp(-LARGEST_ETA, LARGEST_ETA));
         self.bound.iter().zip(eta).map(one).collect()
     }
 
-    /// Items that tie so that their exact density has a pole as δ → b; they make the likelihood
-    /// unbounded.
+    /// Number of items with tied outputs whose exact density has a pole as δ → b. They make the
+    /// likelihood unbounded.
     pub(super) fn n_poles(&self) -> usize {
         let [first, second] = &self.alpha;
         // a¹ + a² − 1 at δ = b
@@ -174,7 +159,7 @@ impl ClassLikelihood {
         if self.resolution > 0.0 { 0 } else { self.items.n_poles(&powers) }
     }
 
-    /// Where the climb starts: the share δ/b that the outputs' correlation suggests.
+    /// The start of the mode search: the share δ/b that the outputs' correlation suggests.
     pub(super) fn start(&self) -> Vec<f64> {
         let n = self.bound.len();
         if self.items.len() < 3 {
@@ -189,16 +174,16 @@ impl ClassLikelihood {
         (0..n).map(|l| (share(l) / (1.0 - share(l))).ln()).collect()
     }
 
-    /// Lays the items' lattices for parameters near η.
+    /// Makes the items' grids for parameters near η.
     pub(super) fn anchor(&mut self, eta: &[f64]) -> Result<()> {
         if self.resolution < GRID_FROM {
             return Ok(());
         }
         let density = self.grid(eta, false)?;
         let items = &self.items;
-        let chunks = parallel::map(items.len().div_ceil(CHUNK), |chunk| {
+        let chunks = parallel::map(items.len().div_ceil(ITEMS_PER_CHUNK), |chunk| {
             let mut scratch = LearningScratch::default();
-            let range = chunk * CHUNK..((chunk + 1) * CHUNK).min(items.len());
+            let range = chunk * ITEMS_PER_CHUNK..((chunk + 1) * ITEMS_PER_CHUNK).min(items.len());
             range
                 .map(|i| density.lattice(items.pair(i).0, items.pair(i).1, &mut scratch))
                 .collect::<Vec<_>>()
@@ -213,18 +198,19 @@ impl ClassLikelihood {
         if self.items.len() == 0 {
             return Ok(Evaluation::zero(n));
         }
-        let density_at = self.density_at(eta)?;
+        let density = self.density_at(eta)?;
         let slopes: Vec<f64> = self
             .delta(eta)
             .iter()
             .zip(&self.bound)
             .map(|(delta, bound)| delta * (1.0 - delta / bound))
             .collect();
-        let chunks = parallel::map(self.items.len().div_ceil(CHUNK), |chunk| {
+        let chunks = parallel::map(self.items.len().div_ceil(ITEMS_PER_CHUNK), |chunk| {
             let (mut sum, mut buffers) = (Evaluation::zero(n), Buffers::default());
             let mut score = vec![0.0; n];
-            for i in chunk * CHUNK..((chunk + 1) * CHUNK).min(self.items.len()) {
-                let value = self.score(&density_at, i, &slopes, &mut buffers, &mut score);
+            for i in chunk * ITEMS_PER_CHUNK..((chunk + 1) * ITEMS_PER_CHUNK).min(self.items.len())
+            {
+                let value = self.score(&density, i, &slopes, &mut buffers, &mut score);
                 sum.add_item(value, &score);
             }
             sum
@@ -233,29 +219,32 @@ impl ClassLikelihood {
         Ok(sum.times(self.weight))
     }
 
-    /// The log likelihood alone, on one thread.
+    /// The log likelihood alone.
     pub(super) fn value(&self, eta: &[f64]) -> Result<f64> {
-        let n = self.bound.len();
-        let density_at = match self.density_kind() {
+        let density = match self.density_kind() {
             DensityKind::Grid => Density::Grid(self.grid(eta, false)?),
             DensityKind::Exact | DensityKind::Differences => {
                 Density::Value(Box::new(self.quadrature(eta)?))
             }
         };
-        let (mut buffers, mut score, slopes) = (Buffers::default(), vec![0.0; n], vec![0.0; n]);
-        let all = 0..self.items.len();
-        let one = |i: usize| self.score(&density_at, i, &slopes, &mut buffers, &mut score);
-        let sum: f64 = all.map(one).sum();
+        let n = self.bound.len();
+        let chunks = parallel::map(self.items.len().div_ceil(ITEMS_PER_CHUNK), |chunk| {
+            let (mut buffers, mut score, slopes) = (Buffers::default(), vec![0.0; n], vec![0.0; n]);
+            let end = ((chunk + 1) * ITEMS_PER_CHUNK).min(self.items.len());
+            let one = |i: usize| self.score(&density, i, &slopes, &mut buffers, &mut score);
+            (chunk * ITEMS_PER_CHUNK..end).map(one).sum::<f64>()
+        });
+        let sum: f64 = chunks.iter().sum();
         Ok(if sum.is_finite() { self.weight * sum } else { f64::NEG_INFINITY })
     }
 
-    /// The log likelihood by adaptive quadrature, to judge the grids.
+    /// The log likelihood of every `every`-th item by adaptive quadrature.
     pub(super) fn adaptive(&self, eta: &[f64], every: usize) -> Result<f64> {
         let density = self.quadrature(eta)?;
         let chosen: Vec<usize> = (0..self.items.len()).step_by(every).collect();
-        let parts = parallel::map(chosen.len().div_ceil(CHUNK), |chunk| {
+        let parts = parallel::map(chosen.len().div_ceil(ITEMS_PER_CHUNK), |chunk| {
             let mut scratch = Scratch::default();
-            let range = chunk * CHUNK..((chunk + 1) * CHUNK).min(chosen.len());
+            let range = chunk * ITEMS_PER_CHUNK..((chunk + 1) * ITEMS_PER_CHUNK).min(chosen.len());
             let one = |i: usize| {
                 let (first, second) = self.items.pair(chosen[i]);
                 density.ln_density(first, second, &mut scratch).ln_density
@@ -265,16 +254,16 @@ impl ClassLikelihood {
         Ok(parts.iter().sum())
     }
 
-    /// The log likelihood of every `every`-th item by this likelihood's own way.
+    /// The log likelihood of every `every`-th item as [`Self::evaluate`] computes it.
     pub(super) fn partial(&self, eta: &[f64], every: usize) -> Result<f64> {
-        let density_at = self.density_at(eta)?;
+        let density = self.density_at(eta)?;
         let (mut buffers, mut score) = (Buffers::default(), vec![0.0; self.bound.len()]);
         let slopes = vec![0.0; self.bound.len()];
         let chosen = (0..self.items.len()).step_by(every);
-        Ok(chosen.map(|i| self.score(&density_at, i, &slopes, &mut buffers, &mut score)).sum())
+        Ok(chosen.map(|i| self.score(&density, i, &slopes, &mut buffers, &mut score)).sum())
     }
 
-    /// Whether values come from grids rather than from adaptive quadrature.
+    /// Whether grids are used instead of adaptive quadrature.
     pub(super) fn uses_grids(&self) -> bool {
         self.resolution >= GRID_FROM
     }
@@ -307,7 +296,7 @@ impl ClassLikelihood {
         }
         let mut densities = vec![self.quadrature(eta)?];
         for l in 0..eta.len() {
-            for step in [-DIFFERENCE, DIFFERENCE] {
+            for step in [-DIFFERENCE_STEP, DIFFERENCE_STEP] {
                 let mut moved = eta.to_vec();
                 moved[l] += step;
                 densities.push(self.quadrature(&moved)?);
@@ -319,14 +308,14 @@ impl ClassLikelihood {
     /// One item's log density; writes its score in η.
     fn score(
         &self,
-        density_at: &Density,
+        density: &Density,
         item: usize,
         slopes: &[f64],
         buffers: &mut Buffers,
         score: &mut [f64],
     ) -> f64 {
         let (first, second) = self.items.pair(item);
-        match density_at {
+        match density {
             Density::Grid(density) => {
                 let lattice = &self.lattices[item];
                 let value = density.ln_density(first, second, lattice, &mut buffers.grid, score);
@@ -349,7 +338,7 @@ impl ClassLikelihood {
                     densities[k].ln_density(first, second, &mut buffers.exact).ln_density
                 };
                 for (l, score) in score.iter_mut().enumerate() {
-                    *score = (value(2 + 2 * l) - value(1 + 2 * l)) / (2.0 * DIFFERENCE);
+                    *score = (value(2 + 2 * l) - value(1 + 2 * l)) / (2.0 * DIFFERENCE_STEP);
                 }
                 value(0)
             }

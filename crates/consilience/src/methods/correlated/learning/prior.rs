@@ -1,14 +1,14 @@
-//! The prior of δ as a density of η, with what the climb and the chains need of it.
+//! The prior of δ as a density of η, with its derivatives.
 
 use super::config::DeltaPrior;
 use super::pair_likelihood::expit;
 
-/// The paper's shape and rate.
+/// Shape and rate of the paper's gamma prior.
 const PAPER: f64 = 1e-3;
-/// Where the paper's prior is cut off, softly: δ is 10⁻⁶ of its bound.
+/// η at which the paper's prior is cut off smoothly: δ is 10⁻⁶ of its bound.
 const WALL: f64 = -14.0;
 
-/// Value, slope and −second derivative in one coordinate.
+/// Value, slope and negative second derivative in one coordinate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Derivatives {
     pub(super) value: f64,
@@ -21,11 +21,6 @@ pub(super) fn logistic(x: f64) -> Derivatives {
     let p = expit(x);
     let value = -x.abs() - 2.0 * (-x.abs()).exp().ln_1p();
     Derivatives { value, slope: 1.0 - 2.0 * p, curvature: 2.0 * p * (1.0 - p) }
-}
-
-/// The log density of μ given n η with this mean, where the prior is pooled.
-pub(super) fn ln_pooled(mu: f64, mean: f64, n: f64) -> f64 {
-    logistic(mu).value - 0.5 * n * (mu - mean).powi(2)
 }
 
 /// The prior of one η with bound b; μ matters only where priors are pooled.

@@ -1,49 +1,38 @@
-//! A smooth surface through noisy values and gradients of a function: a Gaussian process with a quadratic trend.
+//! A Gaussian process with a quadratic trend, fitted to noisy values and gradients of a function.
 //!
-//! In coordinates z in which f varies by about 1 over a length of 1, f less a fixed trend has the covariance
+//! In coordinates z in which the function f varies by about 1 over a length of 1,
 //!
 //! ```text
 //! f(z) = level − |z|²/4 + g(z),   cov(g(z), g(z')) = c² + a² e^(−|z−z'|²/2λ²)
 //! ```
 //!
-//! a part that varies over a length λ around an unknown level. Values and gradients at known points are observations of it, and
-//! derivatives of its covariance theirs; λ and a are those, of a few, under which the points nearest to the top are most
-//! probable. Unlike a polynomial it cannot rise far where nothing is known: there it falls as the trend does.
+//! with an unknown level and a part that varies over a length λ. Values and gradients at the evaluated
+//! points are observations; the covariances of gradients are derivatives of that of g. λ and a are
+//! those, of a few, with the largest marginal likelihood of the points nearest to the mode. Unlike a
+//! polynomial, the process cannot rise far where nothing was evaluated: it falls there as the trend
+//! does.
 
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
-use crate::methods::correlated::learning::mode_search::factorise;
+use crate::methods::correlated::learning::constants::gaussian_process::{
+    CHOOSING_NUMBERS, DOUBLE_NOISE_DROP, LENGTHS, LEVEL, LONGEST, MOST_NUMBERS, NOISE, SIZES, TREND,
+};
+use crate::methods::correlated::learning::gaussian::factorise;
 
-/// The trend is −|z|² times this, half of what a normal posterior has.
-const TREND: f64 = 0.25;
-/// Standard deviation of the level, c.
-const LEVEL: f64 = 30.0;
-/// Lengths λ and sizes a that are tried.
-const LENGTHS: [f64; 5] = [1.2, 2.0, 3.5, 6.0, 10.0];
-const SIZES: [f64; 4] = [2.0, 10.0, 50.0, 250.0];
-/// Standard deviations of a known value and of a gradient's element near the top.
-const NOISE: f64 = 0.1;
-/// A drop of the log posterior by this much doubles a point's noise: what matters little need not be met.
-const DROP: f64 = 8.0;
-/// No direction of a frame is longer than this.
-const LONGEST: f64 = 1.5;
-/// Numbers that λ and a are chosen by, and numbers that are met, at the most: solving takes their cube.
-const CHOSEN_BY: usize = 400;
-const MOST: usize = 3000;
-
-/// A point where the function is known.
+/// A point with the function's value and gradient.
 #[derive(Debug, Clone)]
 pub(super) struct NoisyEvaluation {
-    pub(super) place: Vec<f64>,
+    pub(super) point: Vec<f64>,
     pub(super) value: f64,
     pub(super) gradient: Vec<f64>,
-    /// Standard deviations of the gradient's elements.
-    pub(super) noise: Vec<f64>,
-    /// Says how much the point matters.
+    /// Standard errors of the gradient's elements.
+    pub(super) gradient_error: Vec<f64>,
+    /// Sets how closely the point is fitted.
     pub(super) ln_posterior: f64,
 }
 
-/// The centre of what matters, and the Cholesky factor of a matrix of squared lengths over which the function varies by about 1.
+/// The centre of the posterior and the Cholesky factor of the matrix of squared lengths over which the
+/// function varies by about 1.
 #[derive(Debug, Clone)]
 pub(super) struct LengthScales {
     centre: DVector<f64>,
@@ -51,17 +40,20 @@ pub(super) struct LengthScales {
 }
 
 impl LengthScales {
-    /// Gradients, those of the points that matter before all, say how fast the function varies in which direction. (A normal
-    /// distribution's log density has gradients whose mean square is the inverse of its covariance.)
-    pub(super) fn of(known: &[NoisyEvaluation], centre: &[f64]) -> Self {
+    /// From the mean square of the gradients, weighted by how closely the points are fitted: for a
+    /// normal log density it is the inverse of the covariance.
+    pub(super) fn of(evaluated: &[NoisyEvaluation], centre: &[f64]) -> Self {
         let d = centre.len();
-        let top = known.iter().map(|k| k.ln_posterior).fold(f64::NEG_INFINITY, f64::max);
+        let highest = evaluated.iter().map(|k| k.ln_posterior).fold(f64::NEG_INFINITY, f64::max);
         let (mut squares, mut total) = (DMatrix::zeros(d, d), 0.0);
-        for known in known.iter().filter(|known| known.value.is_finite()) {
-            let weight = allowed(top - known.ln_posterior).powi(-2);
-            let sure =
-                known.gradient.iter().zip(&known.noise).map(|(g, noise)| g / (1.0 + noise * noise));
-            let gradient = DVector::from_iterator(d, sure);
+        for at in evaluated.iter().filter(|at| at.value.is_finite()) {
+            let weight = allowed_noise(highest - at.ln_posterior).powi(-2);
+            let shrunk = at
+                .gradient
+                .iter()
+                .zip(&at.gradient_error)
+                .map(|(g, error)| g / (1.0 + error * error));
+            let gradient = DVector::from_iterator(d, shrunk);
             squares += &gradient * gradient.transpose() * weight;
             total += weight;
         }
@@ -70,68 +62,74 @@ impl LengthScales {
         Self { centre: DVector::from_column_slice(centre), factor: factorise(&lengths).l() }
     }
 
-    fn inward(&self, place: &[f64]) -> DVector<f64> {
-        let mut z = DVector::from_column_slice(place) - &self.centre;
+    fn standardise(&self, point: &[f64]) -> DVector<f64> {
+        let mut z = DVector::from_column_slice(point) - &self.centre;
         self.factor.solve_lower_triangular_mut(&mut z);
         z
     }
 }
 
-/// The standard deviation allowed to a point whose log posterior is so much below the top.
-fn allowed(drop: f64) -> f64 {
-    NOISE * (1.0 + (drop / DROP).powi(2))
+/// The standard deviation allowed at a point whose log posterior is `drop` below the highest.
+fn allowed_noise(drop: f64) -> f64 {
+    NOISE * (1.0 + (drop / DOUBLE_NOISE_DROP).powi(2))
 }
 
-/// Length λ and size a of the part beyond the trend.
+/// Length λ and standard deviation a of the part beyond the trend.
 #[derive(Debug, Clone, Copy)]
-struct Shape {
+struct Kernel {
     length: f64,
     size: f64,
 }
 
-/// The known points in the frame's coordinates, best first.
+/// The evaluated points in standardised coordinates, the highest first.
 struct Nodes {
     z: Vec<DVector<f64>>,
-    /// Value less that of the best, then the gradient, both less the trend, point by point.
+    /// Per point: its value less the highest, then its gradient, both less the trend.
     observed: Vec<f64>,
-    /// Covariance of a point's observations by their noise.
+    /// Per point: the covariance of its observations by noise.
     noise: Vec<DMatrix<f64>>,
 }
 
-/// The mean of the process given what is known.
+/// The mean of the process given the evaluated points.
 #[derive(Debug, Clone)]
 pub(super) struct GaussianProcess {
-    frame: LengthScales,
+    scales: LengthScales,
     length: f64,
     level: f64,
-    /// Point by point: z, then the weight of its value, then those of its gradient, a² included.
+    /// Per point: z, then the weight of its value, then those of its gradient, times a².
     nodes: Vec<f64>,
 }
 
 impl GaussianProcess {
-    /// Of at least one known point; those that matter least are left out where there are very many.
-    pub(super) fn fit(known: &[NoisyEvaluation], frame: LengthScales) -> Self {
-        let width = frame.centre.len() + 1;
+    /// From at least one evaluated point; the lowest are left out if there are very many.
+    pub(super) fn fit(evaluated: &[NoisyEvaluation], scales: LengthScales) -> Self {
+        let width = scales.centre.len() + 1;
         let mut best: Vec<&NoisyEvaluation> =
-            known.iter().filter(|k| k.value.is_finite()).collect();
+            evaluated.iter().filter(|k| k.value.is_finite()).collect();
         best.sort_by(|a, b| b.ln_posterior.total_cmp(&a.ln_posterior));
-        best.truncate((MOST / width).max(1));
-        let nodes = Nodes::new(&best, &frame);
-        let few = nodes.first((CHOSEN_BY / width).max(1));
-        let shapes = LENGTHS.iter().flat_map(|&length| SIZES.map(|size| Shape { length, size }));
-        let evidence = |shape: Shape| (few.ln_evidence(shape), shape);
-        let (_, shape) = shapes
+        best.truncate((MOST_NUMBERS / width).max(1));
+        let nodes = Nodes::new(&best, &scales);
+        let few = nodes.first((CHOOSING_NUMBERS / width).max(1));
+        let kernels = LENGTHS.iter().flat_map(|&length| SIZES.map(|size| Kernel { length, size }));
+        let evidence = |kernel: Kernel| (few.ln_evidence(kernel), kernel);
+        let (_, kernel) = kernels
             .map(evidence)
             .reduce(|a, b| if b.0 > a.0 { b } else { a })
             .expect("there are lengths and sizes");
-        let factor = nodes.covariance(shape);
+        let factor = nodes.covariance(kernel);
         let weights = factor.solve(&DVector::from_column_slice(&nodes.observed));
-        Self::of(&nodes, weights.as_slice(), shape, frame, best[0].value)
+        Self::of(&nodes, weights.as_slice(), kernel, scales, best[0].value)
     }
 
-    fn of(nodes: &Nodes, weights: &[f64], shape: Shape, frame: LengthScales, level: f64) -> Self {
-        let width = frame.centre.len() + 1;
-        let square = shape.size * shape.size;
+    fn of(
+        nodes: &Nodes,
+        weights: &[f64],
+        kernel: Kernel,
+        scales: LengthScales,
+        level: f64,
+    ) -> Self {
+        let width = scales.centre.len() + 1;
+        let square = kernel.size * kernel.size;
         let mut flat = Vec::with_capacity(nodes.z.len() * (2 * width - 1));
         for (z, own) in nodes.z.iter().zip(weights.chunks_exact(width)) {
             flat.extend(z.iter());
@@ -139,13 +137,13 @@ impl GaussianProcess {
         }
         let values: f64 = weights.iter().step_by(width).sum();
         let level = level + LEVEL * LEVEL * values;
-        Self { frame, length: shape.length, level, nodes: flat }
+        Self { scales, length: kernel.length, level, nodes: flat }
     }
 
-    /// The surface at a place; writes its gradient.
-    pub(super) fn value(&self, place: &[f64], gradient: &mut [f64]) -> f64 {
-        let d = place.len();
-        let z = self.frame.inward(place);
+    /// The mean at a point; writes its gradient.
+    pub(super) fn value(&self, point: &[f64], gradient: &mut [f64]) -> f64 {
+        let d = point.len();
+        let z = self.scales.standardise(point);
         let mut slope = &z * (-2.0 * TREND);
         let mut value = self.level - TREND * z.norm_squared();
         let precision = self.length.powi(-2);
@@ -163,28 +161,29 @@ impl GaussianProcess {
                 *out += precision * (e * u - (z - at) * height);
             }
         }
-        self.frame.factor.tr_solve_lower_triangular_mut(&mut slope);
+        self.scales.factor.tr_solve_lower_triangular_mut(&mut slope);
         gradient.copy_from_slice(slope.as_slice());
         value
     }
 }
 
 impl Nodes {
-    fn new(best: &[&NoisyEvaluation], frame: &LengthScales) -> Self {
+    fn new(best: &[&NoisyEvaluation], scales: &LengthScales) -> Self {
+        let d = scales.centre.len();
         let (mut z, mut observed, mut noise) = (Vec::new(), Vec::new(), Vec::new());
-        for known in best {
-            let own = allowed(best[0].ln_posterior - known.ln_posterior);
-            let at = frame.inward(&known.place);
-            observed.push(known.value - best[0].value + TREND * at.norm_squared());
-            let gradient = frame.factor.tr_mul(&DVector::from_column_slice(&known.gradient));
-            observed.extend((gradient + &at * (2.0 * TREND)).iter());
-            let mut square = DMatrix::identity(at.len() + 1, at.len() + 1) * (own * own);
+        for at in best {
+            let own = allowed_noise(best[0].ln_posterior - at.ln_posterior);
+            let z_at = scales.standardise(&at.point);
+            observed.push(at.value - best[0].value + TREND * z_at.norm_squared());
+            let gradient = scales.factor.tr_mul(&DVector::from_column_slice(&at.gradient));
+            observed.extend((gradient + &z_at * (2.0 * TREND)).iter());
+            let mut square = DMatrix::identity(d + 1, d + 1) * (own * own);
             let scaled =
-                DMatrix::from_fn(at.len(), at.len(), |i, j| known.noise[i] * frame.factor[(i, j)]);
-            let mut gradients = square.view_mut((1, 1), (at.len(), at.len()));
+                DMatrix::from_fn(d, d, |i, j| at.gradient_error[i] * scales.factor[(i, j)]);
+            let mut gradients = square.view_mut((1, 1), (d, d));
             gradients += scaled.tr_mul(&scaled);
             noise.push(square);
-            z.push(at);
+            z.push(z_at);
         }
         Self { z, observed, noise }
     }
@@ -199,9 +198,9 @@ impl Nodes {
         }
     }
 
-    /// Log probability density of what is observed, up to a constant.
-    fn ln_evidence(&self, shape: Shape) -> f64 {
-        let factor = self.covariance(shape);
+    /// Log marginal likelihood of the observations, up to a constant.
+    fn ln_evidence(&self, kernel: Kernel) -> f64 {
+        let factor = self.covariance(kernel);
         let mut residual = DVector::from_column_slice(&self.observed);
         factor.l_dirty().solve_lower_triangular_mut(&mut residual);
         let ln_determinant: f64 = factor.l_dirty().diagonal().iter().map(|l| l.ln()).sum();
@@ -209,14 +208,14 @@ impl Nodes {
     }
 
     /// The Cholesky factor of the covariance of all observations.
-    fn covariance(&self, shape: Shape) -> Cholesky<f64, Dyn> {
+    fn covariance(&self, kernel: Kernel) -> Cholesky<f64, Dyn> {
         let n = self.observed.len();
         let width = n / self.z.len();
         let mut matrix = DMatrix::zeros(n, n);
         for (a, za) in self.z.iter().enumerate() {
             for (b, zb) in self.z[..=a].iter().enumerate() {
                 let mut block = matrix.view_mut((a * width, b * width), (width, width));
-                let between = PointPair::new(za, zb, shape);
+                let between = PointPair::new(za, zb, kernel);
                 for i in 0..width {
                     for j in 0..width {
                         block[(i, j)] = between.covariance(i, j);
@@ -233,7 +232,7 @@ impl Nodes {
     }
 }
 
-/// Two places, and what their observations' covariances have in common.
+/// Two points, with the common terms of the covariances of their observations.
 struct PointPair<'a> {
     z: &'a DVector<f64>,
     w: &'a DVector<f64>,
@@ -243,10 +242,10 @@ struct PointPair<'a> {
 }
 
 impl<'a> PointPair<'a> {
-    fn new(z: &'a DVector<f64>, w: &'a DVector<f64>, shape: Shape) -> Self {
-        let precision = shape.length.powi(-2);
+    fn new(z: &'a DVector<f64>, w: &'a DVector<f64>, kernel: Kernel) -> Self {
+        let precision = kernel.length.powi(-2);
         let square: f64 = z.iter().zip(w).map(|(z, w)| (z - w) * (z - w)).sum();
-        let near = shape.size.powi(2) * (-0.5 * precision * square).exp();
+        let near = kernel.size.powi(2) * (-0.5 * precision * square).exp();
         Self { z, w, precision, near }
     }
 
@@ -278,46 +277,52 @@ mod tests {
         (value, vec![slope, slope * 0.6 * b - 0.8 * b])
     }
 
-    fn surface() -> GaussianProcess {
-        let known: Vec<NoisyEvaluation> = (0..60)
+    fn process() -> GaussianProcess {
+        let evaluated: Vec<NoisyEvaluation> = (0..60)
             .map(|i| {
                 let turn = 2.4 * f64::from(i);
                 let radius = 2.2 * (f64::from(i) / 60.0).sqrt();
-                let place = vec![radius * turn.cos(), radius * turn.sin()];
-                let (value, gradient) = ridge(&place);
-                NoisyEvaluation { place, value, gradient, noise: vec![0.0; 2], ln_posterior: value }
+                let point = vec![radius * turn.cos(), radius * turn.sin()];
+                let (value, gradient) = ridge(&point);
+                NoisyEvaluation {
+                    point,
+                    value,
+                    gradient,
+                    gradient_error: vec![0.0; 2],
+                    ln_posterior: value,
+                }
             })
             .collect();
-        let frame = LengthScales::of(&known, &[0.1, -0.2]);
-        GaussianProcess::fit(&known, frame)
+        let scales = LengthScales::of(&evaluated, &[0.1, -0.2]);
+        GaussianProcess::fit(&evaluated, scales)
     }
 
-    /// PointPair the known points the surface is the function, within the noise that it allows for.
+    /// Between the evaluated points the process agrees with the function within its allowed noise.
     #[test]
-    fn the_surface_meets_what_is_known() {
-        let (surface, mut gradient) = (surface(), [0.0; 2]);
-        for place in [[0.0, 0.0], [0.7, -0.4], [-1.1, 0.9], [0.2, 1.3]] {
-            let (value, slopes) = ridge(&place);
-            let found = surface.value(&place, &mut gradient);
-            assert!((found - value).abs() < NOISE, "{place:?}: {found} {value}");
+    fn the_process_agrees_with_the_function() {
+        let (process, mut gradient) = (process(), [0.0; 2]);
+        for point in [[0.0, 0.0], [0.7, -0.4], [-1.1, 0.9], [0.2, 1.3]] {
+            let (value, slopes) = ridge(&point);
+            let found = process.value(&point, &mut gradient);
+            assert!((found - value).abs() < NOISE, "{point:?}: {found} {value}");
             let off = (gradient[0] - slopes[0]).hypot(gradient[1] - slopes[1]);
-            assert!(off < 4.0 * NOISE, "{place:?}: {gradient:?} {slopes:?}");
+            assert!(off < 4.0 * NOISE, "{point:?}: {gradient:?} {slopes:?}");
         }
     }
 
     #[test]
     fn its_gradient_agrees_with_differences() {
-        let (surface, mut gradient, mut unused) = (surface(), [0.0; 2], [0.0; 2]);
-        for place in [[0.4, 0.3], [3.0, -2.0]] {
-            surface.value(&place, &mut gradient);
+        let (process, mut gradient, mut unused) = (process(), [0.0; 2], [0.0; 2]);
+        for point in [[0.4, 0.3], [3.0, -2.0]] {
+            process.value(&point, &mut gradient);
             for l in 0..2 {
                 let mut at = |by: f64| {
-                    let mut place = place;
-                    place[l] += by;
-                    surface.value(&place, &mut unused)
+                    let mut point = point;
+                    point[l] += by;
+                    process.value(&point, &mut unused)
                 };
                 let difference = (at(1e-5) - at(-1e-5)) / 2e-5;
-                assert!((difference - gradient[l]).abs() < 1e-5, "{place:?} {difference}");
+                assert!((difference - gradient[l]).abs() < 1e-5, "{point:?} {difference}");
             }
         }
     }
@@ -326,9 +331,9 @@ mod tests {
     #[test]
     fn covariances_are_derivatives_of_each_other() {
         let (z, w) = (DVector::from_vec(vec![0.4, -1.0]), DVector::from_vec(vec![-0.3, 0.8]));
-        let shape = Shape { length: 1.7, size: 40.0 };
+        let kernel = Kernel { length: 1.7, size: 40.0 };
         let between = |z: &DVector<f64>, w: &DVector<f64>, i: usize, j: usize| {
-            PointPair::new(z, w, shape).covariance(i, j)
+            PointPair::new(z, w, kernel).covariance(i, j)
         };
         let h = 1e-4;
         let moved = |x: &DVector<f64>, l: usize, by: f64| {

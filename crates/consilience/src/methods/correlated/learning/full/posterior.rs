@@ -1,26 +1,23 @@
-//! What is to be learned: items, parts and prior, and the posterior by points around a centre.
+//! The posterior of all shared shapes: items, parts and prior, and its approximation by reweighting.
 
 use nalgebra::DMatrix;
 
-use super::constraints::{Constraints, FARTHEST};
+use super::constraints::Constraints;
 use super::reweighted_likelihood::{ClassItems, ReweightedClass};
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
 use crate::methods::correlated::Structure;
 use crate::methods::correlated::learning::all_pairs::FittedPairs;
 use crate::methods::correlated::learning::config::DeltaPrior;
+use crate::methods::correlated::learning::constants::full::LARGEST_ETA;
+use crate::methods::correlated::learning::constants::reweighting::{
+    LEAST_EFFECTIVE, MOST_LEFT_OUT, USABLE,
+};
 use crate::methods::correlated::learning::prior;
 use crate::methods::independent::Alpha;
 use crate::sampling::Target;
 
-/// The climb does not go where the effective share of the points falls below this part of that at the centre.
-const LEAST_EFFECTIVE: f64 = 0.12;
-/// Below this effective share at the mode an item's points mean nothing, and it is left out.
-const USABLE: f64 = 0.03;
-/// More items than this part without usable points, and the method is not for these data.
-const MOST_LEFT_OUT: f64 = 0.1;
-
-/// Items, parts and prior. A point is η by class, component and part, then the μ.
+/// Items, parts and prior. A point is η by class, component and part, followed by the prior means μ.
 pub(super) struct FullPosterior {
     pub(super) items: Vec<ClassItems>,
     pub(super) members: Vec<Vec<usize>>,
@@ -57,10 +54,10 @@ impl FullPosterior {
     }
 
     /// Leaves items out, by class.
-    pub(super) fn drop(&mut self, lost: &[Vec<usize>]) {
-        for (class, lost) in self.items.iter_mut().zip(lost) {
-            let mut place = 0..;
-            class.items.retain(|_| place.next().is_some_and(|i| !lost.contains(&i)));
+    pub(super) fn leave_out(&mut self, left_out: &[Vec<usize>]) {
+        for (class, left_out) in self.items.iter_mut().zip(left_out) {
+            let mut index = 0..;
+            class.items.retain(|_| index.next().is_some_and(|i| !left_out.contains(&i)));
         }
     }
 
@@ -72,7 +69,7 @@ impl FullPosterior {
         (0..self.n_classes).map(one).collect()
     }
 
-    /// Numbers of a class that are η.
+    /// Number of coordinates η of a class.
     pub(super) fn width(&self) -> usize {
         self.n_classes * self.members.len()
     }
@@ -81,12 +78,12 @@ impl FullPosterior {
         self.n_classes * self.width()
     }
 
-    /// Which μ the i-th η belongs to: that of the common part or that of pairs.
+    /// Index of the prior mean μ of the i-th η: that of the common part or that of pairs.
     fn mean_of(&self, i: usize) -> usize {
         self.n_eta() + usize::from(!i.is_multiple_of(self.members.len()))
     }
 
-    /// Numbers of a point.
+    /// Number of coordinates of a point.
     pub(super) fn dimension(&self) -> usize {
         self.n_eta() + self.n_means()
     }
@@ -125,14 +122,14 @@ impl FullPosterior {
             for (l, (constraints, eta)) in
                 constraints.iter().zip(eta.chunks_exact(n_parts)).enumerate()
             {
-                let own = constraints.place(eta).delta;
+                let own = constraints.shapes(eta).delta;
                 delta.iter_mut().zip(own).for_each(|(part, d)| part[j][l] = d);
             }
         }
         delta
     }
 
-    /// The posterior by points drawn at a centre.
+    /// The posterior by reweighting points that are drawn at a centre.
     pub(super) fn at(
         &self,
         alpha: &Alpha,
@@ -141,25 +138,27 @@ impl FullPosterior {
     ) -> Result<ReweightedPosterior<'_>> {
         let etas = point.chunks_exact(self.width());
         let class = |(j, (items, eta)): (usize, (&ClassItems, &[f64]))| {
-            let near: Vec<f64> = eta.iter().map(|e| e.clamp(-FARTHEST, FARTHEST)).collect();
+            let near: Vec<f64> = eta.iter().map(|e| e.clamp(-LARGEST_ETA, LARGEST_ETA)).collect();
             ReweightedClass::new(
                 self.constraints(alpha, j),
                 items,
                 &near,
-                (seed.wrapping_add((j as u64) << 32), USABLE),
+                seed.wrapping_add((j as u64) << 32),
+                USABLE,
             )
         };
         let classes =
             self.items.iter().zip(etas).enumerate().map(class).collect::<Result<Vec<_>>>()?;
         let posterior = ReweightedPosterior { posterior: self, classes };
         let n = self.n_items();
-        if posterior.left_out() as f64 > MOST_LEFT_OUT * n as f64 {
+        if posterior.n_left_out() as f64 > MOST_LEFT_OUT * n as f64 {
             return Err(Error::Unsupported {
                 method: "correlated".into(),
                 cannot: format!(
-                    "cannot draw all that is shared: the exact density of {} of {n} items cannot be \
-                     resolved, since nearly nothing is private; use `two-step`",
-                    posterior.left_out()
+                    "cannot learn the posterior of everything that is shared: the exact densities of {} \
+                     of {n} items cannot be resolved, because nearly nothing is private; use the \
+                     inference `two-step`",
+                    posterior.n_left_out()
                 ),
             });
         }
@@ -167,39 +166,41 @@ impl FullPosterior {
     }
 }
 
-/// Likelihoods by points around a centre, and the prior.
+/// The prior and the likelihoods by reweighting.
 pub(super) struct ReweightedPosterior<'a> {
     posterior: &'a FullPosterior,
     classes: Vec<ReweightedClass<'a>>,
 }
 
 impl ReweightedPosterior<'_> {
-    fn left_out(&self) -> usize {
-        self.classes.iter().map(|class| class.lost.len()).sum()
+    fn n_left_out(&self) -> usize {
+        self.classes.iter().map(|class| class.left_out.len()).sum()
     }
 
-    pub(super) fn lost(&self) -> Vec<Vec<usize>> {
-        self.classes.iter().map(|class| class.lost.clone()).collect()
+    pub(super) fn left_out(&self) -> Vec<Vec<usize>> {
+        self.classes.iter().map(|class| class.left_out.clone()).collect()
     }
 
-    pub(super) fn in_numbers(&self) -> ReweightingSummary {
+    pub(super) fn summary(&self) -> ReweightingSummary {
         let n: usize = self.classes.iter().map(ReweightedClass::n_items).sum();
         let weighted = self.classes.iter().map(|class| class.n_items() as f64 * class.effective());
         ReweightingSummary {
             effective: weighted.sum::<f64>() / (n as f64).max(1.0),
-            left_out: self.left_out(),
+            n_left_out: self.n_left_out(),
         }
     }
 }
 
-/// What the points are worth at the mode.
+/// How well reweighting worked at the mode.
 pub(super) struct ReweightingSummary {
+    /// Mean effective share of the items' points.
     pub(super) effective: f64,
-    pub(super) left_out: usize,
+    /// Items without usable points.
+    pub(super) n_left_out: usize,
 }
 
 impl FullPosterior {
-    /// ln of the prior's density of one class's η, given the μ.
+    /// Log prior density of one class's η, given the prior means.
     pub(super) fn ln_class_prior(&self, class: usize, point: &[f64]) -> f64 {
         let own = class * self.width()..(class + 1) * self.width();
         let one = |i: usize| {
@@ -209,7 +210,7 @@ impl FullPosterior {
         own.map(one).sum()
     }
 
-    /// ln of the prior's density; writes its gradient.
+    /// Log prior density; writes its gradient.
     pub(super) fn ln_prior(&self, point: &[f64], gradient: &mut [f64]) -> f64 {
         let n = self.n_eta();
         let mut sum = 0.0;
@@ -252,7 +253,7 @@ impl Target for ReweightedPosterior<'_> {
         sum
     }
 
-    /// The items' scores stand for the information.
+    /// The outer products of the items' scores stand for the information.
     fn curvature(&self, point: &[f64]) -> DMatrix<f64> {
         let (posterior, d, width) = (self.posterior, self.dimension(), self.posterior.width());
         let mut matrix = DMatrix::zeros(d, d);

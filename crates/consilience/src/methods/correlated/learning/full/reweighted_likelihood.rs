@@ -1,60 +1,58 @@
-//! The likelihood of one class's shared shapes, from points drawn at a centre (see `many::tilted`).
+//! The likelihood of one class's shared shapes, by reweighting points that were drawn at a centre.
+//!
+//! The points of an item's integral are drawn once, at a centre δ₀. At another δ near it, the integrand
+//! differs by powers of the gamma variables, so that the same points serve with other weights.
 
 use super::constraints::{Constraints, SharedShapes};
 use crate::error::Result;
+use crate::methods::correlated::learning::constants::reweighting::{
+    BATCHES, ITEMS_PER_SET, LARGEST_ITEM_ERROR, LIKELIHOOD_ERROR, SMALLEST_ITEM_ERROR,
+    SMALLEST_SHAPE,
+};
 use consilience_numerics::parallel;
 use consilience_numerics::special::{digamma, ln_gamma, trigamma};
 use correlated_dirichlet::multi::{ImportancePoints, MultiDensity, MultiScratch};
 use correlated_dirichlet::{CorrelatedDirichlet, SharedPair};
 
-/// Batches of 64 points an item.
-const BATCHES: usize = 16;
-/// The standard deviation wanted of all items' log likelihood, and how exact a single item may be wanted for it.
-const WANTED: f64 = 0.2;
-const EXACTNESS: std::ops::RangeInclusive<f64> = 0.005..=0.05;
-/// Items that share room, and so the making of points.
-const PIECE: usize = 16;
-/// Shapes enter gamma functions at no less than this.
-const LEAST: f64 = 1e-12;
-
 /// The items of one class that have all outputs.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ClassItems {
     pub(super) n_classes: usize,
-    /// K·J numbers an item.
+    /// K·J numbers per item.
     pub(super) items: Vec<Vec<f64>>,
 }
 
 impl ClassItems {
-    /// What a function makes of every item, told a seed and a number that reflects its points; the number of threads changes
-    /// nothing. Pieces of items have seeds of their own: errors that reflections leave alike would add up.
+    /// Applies a function to every item, with a seed and a number that reflects the item's points. The
+    /// result does not depend on the number of threads. Every set of items has its own seed, because
+    /// errors that reflections do not change would add up.
     fn map<T: Send>(
         &self,
         seed: u64,
         f: impl Fn((u64, u64), &[&[f64]], &mut MultiScratch) -> T + Sync + Send,
     ) -> Vec<T> {
-        let pieces: Vec<_> = self.items.chunks(PIECE).collect();
-        let pieces = parallel::map(pieces.len(), |p| {
+        let sets: Vec<_> = self.items.chunks(ITEMS_PER_SET).collect();
+        let results = parallel::map(sets.len(), |p| {
             let (mut scratch, seed) = (MultiScratch::default(), seed.wrapping_add(p as u64));
             let one = |(i, item): (usize, &Vec<f64>)| {
                 let x: Vec<&[f64]> = item.chunks(self.n_classes).collect();
                 f((seed, i as u64 + 1), &x, &mut scratch)
             };
-            pieces[p].iter().enumerate().map(one).collect::<Vec<_>>()
+            sets[p].iter().enumerate().map(one).collect::<Vec<_>>()
         });
-        pieces.into_iter().flatten().collect()
+        results.into_iter().flatten().collect()
     }
 
-    /// The log likelihood at η, every item's density estimated for itself.
+    /// The log likelihood at η, with every item's density estimated anew.
     pub(super) fn ln_likelihood(
         &self,
         constraints: &[Constraints<'_>],
         eta: &[f64],
         seed: u64,
     ) -> Result<LnLikelihood> {
-        let density = density(constraints, &places(constraints, eta))?;
-        let wanted = WANTED / (self.items.len() as f64).sqrt();
-        let tolerance = wanted.clamp(*EXACTNESS.start(), *EXACTNESS.end());
+        let density = density(constraints, &shapes(constraints, eta))?;
+        let wanted = LIKELIHOOD_ERROR / (self.items.len() as f64).sqrt();
+        let tolerance = wanted.clamp(SMALLEST_ITEM_ERROR, LARGEST_ITEM_ERROR);
         let all = self.map(seed, |(seed, i), x, scratch| {
             density.clone().with_seed(seed).ln_density_of_item(x, i, tolerance, scratch)
         });
@@ -62,7 +60,7 @@ impl ClassItems {
         Ok(LnLikelihood {
             value: all.iter().map(|found| found.ln_density).sum(),
             variance: resolved.map(|found| found.error * found.error).sum(),
-            unresolved: all.iter().filter(|found| !found.is_resolved()).count(),
+            n_unresolved: all.iter().filter(|found| !found.is_resolved()).count(),
         })
     }
 }
@@ -70,59 +68,60 @@ impl ClassItems {
 /// The log likelihood of all items of a class.
 pub(super) struct LnLikelihood {
     pub(super) value: f64,
-    /// Square of its error by the items that are resolved.
+    /// Its variance, from the items whose densities are resolved.
     pub(super) variance: f64,
-    /// Items whose densities are not.
-    pub(super) unresolved: usize,
+    /// Number of items whose densities are not resolved.
+    pub(super) n_unresolved: usize,
 }
 
-/// Is told the score of one item after the other.
+/// Receives the score of one item after the other.
 pub(super) type Scores<'a> = &'a mut dyn FnMut(&[f64]);
 
-/// One class: its items' points at a centre.
+/// One class with its items' points, drawn at a centre.
 #[derive(Debug)]
 pub(super) struct ReweightedClass<'a> {
-    /// One component each.
+    /// Per component.
     pub(super) constraints: Vec<Constraints<'a>>,
     centre: Vec<f64>,
     ln_constant: f64,
     items: Vec<ImportancePoints>,
-    /// Places of the items whose points cannot be used.
-    pub(super) lost: Vec<usize>,
+    /// Indices of the items whose points cannot be used.
+    pub(super) left_out: Vec<usize>,
 }
 
 /// The log likelihood at a point.
 pub(super) struct ReweightedEvaluation {
     pub(super) value: f64,
-    /// In δ, component by component.
+    /// Its gradient in δ, component by component.
     pub(super) slopes: Vec<f64>,
-    /// In η.
+    /// Its gradient in η.
     pub(super) gradient: Vec<f64>,
-    /// Mean over items of the effective share of their points, relative to that at the centre.
+    /// Mean effective share of the items' points, relative to that at the centre.
     pub(super) effective: f64,
 }
 
 impl<'a> ReweightedClass<'a> {
-    /// Draws every item's points at η; `seed` and the item's place decide them. Items with a smaller effective share of their
-    /// points than `least` are lost.
+    /// Draws every item's points at η. Items with an effective share of their points below `least` are
+    /// left out.
     pub(super) fn new(
         constraints: Vec<Constraints<'a>>,
         items: &ClassItems,
         eta: &[f64],
-        (seed, least): (u64, f64),
+        seed: u64,
+        least: f64,
     ) -> Result<Self> {
-        let places = places(&constraints, eta);
-        let centre: Vec<f64> = places.iter().flat_map(|p| p.delta.clone()).collect();
-        let density = density(&constraints, &places)?;
+        let shapes = shapes(&constraints, eta);
+        let centre: Vec<f64> = shapes.iter().flat_map(|s| s.delta.clone()).collect();
+        let density = density(&constraints, &shapes)?;
         let all = items.map(seed, |points, x, scratch| {
             let found = density.importance_points(x, points, BATCHES, scratch);
-            // shapes of next to 0 have no points, and features would not be where they are expected
+            // a shape near 0 has no points, so that the features would be in other places
             found.filter(|f| f.n_features() == centre.len() && f.effective() >= least)
         });
-        let lost = (0..all.len()).filter(|i| all[*i].is_none()).collect();
+        let left_out = (0..all.len()).filter(|i| all[*i].is_none()).collect();
         let items: Vec<ImportancePoints> = all.into_iter().flatten().collect();
         let ln_constant = ln_constant(&constraints, &centre);
-        Ok(Self { constraints, centre, ln_constant, items, lost })
+        Ok(Self { constraints, centre, ln_constant, items, left_out })
     }
 
     pub(super) fn n_items(&self) -> usize {
@@ -135,9 +134,9 @@ impl<'a> ReweightedClass<'a> {
         sum / (self.items.len() as f64).max(1.0)
     }
 
-    /// Standard deviations of the slopes in δ at the centre: those of the features' means, of which their variances without
-    /// items are bounds.
-    pub(super) fn slope_noise(&self) -> Vec<f64> {
+    /// Standard errors of the gradient in δ at the centre: those of the features' means, bounded by the
+    /// features' variances without items.
+    pub(super) fn slope_errors(&self) -> Vec<f64> {
         let points = self.effective() * (BATCHES * 64) as f64;
         let scale = self.items.len() as f64 / points.max(1.0);
         let width = self.constraints[0].members.len();
@@ -145,21 +144,21 @@ impl<'a> ReweightedClass<'a> {
             let private: Vec<f64> = private(constraints, delta).into_iter().map(trigamma).collect();
             let noise = |(members, d): (&Vec<usize>, &f64)| {
                 let others: f64 = members.iter().map(|&k| private[k]).sum();
-                (scale * (trigamma(d.max(LEAST)) + others)).sqrt()
+                (scale * (trigamma(d.max(SMALLEST_SHAPE)) + others)).sqrt()
             };
             constraints.members.iter().zip(delta).map(noise).collect::<Vec<_>>()
         };
         self.constraints.iter().zip(self.centre.chunks_exact(width)).flat_map(one).collect()
     }
 
-    /// The log likelihood at η; `each` is told every item's score in η.
+    /// The log likelihood at η; `each` receives every item's score in η.
     pub(super) fn evaluate(
         &self,
         eta: &[f64],
         mut each: Option<Scores<'_>>,
     ) -> ReweightedEvaluation {
-        let places = places(&self.constraints, eta);
-        let delta: Vec<f64> = places.iter().flat_map(|p| p.delta.clone()).collect();
+        let shapes = shapes(&self.constraints, eta);
+        let delta: Vec<f64> = shapes.iter().flat_map(|s| s.delta.clone()).collect();
         let shift: Vec<f64> = delta.iter().zip(&self.centre).map(|(d, c)| d - c).collect();
         let constants = constant_gradient(&self.constraints, &delta);
         let mut means = vec![0.0; delta.len()];
@@ -173,47 +172,53 @@ impl<'a> ReweightedClass<'a> {
             means.iter_mut().zip(&constants).for_each(|(m, c)| *m += c);
             sum.iter_mut().zip(&means).for_each(|(s, m)| *s += m);
             if let Some(each) = &mut each {
-                self.pull_back(&places, eta, &means, &mut score);
+                self.gradient_in_eta(&shapes, eta, &means, &mut score);
                 each(&score);
             }
         }
         let n = self.items.len() as f64;
         value += n * (ln_constant(&self.constraints, &delta) - self.ln_constant);
         let mut gradient = vec![0.0; delta.len()];
-        self.pull_back(&places, eta, &sum, &mut gradient);
+        self.gradient_in_eta(&shapes, eta, &sum, &mut gradient);
         ReweightedEvaluation { value, slopes: sum, gradient, effective: effective / n.max(1.0) }
     }
 
-    fn pull_back(&self, places: &[SharedShapes], eta: &[f64], slopes: &[f64], out: &mut [f64]) {
+    fn gradient_in_eta(
+        &self,
+        shapes: &[SharedShapes],
+        eta: &[f64],
+        slopes: &[f64],
+        out: &mut [f64],
+    ) {
         let width = self.constraints[0].members.len();
-        for (l, (constraints, place)) in self.constraints.iter().zip(places).enumerate() {
+        for (l, (constraints, shapes)) in self.constraints.iter().zip(shapes).enumerate() {
             let own = l * width..(l + 1) * width;
             let (eta, slopes) = (&eta[own.clone()], &slopes[own.clone()]);
-            constraints.pull_back(place, eta, slopes, &mut out[own]);
+            constraints.gradient_in_eta(shapes, eta, slopes, &mut out[own]);
         }
     }
 }
 
-pub(super) fn places(constraints: &[Constraints<'_>], eta: &[f64]) -> Vec<SharedShapes> {
+pub(super) fn shapes(constraints: &[Constraints<'_>], eta: &[f64]) -> Vec<SharedShapes> {
     let width = constraints[0].members.len();
     constraints
         .iter()
         .zip(eta.chunks_exact(width))
-        .map(|(constraints, eta)| constraints.place(eta))
+        .map(|(constraints, eta)| constraints.shapes(eta))
         .collect()
 }
 
-/// Private shapes.
+/// The private shapes of one component.
 fn private(constraints: &Constraints<'_>, delta: &[f64]) -> Vec<f64> {
     let mut rest = constraints.alpha.clone();
     for (members, d) in constraints.members.iter().zip(delta) {
         members.iter().for_each(|&k| rest[k] -= d);
     }
-    rest.iter().map(|a| a.max(LEAST)).collect()
+    rest.iter().map(|a| a.max(SMALLEST_SHAPE)).collect()
 }
 
 /// N, the sum of all shapes.
-fn power(constraints: &[Constraints<'_>], delta: &[f64]) -> f64 {
+fn total_shape(constraints: &[Constraints<'_>], delta: &[f64]) -> f64 {
     let width = constraints[0].members.len();
     let one = |(constraints, delta): (&Constraints<'_>, &[f64])| {
         private(constraints, delta).iter().sum::<f64>() + delta.iter().sum::<f64>()
@@ -226,38 +231,38 @@ fn ln_constant(constraints: &[Constraints<'_>], delta: &[f64]) -> f64 {
     let width = constraints[0].members.len();
     let one = |(constraints, delta): (&Constraints<'_>, &[f64])| {
         let private: f64 = private(constraints, delta).iter().map(|a| ln_gamma(*a)).sum();
-        private + delta.iter().map(|d| ln_gamma(d.max(LEAST))).sum::<f64>()
+        private + delta.iter().map(|d| ln_gamma(d.max(SMALLEST_SHAPE))).sum::<f64>()
     };
     let all: f64 = constraints.iter().zip(delta.chunks_exact(width)).map(one).sum();
-    ln_gamma(power(constraints, delta)) - all
+    ln_gamma(total_shape(constraints, delta)) - all
 }
 
 fn constant_gradient(constraints: &[Constraints<'_>], delta: &[f64]) -> Vec<f64> {
     let width = constraints[0].members.len();
-    let all = digamma(power(constraints, delta));
+    let all = digamma(total_shape(constraints, delta));
     let mut gradient = Vec::with_capacity(delta.len());
     for (constraints, delta) in constraints.iter().zip(delta.chunks_exact(width)) {
         let private: Vec<f64> = private(constraints, delta).into_iter().map(digamma).collect();
         for (members, d) in constraints.members.iter().zip(delta) {
             let freed: f64 = members.iter().map(|&k| private[k]).sum();
             let others = (members.len() - 1) as f64;
-            gradient.push(freed - others * all - digamma(d.max(LEAST)));
+            gradient.push(freed - others * all - digamma(d.max(SMALLEST_SHAPE)));
         }
     }
     gradient
 }
 
-fn density(constraints: &[Constraints<'_>], places: &[SharedShapes]) -> Result<MultiDensity> {
-    Ok(MultiDensity::new(&distribution(constraints, places)?)?)
+fn density(constraints: &[Constraints<'_>], shapes: &[SharedShapes]) -> Result<MultiDensity> {
+    Ok(MultiDensity::new(&distribution(constraints, shapes)?)?)
 }
 
 fn distribution(
     constraints: &[Constraints<'_>],
-    places: &[SharedShapes],
+    shapes: &[SharedShapes],
 ) -> Result<CorrelatedDirichlet> {
     let n = constraints[0].alpha.len();
     let alpha = (0..n).map(|k| constraints.iter().map(|l| l.alpha[k]).collect()).collect();
-    let part = |i: usize| places.iter().map(|p| p.delta[i]).collect::<Vec<f64>>();
+    let part = |i: usize| shapes.iter().map(|s| s.delta[i]).collect::<Vec<f64>>();
     let pairs = constraints[0].members.iter().enumerate().skip(1).map(|(i, members)| SharedPair {
         first: members[0],
         second: members[1],
@@ -270,10 +275,10 @@ fn distribution(
 mod tests {
     use super::*;
 
-    /// The tilted log likelihood against the density estimated anew at other shapes, and its gradient against
-    /// differences. Eight items: the errors of 1e-3 of each add up to about .01 at the most.
+    /// The reweighted log likelihood against densities estimated anew at other shapes, and its gradient
+    /// against differences. Eight items with errors of 1e-3 each add up to about 0.01 at most.
     #[test]
-    fn tilting_follows_the_density() {
+    fn reweighting_agrees_with_the_density() {
         let members = vec![vec![0, 1, 2], vec![0, 1], vec![0, 2], vec![1, 2]];
         let alpha = [[6.0, 4.0, 4.0], [5.0, 4.0, 5.0], [6.0, 5.0, 4.0]];
         let constraints = || -> Vec<Constraints<'_>> {
@@ -283,14 +288,14 @@ mod tests {
         };
         let eta: Vec<f64> = (0..12).map(|i| -1.0 + 0.1 * f64::from(i % 5)).collect();
         let mut rng: rand::rngs::ChaCha8Rng = rand::SeedableRng::seed_from_u64(4);
-        let truth = distribution(&constraints(), &places(&constraints(), &eta)).unwrap();
+        let truth = distribution(&constraints(), &shapes(&constraints(), &eta)).unwrap();
         let items =
             ClassItems { n_classes: 3, items: (0..8).map(|_| truth.sample(&mut rng)).collect() };
-        let class = ReweightedClass::new(constraints(), &items, &eta, (3, 0.03)).unwrap();
-        assert_eq!((class.n_items(), class.lost.len()), (8, 0));
+        let class = ReweightedClass::new(constraints(), &items, &eta, 3, 0.03).unwrap();
+        assert_eq!((class.n_items(), class.left_out.len()), (8, 0));
         let exact = |eta: &[f64]| -> f64 {
             let density = MultiDensity::new(
-                &distribution(&constraints(), &places(&constraints(), eta)).unwrap(),
+                &distribution(&constraints(), &shapes(&constraints(), eta)).unwrap(),
             )
             .unwrap();
             let mut scratch = MultiScratch::default();

@@ -1,23 +1,21 @@
 //! The items of one class with their hidden variables, and moves that leave their joint posterior unchanged.
 //!
 //! An item's hidden variables are y = ln s₁ − ln s₂, w = ½(ln s₁ + ln s₂), the logit of every vₗ = Dₗ/Mₗ and, at a
-//! finite resolution, the noise of every component. Given the parameters alone, or given the hidden variables alone, a
-//! chain would crawl: both know nearly everything of each other. So wherever y, the noise or a parameter
-//! moves, the logits are carried along at fixed standardised place ([`Guess`](super::hidden::Guess)), and w at fixed distance from the
-//! logarithm of the total shape; the density includes the map's Jacobian, so every move stays exact
+//! finite resolution, the noise of every component. Parameters and hidden variables nearly determine each other, so
+//! that alternating between them would mix slowly. Therefore, when y, the noise or a parameter moves, the standardised
+//! logits ([`NormalApproximation`](super::hidden::NormalApproximation)) stay fixed, and so does the distance of w from the
+//! logarithm of the total shape. The density includes the map's Jacobian, so that every move is exact
 //! (Papaspiliopoulos, Roberts, Sköld, "A general framework for the parametrization of hierarchical models", 2007).
 
-use rand::Rng;
-
-use super::super::margins::Margin;
-use super::super::pair_items::PairItems;
-use super::super::pair_likelihood::expit;
-use super::hidden::{Place, Shapes};
-use crate::sampling::slice_step;
 use consilience_numerics::special::ln_gamma;
 use correlated_dirichlet::sample_ln_gamma;
+use rand::Rng;
 
-/// η beyond this is the bound for every purpose.
+use super::LnPair;
+use super::hidden::{ComponentDensity, Shapes};
+use super::slice::slice_step;
+
+/// Larger η are indistinguishable from δ at its bound.
 const FURTHEST: f64 = 20.0;
 
 /// The parameters of one class.
@@ -29,12 +27,12 @@ pub(super) struct Parameters {
     pub(super) eta: Vec<f64>,
 }
 
-/// One of them.
+/// One parameter that moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Coordinate {
     Eta(usize),
     LnAlpha(usize, usize),
-    /// The mean of a classifier's ln α, all of which move alike: totals are known worse than proportions.
+    /// All ln α of a classifier together, by their mean: totals are more uncertain than proportions.
     Level(usize),
 }
 
@@ -62,19 +60,25 @@ impl Parameters {
         moved
     }
 
-    pub(super) fn bound(&self, l: usize) -> f64 {
-        self.ln_alpha[0][l].min(self.ln_alpha[1][l]).exp()
+    /// δ, which is bounded by both α.
+    pub(super) fn delta(&self) -> Vec<f64> {
+        self.shapes().iter().map(|shapes| shapes.shared).collect()
     }
 
     fn shapes(&self) -> Vec<Shapes> {
         let one = |l: usize| {
-            let (bound, eta) = (self.bound(l), self.eta[l].clamp(-FURTHEST, FURTHEST));
+            let bound = self.ln_alpha[0][l].min(self.ln_alpha[1][l]).exp();
+            let eta = self.eta[l].clamp(-FURTHEST, FURTHEST);
             let rest = bound * expit(-eta);
             let private = [0, 1].map(|k| (self.ln_alpha[k][l].exp() - bound).max(0.0) + rest);
             Shapes { shared: bound * expit(eta), private }
         };
         (0..self.eta.len()).map(one).collect()
     }
+}
+
+fn expit(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
 }
 
 /// The total shape N of all gammas.
@@ -88,6 +92,37 @@ fn ln_normaliser(shapes: &[Shapes]) -> f64 {
     -shapes.iter().map(one).sum::<f64>()
 }
 
+/// The prior of one classifier's α: observations that look like the classifier's mean over classes.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct AlphaPrior {
+    items: f64,
+    mean_ln: Vec<f64>,
+}
+
+impl AlphaPrior {
+    /// Worth `items` items; the mean logarithms of all classes have the same weight.
+    pub(super) fn new(classes: &[Vec<LnPair>], classifier: usize, items: f64) -> Self {
+        let mut mean_ln = vec![0.0; classes.len()];
+        for class in classes {
+            for pair in class {
+                let weight = 1.0 / (class.len() * classes.len()) as f64;
+                mean_ln.iter_mut().zip(&pair[classifier]).for_each(|(sum, x)| *sum += weight * x);
+            }
+        }
+        Self { items, mean_ln }
+    }
+
+    /// The log density of ln α.
+    fn ln_density(&self, ln_alpha: &[f64]) -> f64 {
+        let total: f64 = ln_alpha.iter().map(|theta| theta.exp()).sum();
+        let element = |(theta, m): (&f64, &f64)| {
+            let alpha = theta.exp();
+            self.items * (alpha * m - ln_gamma(alpha)) + theta
+        };
+        self.items * ln_gamma(total) + ln_alpha.iter().zip(&self.mean_ln).map(element).sum::<f64>()
+    }
+}
+
 /// One class: outputs, parameters, hidden variables.
 #[derive(Debug, Clone)]
 pub(super) struct ClassState {
@@ -95,8 +130,8 @@ pub(super) struct ClassState {
     ln_x: Vec<[f64; 2]>,
     resolution: f64,
     pub(super) parameters: Parameters,
-    /// What is known of α apart from the pairs, where α is learned too.
-    margins: Option<[Margin; 2]>,
+    /// The priors of both α, if α is learned.
+    priors: Option<[AlphaPrior; 2]>,
     /// y and w of every item.
     totals: Vec<[f64; 2]>,
     /// Logits of v.
@@ -106,26 +141,27 @@ pub(super) struct ClassState {
 
 impl ClassState {
     pub(super) fn new(
-        items: &PairItems,
+        items: &[LnPair],
         parameters: Parameters,
-        margins: Option<[Margin; 2]>,
+        priors: Option<[AlphaPrior; 2]>,
         resolution: f64,
     ) -> Self {
-        let mut ln_x = Vec::new();
-        for i in 0..items.len() {
-            let (first, second) = items.pair(i);
-            ln_x.extend(first.iter().zip(second).map(|(a, b)| [a.ln(), b.ln()]));
-        }
+        let both = |[first, second]: &LnPair| -> Vec<[f64; 2]> {
+            first.iter().zip(second).map(|(a, b)| [*a, *b]).collect()
+        };
+        let ln_x: Vec<[f64; 2]> = items.iter().flat_map(both).collect();
         let ln_total =
             [0, 1].map(|k| parameters.ln_alpha[k].iter().map(|t| t.exp()).sum::<f64>().ln());
         let totals = vec![[0.0, 0.5 * (ln_total[0] + ln_total[1])]; items.len()];
         let (logits, noise) = (vec![0.0; ln_x.len()], vec![0.0; ln_x.len()]);
-        let mut state = Self { ln_x, resolution, parameters, margins, totals, logits, noise };
+        let mut state = Self { ln_x, resolution, parameters, priors, totals, logits, noise };
         let shapes = state.parameters.shapes();
         for at in 0..state.logits.len() {
             let l = at % state.width();
-            state.logits[at] =
-                state.place(at, state.totals[at / state.width()]).guess(&shapes[l]).centre;
+            state.logits[at] = state
+                .component(at, state.totals[at / state.width()])
+                .approximation(&shapes[l])
+                .centre;
         }
         state
     }
@@ -134,34 +170,34 @@ impl ClassState {
         self.parameters.eta.len()
     }
 
-    /// Where a component stands, given its item's totals and its noise.
-    fn place(&self, at: usize, totals: [f64; 2]) -> Place {
-        self.place_with(at, totals, self.noise[at])
+    /// A component's density, given its item's totals and its noise.
+    fn component(&self, at: usize, totals: [f64; 2]) -> ComponentDensity {
+        self.component_with(at, totals, self.noise[at])
     }
 
-    fn place_with(&self, at: usize, [y, w]: [f64; 2], noise: f64) -> Place {
+    fn component_with(&self, at: usize, [y, w]: [f64; 2], noise: f64) -> ComponentDensity {
         let [ln_x1, ln_x2] = self.ln_x[at];
-        Place::new([w + 0.5 * y + ln_x1, w - 0.5 * y + ln_x2], self.resolution * noise)
+        ComponentDensity::new([w + 0.5 * y + ln_x1, w - 0.5 * y + ln_x2], self.resolution * noise)
     }
 
-    /// The standardised place of every logit.
+    /// All logits, standardised.
     fn standardised(&self, shapes: &[Shapes]) -> Vec<f64> {
         let one = |(at, logit): (usize, &f64)| {
             let totals = self.totals[at / self.width()];
-            let guess = self.place(at, totals).guess(&shapes[at % self.width()]);
-            (logit - guess.centre) / guess.width
+            let normal = self.component(at, totals).approximation(&shapes[at % self.width()]);
+            (logit - normal.centre) / normal.width
         };
         self.logits.iter().enumerate().map(one).collect()
     }
 
     /// The log density of one component's standardised logit.
-    fn carried(place: &Place, shape: &Shapes, z: f64) -> f64 {
-        let guess = place.guess(shape);
-        place.ln_density(shape, guess.centre + guess.width * z) + guess.width.ln()
+    fn ln_standardised(component: &ComponentDensity, shape: &Shapes, z: f64) -> f64 {
+        let normal = component.approximation(shape);
+        component.ln_density(shape, normal.centre + normal.width * z) + normal.width.ln()
     }
 
-    /// The log density of everything in the class but the prior of η, hidden variables carried along; they
-    /// were at `z` and at a total shape e^`ln_power`.
+    /// The log density of the class without the prior of η, at standardised logits `z`; w moves with the total shape,
+    /// which was e^`ln_power`.
     fn ln_density(&self, moved: &Parameters, z: &[f64], ln_power: f64) -> f64 {
         let (shapes, width) = (moved.shapes(), self.width());
         let up = total_shape(&shapes).ln() - ln_power;
@@ -171,18 +207,19 @@ impl ClassState {
             sum += 2.0 * width as f64 * totals[1];
             for (l, shape) in shapes.iter().enumerate() {
                 let at = item * width + l;
-                sum += Self::carried(&self.place(at, totals), shape, z[at]);
+                sum += Self::ln_standardised(&self.component(at, totals), shape, z[at]);
             }
         }
-        sum + self.ln_margins(moved)
+        sum + self.ln_priors(moved)
     }
 
-    fn ln_margins(&self, parameters: &Parameters) -> f64 {
-        let margins = self.margins.iter().flatten().zip(&parameters.ln_alpha);
-        margins.map(|(margin, ln_alpha)| margin.ln_rest(ln_alpha)).sum()
+    /// The log prior of both α, 0 if they are fixed.
+    fn ln_priors(&self, parameters: &Parameters) -> f64 {
+        let priors = self.priors.iter().flatten().zip(&parameters.ln_alpha);
+        priors.map(|(prior, ln_alpha)| prior.ln_density(ln_alpha)).sum()
     }
 
-    /// Moves one parameter, hidden variables carried along.
+    /// Moves one parameter at fixed standardised logits.
     pub(super) fn move_with_hidden<R: Rng + ?Sized>(
         &mut self,
         at: Coordinate,
@@ -202,18 +239,19 @@ impl ClassState {
         let shapes = self.parameters.shapes();
         let up = total_shape(&shapes).ln() - ln_power;
         self.totals.iter_mut().for_each(|[_, w]| *w += up);
-        for (place, z) in z.iter().enumerate() {
-            self.set_standardised(place, &shapes, *z);
+        for (at, z) in z.iter().enumerate() {
+            self.set_standardised(at, &shapes, *z);
         }
     }
 
     fn set_standardised(&mut self, at: usize, shapes: &[Shapes], z: f64) {
-        let guess =
-            self.place(at, self.totals[at / self.width()]).guess(&shapes[at % self.width()]);
-        self.logits[at] = guess.centre + guess.width * z;
+        let normal = self
+            .component(at, self.totals[at / self.width()])
+            .approximation(&shapes[at % self.width()]);
+        self.logits[at] = normal.centre + normal.width * z;
     }
 
-    /// Moves one parameter at fixed hidden variables: only sums of their logarithms matter.
+    /// Moves one parameter at fixed hidden variables; only sums of their logarithms matter.
     pub(super) fn move_alone<R: Rng + ?Sized>(
         &mut self,
         at: Coordinate,
@@ -232,7 +270,7 @@ impl ClassState {
                 .map(|(s, [d, a1, a2])| s.shared * d + s.private[0] * a1 + s.private[1] * a2);
             n * ln_normaliser(&shapes)
                 + linear.sum::<f64>()
-                + self.ln_margins(&moved)
+                + self.ln_priors(&moved)
                 + ln_prior(&moved)
         };
         let value = slice_step(self.parameters.get(at), width, density, rng);
@@ -243,9 +281,9 @@ impl ClassState {
     fn sums(&self) -> Vec<[f64; 3]> {
         let mut sums = vec![[0.0; 3]; self.width()];
         for (at, logit) in self.logits.iter().enumerate() {
-            let place = self.place(at, self.totals[at / self.width()]);
+            let component = self.component(at, self.totals[at / self.width()]);
             let sum = &mut sums[at % self.width()];
-            sum.iter_mut().zip(place.ln_gammas(*logit)).for_each(|(sum, ln)| *sum += ln);
+            sum.iter_mut().zip(component.ln_gammas(*logit)).for_each(|(sum, ln)| *sum += ln);
         }
         sums
     }
@@ -270,14 +308,14 @@ impl ClassState {
 
     fn move_logits<R: Rng + ?Sized>(&mut self, item: usize, shapes: &[Shapes], rng: &mut R) {
         for (at, shape) in self.components(item).zip(shapes) {
-            let place = self.place(at, self.totals[item]);
-            let width = 2.0 * place.guess(shape).width;
-            let density = |logit: f64| place.ln_density(shape, logit);
+            let component = self.component(at, self.totals[item]);
+            let width = 2.0 * component.approximation(shape).width;
+            let density = |logit: f64| component.ln_density(shape, logit);
             self.logits[at] = slice_step(self.logits[at], width, density, rng);
         }
     }
 
-    /// Moves y, the logits carried along.
+    /// Moves y at fixed standardised logits.
     fn move_ratio<R: Rng + ?Sized>(&mut self, item: usize, shapes: &[Shapes], rng: &mut R) {
         let [y, w] = self.totals[item];
         let components = self.components(item);
@@ -285,17 +323,17 @@ impl ClassState {
             .clone()
             .zip(shapes)
             .map(|(at, shape)| {
-                let guess = self.place(at, [y, w]).guess(shape);
-                (self.logits[at] - guess.centre) / guess.width
+                let normal = self.component(at, [y, w]).approximation(shape);
+                (self.logits[at] - normal.centre) / normal.width
             })
             .collect();
         let density = |y: f64| -> f64 {
             let one = |((at, shape), z): ((usize, &Shapes), &f64)| {
-                Self::carried(&self.place(at, [y, w]), shape, *z)
+                Self::ln_standardised(&self.component(at, [y, w]), shape, *z)
             };
             components.clone().zip(shapes).zip(&z).map(one).sum()
         };
-        // Var y is about 1/Σα¹ + 1/Σα² where nothing is shared.
+        // Var y is about 1/Σα¹ + 1/Σα² without correlation.
         let total = |k: usize| shapes.iter().map(|s| s.shared + s.private[k]).sum::<f64>();
         let width = 2.0 * (1.0 / total(0) + 1.0 / total(1)).sqrt();
         self.totals[item][0] = slice_step(y, width, density, rng);
@@ -304,15 +342,15 @@ impl ClassState {
         }
     }
 
-    /// Moves the noise of every component, its logit carried along.
+    /// Moves the noise of every component at a fixed standardised logit.
     fn move_noise<R: Rng + ?Sized>(&mut self, item: usize, shapes: &[Shapes], rng: &mut R) {
         let totals = self.totals[item];
         for (at, shape) in self.components(item).zip(shapes) {
-            let guess = self.place(at, totals).guess(shape);
-            let z = (self.logits[at] - guess.centre) / guess.width;
+            let normal = self.component(at, totals).approximation(shape);
+            let z = (self.logits[at] - normal.centre) / normal.width;
             let density = |noise: f64| {
-                let place = self.place_with(at, totals, noise);
-                Self::carried(&place, shape, z) - 0.5 * noise * noise
+                let component = self.component_with(at, totals, noise);
+                Self::ln_standardised(&component, shape, z) - 0.5 * noise * noise
             };
             self.noise[at] = slice_step(self.noise[at], 2.0, density, rng);
             self.set_standardised(at, shapes, z);
@@ -325,8 +363,8 @@ impl ClassState {
         let rate: f64 = self
             .components(item)
             .map(|at| {
-                let place = self.place(at, totals);
-                (place.ln_mass() - totals[1]).exp() * place.rate_at(self.logits[at])
+                let component = self.component(at, totals);
+                (component.ln_mass() - totals[1]).exp() * component.rate_at(self.logits[at])
             })
             .sum();
         self.totals[item][1] = sample_ln_gamma(power, rng) - rate.ln();

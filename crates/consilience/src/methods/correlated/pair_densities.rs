@@ -12,31 +12,31 @@ use correlated_dirichlet::pair::{PairDensity, Scratch};
 /// The relative error asked of a density when fusing.
 pub const FUSION_TOLERANCE: f64 = 1e-6;
 
-/// The density is tested down to outputs of this size; smaller ones count as it.
+/// Smallest output; smaller ones are raised to it. The density is tested down to this size.
 const SMALLEST_OUTPUT: f64 = 1e-12;
 
-/// The resolution at which the limit at an exact tie is taken.
+/// The resolution that stands for the limit at an exact tie.
 const TIE_RESOLUTION: f64 = 1e-4;
 
-/// How two classifiers speak together, class by class.
+/// The densities of two sources' outputs under every class.
 #[derive(Debug, Clone)]
-pub(super) struct PairRule {
+pub(super) struct PairDensities {
     classes: Vec<PairDensity>,
-    /// The classes' densities at two tiny resolutions, made when an infinite tie first turns up.
+    /// The same at two tiny resolutions, made when a tie with an infinite density first occurs.
     at_ties: OnceLock<[Vec<PairDensity>; 2]>,
 }
 
-/// What to do where a density is infinite.
+/// How an infinite density is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Poles {
-    /// Say so.
+    /// As infinite.
     Infinite,
-    /// Take the limit of a resolution going to 0; only ratios between classes mean anything then.
+    /// By the limit of a resolution going to 0; only ratios between classes are meaningful then.
     Limit,
 }
 
-impl PairRule {
-    /// From the margins `alpha[k][j]` of the two and their `delta[j]`, to a relative error.
+impl PairDensities {
+    /// From `alpha[k][j]` of the two sources and their `delta[j]`, to a relative error.
     pub(super) fn new(
         alpha: [&[Vec<f64>]; 2],
         delta: &[Vec<f64>],
@@ -69,15 +69,15 @@ impl PairRule {
         error
     }
 
-    /// Exactly tied outputs may have infinite densities; the fused distribution has a limit all
-    /// the same, as the resolution goes to 0. It is taken at a tiny resolution, and its error from
-    /// twice that.
+    /// Exactly tied outputs may have infinite densities, but the fused probabilities have a limit as the
+    /// resolution goes to 0. They are computed at a tiny resolution; their error is the difference from
+    /// twice that resolution.
     fn limit_at_tie(&self, outputs: [&[f64]; 2], scratch: &mut Scratch, out: &mut [f64]) -> f64 {
         let [fine, coarse] = self.at_ties.get_or_init(|| {
             [TIE_RESOLUTION, 2.0 * TIE_RESOLUTION].map(|epsilon| {
                 let smoothed = |class: &PairDensity| class.clone().with_resolution(epsilon);
-                let legal = "the resolution at ties is within its range";
-                self.classes.iter().map(|class| smoothed(class).expect(legal)).collect()
+                let in_range = "the resolution at ties is within its range";
+                self.classes.iter().map(|class| smoothed(class).expect(in_range)).collect()
             })
         });
         let error = evaluate(fine, outputs, scratch, out);
@@ -104,7 +104,7 @@ fn evaluate(
     error
 }
 
-/// The log density of one classifier's output alone.
+/// The log density of one source's output alone.
 pub(super) fn ln_margin(margin: &Dirichlet, output: &[f64]) -> Estimate {
     let ln_density = margin.ln_pdf(&raised(output));
     let scale = margin.ln_normaliser().abs() + ln_density.abs() + 1.0;
