@@ -8,23 +8,28 @@ use consilience::methods::Method;
 use crate::args::{CommonOptions, EvaluateOptions, ReportFormat};
 use crate::data::read_all;
 use crate::error::Failure;
+<<<<<<< HEAD
+use crate::output::{self, Messages, SCORE_HEADER, score_row, score_rows, weighting_sentence};
+=======
 use crate::output::{self, Talk};
+>>>>>>> main
 use crate::progress::{TerminalProgress, Unit, stoppable};
 
 pub(crate) fn run(
     options: &EvaluateOptions,
     common: &CommonOptions,
-    talk: &Talk,
+    messages: &Messages,
 ) -> Result<(), Failure> {
     let input = &options.model;
     let mut loaded = input.load()?;
     loaded.reading.needs_labels = true;
-    let outputs = read_all(&input.data, loaded.model.schema(), &loaded.reading, talk.is_quiet())?;
+    let outputs =
+        read_all(&input.data, loaded.model.schema(), &loaded.reading, messages.is_quiet())?;
     let settings = EvaluationSettings {
         weighting: if options.score_items { Weighting::Items } else { Weighting::ClassPrior },
         bootstrap: BootstrapSettings { replicates: options.bootstrap, seed: common.seed },
     };
-    let progress = TerminalProgress::new(talk.is_quiet(), Unit::Steps);
+    let progress = TerminalProgress::new(messages.is_quiet(), Unit::Steps);
     let fusion = loaded.fusion();
     let evaluation = stoppable(|| {
         evaluate(&loaded.model, fusion, &outputs, &loaded.prior, &settings, &progress)
@@ -49,10 +54,15 @@ pub(crate) fn run(
             output::print(&format!("{value:#}"))
         }
         ReportFormat::Table => {
+<<<<<<< HEAD
+            let worth = worth.as_ref().map_or_else(String::new, output::gain_text);
+            output::print(&(text(&evaluation, options.per_class) + &worth))
+=======
             let scores =
                 if options.per_class { format!("{evaluation:#}") } else { evaluation.to_string() };
             let gain = gain.map_or_else(String::new, |gain| format!("\n{gain}\n"));
             output::print(&(scores + &gain))
+>>>>>>> main
         }
     }
 }

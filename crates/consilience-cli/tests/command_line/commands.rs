@@ -35,7 +35,11 @@ fn from_data_to_scores() {
         let rows = run.out.lines().filter(|line| line.starts_with(&format!("{method} "))).count();
         assert_eq!(rows, 4, "one row over all and one a class: {method}\n{}", run.out);
     }
+<<<<<<< HEAD
+    assert!(run.out.contains("180 items. All classes have the same weight"), "{}", run.out);
+=======
     assert!(run.out.contains("180 items. Every class has the same weight"), "{}", run.out);
+>>>>>>> main
     let run = bench.good("inspect model.json");
     for word in ["method       independent", "fitted on    180 items", "α 1", "strength"] {
         assert!(run.out.contains(word), "{word}: {}", run.out);
@@ -219,7 +223,7 @@ fn pools_are_fitted_with_weights() {
 }
 
 #[test]
-fn quiet_says_nothing_and_talk_goes_to_standard_error() {
+fn quiet_prints_no_notes_and_messages_go_to_standard_error() {
     let bench = fitted();
     let loud = bench.good("fuse model.json test.csv");
     assert_eq!(loud.err, "fused 120 items with `independent` -> standard output\n");
