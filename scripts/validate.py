@@ -89,7 +89,7 @@ PARTS = [
     Part("auto", 30, AUTO, [f"experiments/auto/{name}.csv" for name in ("promises", "absent", "shift", "curves")],
          needs_data=True),
     table("exchangeable", 60),
-    table("exchangeable_margins", 5),
+    table("exchangeable_margins", 0.3),
     table("ties", 40),
     table("recovery", 20),
     table("copies", 5, ONE_THREAD),
