@@ -3,12 +3,7 @@
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Exp1};
 
-/// Largest number of widths by which a slice is stepped out, both sides together.
-const MAX_WIDTHS: u32 = 40;
-
-/// Number of shrinkages after which the old point is kept, as for a density that is positive at one
-/// point only.
-const MAX_SHRINKINGS: u32 = 200;
+use super::constants::{MAX_SHRINKAGES, MAX_WIDTHS};
 
 /// Makes one step of slice sampling from `x` for the log density `ln_f`, and returns the new point.
 ///
@@ -40,7 +35,7 @@ pub(crate) fn slice_step<R: Rng + ?Sized>(
         }
         high += width;
     }
-    for _ in 0..MAX_SHRINKINGS {
+    for _ in 0..MAX_SHRINKAGES {
         let new = low + (high - low) * rng.random::<f64>();
         if ln_f(new) > level {
             return new;
