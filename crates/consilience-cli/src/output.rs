@@ -1,4 +1,4 @@
-//! The only place that prints: reports on standard output, talk on standard error.
+//! All printing: reports on standard output, messages on standard error.
 
 use std::io::Write;
 use std::path::Path;
@@ -8,14 +8,14 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use crate::error::Failure;
 
-/// Makes the folder of a report, if it is not there.
+/// Creates the folder of a report, if it does not exist.
 pub(crate) fn make_folder(folder: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(folder)
         .map_err(|reason| Failure::io("create", &folder.display().to_string(), reason))
 }
 
-/// Talk to the user: notes, warnings, errors. All on standard error.
-pub(crate) struct Talk {
+/// Messages to the user on standard error: notes, warnings and errors.
+pub(crate) struct Messages {
     quiet: bool,
 }
 
@@ -23,7 +23,7 @@ const RED: Style = AnsiColor::Red.on_default().bold();
 const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 const CYAN: Style = AnsiColor::Cyan.on_default().bold();
 
-impl Talk {
+impl Messages {
     pub(crate) fn new(quiet: bool) -> Self {
         Self { quiet }
     }
@@ -32,35 +32,37 @@ impl Talk {
         self.quiet
     }
 
-    /// Something worth knowing; not with `--quiet`.
+    /// Prints a note, except with `--quiet`.
     pub(crate) fn note(&self, text: impl std::fmt::Display) {
         if !self.quiet {
-            say(format_args!("{text}"));
+            print_line(format_args!("{text}"));
         }
     }
 
-    /// Something to be careful about, even with `--quiet`.
+    /// Prints a warning, even with `--quiet`.
     pub(crate) fn warning(text: impl std::fmt::Display) {
-        say(format_args!("{YELLOW}warning:{YELLOW:#} {text}"));
+        print_line(format_args!("{YELLOW}warning:{YELLOW:#} {text}"));
     }
 
-    /// A fault of the program itself.
+    /// Prints a fault of the program itself.
     pub(crate) fn panic(panic: &std::panic::PanicHookInfo<'_>) {
-        say(format_args!("{RED}error:{RED:#} internal error: {panic}"));
-        say(format_args!("{CYAN}hint:{CYAN:#} this is a fault of the program; please report it"));
+        print_line(format_args!("{RED}error:{RED:#} internal error: {panic}"));
+        print_line(format_args!(
+            "{CYAN}hint:{CYAN:#} this is a fault of the program; please report it"
+        ));
     }
 
-    /// Why the program ends.
+    /// Prints why a command failed, and the hint.
     pub(crate) fn failure(failure: &Failure) {
-        say(format_args!("{RED}error:{RED:#} {failure}"));
+        print_line(format_args!("{RED}error:{RED:#} {failure}"));
         if let Some(hint) = failure.hint() {
-            say(format_args!("{CYAN}hint:{CYAN:#} {hint}"));
+            print_line(format_args!("{CYAN}hint:{CYAN:#} {hint}"));
         }
     }
 }
 
-/// Standard error may be closed; then there is nobody to tell.
-fn say(line: std::fmt::Arguments<'_>) {
+/// Prints a line on standard error, which may be closed.
+fn print_line(line: std::fmt::Arguments<'_>) {
     let _ = writeln!(anstream::stderr(), "{line}");
 }
 
@@ -75,7 +77,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
         .map_err(|reason| Failure::io("write", "standard output", reason))
 }
 
-/// A plain table: columns of text to the left, columns of numbers to the right.
+/// A table in plain text, with text aligned to the left and numbers to the right.
 pub(crate) fn table<H: ToString>(header: &[H], rows: &[Vec<String>]) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -93,7 +95,7 @@ pub(crate) fn table<H: ToString>(header: &[H], rows: &[Vec<String>]) -> String {
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// The same as Markdown.
+/// A table in Markdown.
 pub(crate) fn markdown<H: ToString>(header: &[H], rows: &[Vec<String>]) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let names: Vec<String> = header.iter().map(ToString::to_string).collect();
@@ -106,7 +108,7 @@ pub(crate) fn markdown<H: ToString>(header: &[H], rows: &[Vec<String>]) -> Strin
     text
 }
 
-/// One cell of a CSV file, quoted where it must be.
+/// A cell of a CSV file, quoted if necessary.
 pub(crate) fn csv_cell(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
@@ -115,7 +117,7 @@ pub(crate) fn csv_cell(text: &str) -> String {
     }
 }
 
-/// A number in a CSV file; nothing where there is none.
+/// A number in a CSV file; empty for NaN.
 pub(crate) fn csv_number(value: f64) -> String {
     if value.is_nan() { String::new() } else { value.to_string() }
 }

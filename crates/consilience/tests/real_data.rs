@@ -92,7 +92,7 @@ fn describe(fitted: &FittedPair) {
 
 /// Uses the posterior mode: with 5317 items it is within a posterior standard deviation of the mean.
 #[test]
-#[ignore = "slow: 5317 items, two fits; see the command at the top"]
+#[ignore = "slow: make validate"]
 fn parameters_of_bookies_a_agree_with_the_published_ones() {
     let (Some(text), Some(printed)) = (table("bookies_a"), table("paper_parameters")) else {
         return;
@@ -142,7 +142,7 @@ fn losses(fitted: &FittedPair, test: &Outputs) -> [f64; 3] {
 
 /// The paper's protocol: 20 test items per class, all others for training, uniform class prior.
 #[test]
-#[ignore = "slow: a fit of 3128 items for each of the splits; see the command at the top"]
+#[ignore = "slow: make validate"]
 fn fusing_tied_outputs_of_nearest_neighbours_loses_nothing() {
     let Some(text) = table("dna_a") else { return };
     let (classes, rows) = parse(&text);

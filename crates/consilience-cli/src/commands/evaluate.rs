@@ -8,23 +8,24 @@ use consilience::methods::Method;
 use crate::args::{CommonOptions, EvaluateOptions, ReportFormat};
 use crate::data::read_all;
 use crate::error::Failure;
-use crate::output::{self, Talk};
+use crate::output::{self, Messages};
 use crate::progress::{TerminalProgress, Unit, stoppable};
 
 pub(crate) fn run(
     options: &EvaluateOptions,
     common: &CommonOptions,
-    talk: &Talk,
+    messages: &Messages,
 ) -> Result<(), Failure> {
     let input = &options.model;
     let mut loaded = input.load()?;
     loaded.reading.needs_labels = true;
-    let outputs = read_all(&input.data, loaded.model.schema(), &loaded.reading, talk.is_quiet())?;
+    let outputs =
+        read_all(&input.data, loaded.model.schema(), &loaded.reading, messages.is_quiet())?;
     let settings = EvaluationSettings {
         weighting: if options.score_items { Weighting::Items } else { Weighting::ClassPrior },
         bootstrap: BootstrapSettings { replicates: options.bootstrap, seed: common.seed },
     };
-    let progress = TerminalProgress::new(talk.is_quiet(), Unit::Steps);
+    let progress = TerminalProgress::new(messages.is_quiet(), Unit::Steps);
     let fusion = loaded.fusion();
     let evaluation = stoppable(|| {
         evaluate(&loaded.model, fusion, &outputs, &loaded.prior, &settings, &progress)

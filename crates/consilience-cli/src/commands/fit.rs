@@ -11,33 +11,33 @@ use consilience_io::{Location, ReadOptions, check_writable, read_outputs, write_
 use serde_json::json;
 
 use crate::args::{CommonOptions, FitOptions, ReportFormat};
-use crate::data::{raised_sentence, read_all, read_model};
+use crate::data::{floor_note, read_all, read_model};
 use crate::error::{Failure, warning_text};
 use crate::method_options::{flag, methods_with};
-use crate::output::{self, Talk};
+use crate::output::{self, Messages};
 use crate::progress::{TerminalProgress, Unit, stoppable};
 
 pub(crate) fn run(
     options: &FitOptions,
     common: &CommonOptions,
-    talk: &Talk,
+    messages: &Messages,
 ) -> Result<(), Failure> {
     check_writable(&options.output)?;
     let (model, gain) = stoppable(|| match &options.update {
-        None => options.fit(common.seed, talk),
-        Some(path) => options.update(path, talk).map(|model| (model, None)),
+        None => options.fit(common.seed, messages),
+        Some(path) => options.update(path, messages).map(|model| (model, None)),
     })?;
     write_whole(&options.output, model.to_json().as_bytes())?;
-    report(&model, gain.as_ref(), &options.output, common.format, talk)
+    report(&model, gain.as_ref(), &options.output, common.format, messages)
 }
 
 impl FitOptions {
-    fn fit(&self, seed: u64, talk: &Talk) -> Result<(Model, Option<Gain>), Failure> {
+    fn fit(&self, seed: u64, messages: &Messages) -> Result<(Model, Option<Gain>), Failure> {
         let config = self.config(seed)?;
         let reading =
             ReadOptions { needs_labels: true, ..self.reading.read_options(DEFAULT_FLOOR) };
         let outputs = read_outputs(&self.data, &reading)?;
-        let progress = TerminalProgress::new(talk.is_quiet(), Unit::Steps);
+        let progress = TerminalProgress::new(messages.is_quiet(), Unit::Steps);
         let fit_options = ModelFit {
             class_prior: self.class_prior.clone(),
             floor: self.reading.floor.unwrap_or(DEFAULT_FLOOR),
@@ -45,7 +45,7 @@ impl FitOptions {
         };
         let model = Model::fit_with(config, &outputs, &fit_options)
             .map_err(Failure::in_data(&self.data))?;
-        let gain = self.gain(&model, &outputs, seed, &progress, talk)?;
+        let gain = self.gain(&model, &outputs, seed, &progress, messages)?;
         Ok((model, gain))
     }
 
@@ -56,7 +56,7 @@ impl FitOptions {
         outputs: &Outputs,
         seed: u64,
         progress: &TerminalProgress,
-        talk: &Talk,
+        messages: &Messages,
     ) -> Result<Option<Gain>, Failure> {
         if !matches!(self.method, MethodConfig::Auto(_)) {
             return Ok(None);
@@ -68,13 +68,13 @@ impl FitOptions {
                 Err(Failure::in_data(&self.data)(error))
             }
             Err(error) => {
-                talk.note(format_args!("the gain of fusing cannot be estimated: {error}"));
+                messages.note(format_args!("the gain of fusing cannot be estimated: {error}"));
                 Ok(None)
             }
         }
     }
 
-    fn update(&self, path: &Path, talk: &Talk) -> Result<Model, Failure> {
+    fn update(&self, path: &Path, messages: &Messages) -> Result<Model, Failure> {
         let old = read_model(path)?;
         let floor = old.settings().map_or(DEFAULT_FLOOR, |settings| settings.floor);
         if self.reading.floor.is_some_and(|wanted| wanted != floor) {
@@ -84,8 +84,8 @@ impl FitOptions {
             )));
         }
         let reading = ReadOptions { needs_labels: true, ..self.reading.read_options_for(&old)? };
-        let outputs = read_all(&self.data, old.schema(), &reading, talk.is_quiet())?;
-        let progress = TerminalProgress::new(talk.is_quiet(), Unit::Steps);
+        let outputs = read_all(&self.data, old.schema(), &reading, messages.is_quiet())?;
+        let progress = TerminalProgress::new(messages.is_quiet(), Unit::Steps);
         old.update(&outputs, &progress).map_err(|error| match error {
             consilience::Error::InvalidModel(_) | consilience::Error::Unsupported { .. } => {
                 Failure::in_file(path.display())(error)
@@ -99,7 +99,7 @@ impl FitOptions {
         let (config, without_effect) = self.method_options.config(&self.method, seed)?;
         for option in without_effect {
             let methods = methods_with(&option).map(|info| format!("`{}`", info.name));
-            Talk::warning(format_args!(
+            Messages::warning(format_args!(
                 "`--{}` has no effect on `--method {}`; it is an option of {}",
                 flag(&option),
                 self.method,
@@ -116,11 +116,11 @@ fn report(
     gain: Option<&Gain>,
     target: &Location,
     format: ReportFormat,
-    talk: &Talk,
+    messages: &Messages,
 ) -> Result<(), Failure> {
     let training = model.training().expect("a fitted model has training facts");
     for warning in &training.warnings {
-        Talk::warning(warning_text(warning));
+        Messages::warning(warning_text(warning));
     }
     let target_name = target.output_name();
     let text = || -> Result<String, Failure> {
@@ -129,7 +129,7 @@ fn report(
     };
     match (target, format) {
         (Location::Standard, _) => {
-            talk.note(text()?.trim_end());
+            messages.note(text()?.trim_end());
             Ok(())
         }
         (Location::Path(_), ReportFormat::Table) => output::print(&text()?),
@@ -157,7 +157,7 @@ pub(super) fn summary(model: &Model, target: &str) -> Result<String, Failure> {
         schema.classifiers().join(", "),
         counts.iter().sum::<u64>(),
         classes.join(", "),
-        raised_sentence(training.raised, floor),
+        floor_note(training.raised, floor),
     );
     if let Some(report) = model.posterior() {
         text += &chains_text("posterior", report.chains, report.draws, &report.worst);

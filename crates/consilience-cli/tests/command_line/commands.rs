@@ -219,7 +219,7 @@ fn pools_are_fitted_with_weights() {
 }
 
 #[test]
-fn quiet_says_nothing_and_talk_goes_to_standard_error() {
+fn quiet_prints_no_notes_and_messages_go_to_standard_error() {
     let bench = fitted();
     let loud = bench.good("fuse model.json test.csv");
     assert_eq!(loud.err, "fused 120 items with `independent` -> standard output\n");

@@ -5,7 +5,6 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::columns::aligned;
 use super::constants::{CLEAR, SIMILAR};
 use super::sample_mean::{SampleMean, weighted_mean};
 use super::scores::{Predictions, Weighting};
@@ -21,6 +20,7 @@ use crate::methods::shares::EvidenceCovariance;
 use crate::methods::{Fusion, fuse};
 use crate::model::Model;
 use crate::progress::{NoProgress, Progress};
+use crate::text::aligned;
 use consilience_numerics::parallel;
 
 /// Options of [`gain`].

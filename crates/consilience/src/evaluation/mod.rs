@@ -4,7 +4,6 @@
 //! tables.
 
 mod bootstrap;
-mod columns;
 pub mod compare;
 mod constants;
 mod gain;

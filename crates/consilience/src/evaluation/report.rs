@@ -5,7 +5,6 @@ use std::fmt;
 use serde::Serialize;
 
 use super::bootstrap::{BootstrapSettings, ScoreInterval, with_intervals};
-use super::columns::aligned;
 use super::scores::{Predictions, ScoreSet, Weighting};
 use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Outputs;
@@ -14,6 +13,7 @@ use crate::methods::independent::IndependentFusion;
 use crate::methods::{Fusion, fuse};
 use crate::model::Model;
 use crate::progress::Progress;
+use crate::text::aligned;
 
 /// Options of [`evaluate`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

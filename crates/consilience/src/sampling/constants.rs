@@ -37,10 +37,3 @@ pub(super) const SMALL_INCREASE: f64 = 1e-10;
 /// Largest change of a coordinate in one Newton step: far from the mode, the curvature can predict
 /// steps that are much too long.
 pub(super) const LONGEST_STEP: f64 = 10.0;
-
-/// Largest number of widths by which a slice is stepped out, both sides together.
-pub(super) const MAX_WIDTHS: u32 = 40;
-
-/// Number of shrinkages of a slice after which the old point is kept, as for a density that is
-/// positive at one point only. Each shrinkage halves the slice on average.
-pub(super) const MAX_SHRINKAGES: u32 = 200;

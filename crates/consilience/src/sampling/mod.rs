@@ -7,12 +7,10 @@ mod constants;
 pub(crate) mod diagnostics;
 mod hmc;
 mod newton;
-mod slice;
 
 pub(crate) use chains::{ChainSettings, Draws, sample};
 pub(crate) use hmc::hmc_steps;
 pub(crate) use newton::{Mode, find_mode};
-pub(crate) use slice::slice_step;
 
 use nalgebra::DMatrix;
 

@@ -123,7 +123,7 @@ impl Case {
             vec![component(j, weight, None), component(j, self.prior[j], Some(3.0))]
         };
         let draw = |weight: f64| (0..self.n_classes).map(|j| class(j, weight)).collect();
-        let parameters = NormalMixtureParameters { jitter: 0.0, draws: vec![draw(0.2), draw(5.0)] };
+        let parameters = NormalMixtureParameters { draws: vec![draw(0.2), draw(5.0)] };
         NormalMixtureFusion::new(self.schema(), parameters).unwrap()
     }
 

@@ -23,14 +23,14 @@ fn fit(config: &Correlated, outputs: &Outputs) -> CorrelatedMethod {
 }
 
 #[test]
-#[ignore = "slow: one fit of δ per fold, ten folds, five sets"]
+#[ignore = "slow: make validate"]
 fn the_log_loss_at_the_posterior_mode_agrees_with_the_prototype() {
     let config = Correlated { inference: CorrelatedInference::Map, ..Correlated::default() };
     compare(&EXPECTED, 0.006, |outputs| fit(&config, outputs));
 }
 
 #[test]
-#[ignore = "slow: one posterior of δ per fold, ten folds, five sets"]
+#[ignore = "slow: make validate"]
 fn the_log_loss_at_the_posterior_mean_agrees_with_the_prototype() {
     let config = Correlated::default();
     compare(&EXPECTED, 0.006, |outputs| fit(&config, outputs));

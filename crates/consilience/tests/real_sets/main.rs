@@ -6,8 +6,8 @@
 #![allow(clippy::print_stderr)] // prints measurements
 
 mod auto;
+mod baselines;
 mod correlated;
-mod rivals;
 mod robust;
 mod stacking;
 

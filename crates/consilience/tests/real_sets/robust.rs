@@ -31,7 +31,7 @@ fn best_exponent(prior: &ClassPrior, outputs: &Outputs, predictions: &Prediction
 /// which two classes are rarer by factors of 6 and 36. The class prior changes without a new fit, and
 /// scores are weighted by it.
 #[test]
-#[ignore = "slow: 6 sets, 2 class priors, 150 exponents"]
+#[ignore = "slow: make validate"]
 fn auto_is_calibrated_under_other_class_priors() {
     let mut wrong = Vec::new();
     for name in SETS {
@@ -76,7 +76,7 @@ fn with_missing_outputs(outputs: &Outputs) -> Outputs {
 
 /// Imputing missing training outputs is not worse than dropping incomplete training items.
 #[test]
-#[ignore = "slow: 6 sets, 3 fits per fold"]
+#[ignore = "slow: make validate"]
 fn imputing_missing_outputs_is_not_worse_than_dropping_items() {
     for name in SETS {
         let Some(outputs) = real_set(name) else { return };

@@ -28,7 +28,7 @@ fn the_log_loss_with_class_weights_agrees_with_scikit_learn() {
 }
 
 #[test]
-#[ignore = "slow: 26 fits per fold, ten folds, five sets"]
+#[ignore = "slow: make validate"]
 fn the_log_loss_with_a_cross_validated_ridge_agrees_with_scikit_learn() {
     check(&Stacking { ridge: Ridge::CrossValidated, ..Stacking::default() });
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{ComparedMethod, Comparison, Difference};
-use crate::evaluation::columns::aligned;
+use crate::text::aligned;
 
 const HEADER: [&str; 10] = [
     "method",

@@ -68,9 +68,9 @@ impl fmt::Display for Protocol {
 
 /// The training and test items of one split.
 #[derive(Debug)]
-pub(super) struct TrainTestSplit {
-    pub(super) test: Vec<usize>,
-    pub(super) train: Vec<usize>,
+pub(crate) struct TrainTestSplit {
+    pub(crate) test: Vec<usize>,
+    pub(crate) train: Vec<usize>,
 }
 
 impl Protocol {
@@ -80,7 +80,7 @@ impl Protocol {
     }
 
     /// Checks the protocol against the items; reduces the number of folds if a class is small.
-    pub(super) fn checked(self, outputs: &Outputs) -> Result<Self> {
+    pub(crate) fn checked(self, outputs: &Outputs) -> Result<Self> {
         match self {
             Self::Folds { folds, repeats } => {
                 if !(1..=1000).contains(&repeats) {
@@ -99,7 +99,7 @@ impl Protocol {
     }
 
     /// All splits.
-    pub(super) fn splits(
+    pub(crate) fn splits(
         self,
         outputs: &Outputs,
         labels: &[usize],

@@ -3,15 +3,19 @@
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Exp1};
 
-use super::constants::{MAX_SHRINKAGES, MAX_WIDTHS};
+/// Largest number of widths of a slice, both sides together.
+const MAX_WIDTHS: u32 = 40;
 
-/// Makes one step of slice sampling from `x` for the log density `ln_f`, and returns the new point.
+/// Number of shrinkings after which the old point is kept: the density may be finite at one point only.
+const MAX_SHRINKINGS: u32 = 200;
+
+/// One step of slice sampling from `x` with log density `ln_f`; returns the new point.
 ///
-/// The interval is stepped out by `width`, then shrunk. The step leaves the distribution invariant.
+/// Steps out by `width`, then shrinks. The new point has the distribution of the density if `x` has.
 ///
 /// # References
 /// Neal, "Slice sampling", Annals of Statistics 31(3), 2003. <https://doi.org/10.1214/aos/1056562461>
-pub(crate) fn slice_step<R: Rng + ?Sized>(
+pub(super) fn slice_step<R: Rng + ?Sized>(
     x: f64,
     width: f64,
     mut ln_f: impl FnMut(f64) -> f64,
@@ -21,7 +25,7 @@ pub(crate) fn slice_step<R: Rng + ?Sized>(
     let level = ln_f(x) - depth;
     let mut low = x - width * rng.random::<f64>();
     let mut high = low + width;
-    // The limit is divided between both sides at random, as Neal's proof requires.
+    // The widths are divided between both sides at random, as Neal's proof requires.
     let to_the_left = rng.random_range(0..MAX_WIDTHS);
     for _ in 0..to_the_left {
         if !(ln_f(low) > level) {
@@ -35,7 +39,7 @@ pub(crate) fn slice_step<R: Rng + ?Sized>(
         }
         high += width;
     }
-    for _ in 0..MAX_SHRINKAGES {
+    for _ in 0..MAX_SHRINKINGS {
         let new = low + (high - low) * rng.random::<f64>();
         if ln_f(new) > level {
             return new;
@@ -51,11 +55,10 @@ mod tests {
     use rand::SeedableRng;
     use rand::rngs::ChaCha8Rng;
 
-    /// The logarithm of a gamma variate has mean ψ(a) and variance ψ′(a). Widths are far too small and
-    /// far too large. The tolerance is five standard errors of 40 000 draws with an autocorrelation
-    /// time of at most 6.
+    /// Mean and variance of ln of a gamma variate, ψ(a) and ψ′(a), at widths far too small and too
+    /// large. 40 000 draws with an autocorrelation time of at most 6: five standard errors.
     #[test]
-    fn draws_have_the_moments_of_a_skewed_density() {
+    fn moments_of_a_skew_density() {
         let shape = 0.4;
         let (mean, variance) = (
             consilience_numerics::special::digamma(shape),
@@ -76,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_point_without_neighbours_of_positive_density_is_kept() {
+    fn an_isolated_point_is_kept() {
         let mut rng = ChaCha8Rng::seed_from_u64(5);
         let spike = |x: f64| if x == 1.5 { 0.0 } else { f64::NEG_INFINITY };
         assert_eq!(slice_step(1.5, 1.0, spike, &mut rng), 1.5);

@@ -161,7 +161,7 @@ fn singular() -> Error {
 }
 
 /// A place in proportion to e^weight; the weights are overwritten.
-pub(super) fn draw_label(weights: &mut [f64], rng: &mut ChaCha8Rng) -> usize {
+fn draw_label(weights: &mut [f64], rng: &mut ChaCha8Rng) -> usize {
     simplex::softmax(weights);
     let mut left: f64 = rng.random();
     for (place, weight) in weights.iter().enumerate() {
