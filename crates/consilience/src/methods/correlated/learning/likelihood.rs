@@ -7,8 +7,9 @@ use nalgebra::DMatrix;
 use super::items::PairItems;
 use crate::error::Result;
 use consilience_numerics::parallel;
-use correlated_dirichlet::pair::smoothed::learning::{Lattice, LearningDensity, LearningScratch};
-use correlated_dirichlet::pair::{Gradient, PairDensity, Scratch};
+use correlated_dirichlet::pair::{
+    Gradient, LearningDensity, LearningScratch, PairDensity, RatioNodes, Scratch,
+};
 
 /// Items that one thread sums at a time; part of the result's definition, for sums are rounded.
 const CHUNK: usize = 32;
@@ -29,7 +30,7 @@ pub(super) struct ClassLikelihood {
     /// Every item counts this often.
     weight: f64,
     /// The lattice of every item, where grids are used.
-    lattices: Arc<[Lattice]>,
+    lattices: Arc<[RatioNodes]>,
 }
 
 /// The log likelihood at one η.
@@ -200,7 +201,7 @@ impl ClassLikelihood {
             let mut scratch = LearningScratch::default();
             let range = chunk * CHUNK..((chunk + 1) * CHUNK).min(items.len());
             range
-                .map(|i| density.lattice(items.pair(i).0, items.pair(i).1, &mut scratch))
+                .map(|i| density.nodes(items.pair(i).0, items.pair(i).1, &mut scratch))
                 .collect::<Vec<_>>()
         });
         self.lattices = chunks.into_iter().flatten().collect();
