@@ -1,5 +1,5 @@
 # Two commands do all their own set-up: `make demo` and `make test`.
-.PHONY: demo test test-rust lint docs reference readme python bench clean
+.PHONY: demo test test-rust lint docs reference readme python bench reproduce clean
 
 PYTHON := .venv/bin/python
 # The checks of a change; CI runs the same.
@@ -17,6 +17,7 @@ lint: | toolchain
 	cargo fmt --all --check
 	cargo fetch --locked --quiet
 	python3 scripts/check_dependencies.py
+	python3 scripts/check_links.py
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy --package consilience --no-default-features --locked -- -D warnings
 
@@ -62,6 +63,10 @@ bench: $(PYTHON)
 	$(PYTHON) -m pip install --quiet --requirement benches/requirements.txt
 	$(PYTHON) benches/fuse_vs_numpy.py
 	$(PYTHON) benches/whole_command.py
+
+# The paper's evaluation. The real data sets come from CONSILIENCE_DATA; without them only the simulated part is run.
+reproduce: | toolchain
+	cargo run --release --locked --package consilience-lab -- reproduce --output experiments/reproduce
 
 $(PYTHON): reference/requirements.txt | toolchain
 	python3 -m venv .venv

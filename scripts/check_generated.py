@@ -8,7 +8,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DEMO = ROOT / "crates/consilience-cli/demo"
-CLI = [Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug/consilience"]
+BUILT = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug"
+CLI, LAB = [BUILT / "consilience"], [BUILT / "consilience-lab"]
 
 
 def recipes(folder):
@@ -20,7 +21,7 @@ def recipes(folder):
     simulate = ["simulate", "--quiet", "--model", DEMO / "truth.json", "--items-per-class", "200"]
     yield DEMO / "photos.csv", made, CLI + simulate + ["--seed", "7", "--output", made]
     made = folder / "figure-2.svg"
-    yield ROOT / "docs/figure-2.svg", made, CLI + ["reproduce", "--only", "figure-2", "--output", folder]
+    yield ROOT / "docs/figure-2.svg", made, LAB + ["reproduce", "--only", "figure-2", "--output", folder]
 
 
 def main():

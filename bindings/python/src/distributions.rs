@@ -2,7 +2,7 @@
 
 use consilience::{Error, Progress, Result};
 use correlated_dirichlet::SharedPair;
-use correlated_dirichlet::multi::{MultiDensity, Scratch};
+use correlated_dirichlet::{MultiDensity, MultiScratch};
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray2, PyReadonlyArray3,
     PyUntypedArrayMethods,
@@ -47,7 +47,7 @@ impl CorrelatedDirichlet {
         tolerance: Option<f64>,
         seed: u64,
     ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>)> {
-        let (k, j) = (self.distribution.n_classifiers(), self.distribution.n_classes());
+        let (k, j) = (self.distribution.n_classifiers(), self.distribution.n_components());
         if x.shape()[1..] != [k, j] {
             let found = x.shape();
             return Err(ConsilienceError::new_err(format!(
@@ -73,13 +73,13 @@ impl CorrelatedDirichlet {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let drawn: Vec<f64> =
             py.detach(|| (0..n).flat_map(|_| self.distribution.sample(&mut rng)).collect());
-        let shape = [n, self.distribution.n_classifiers(), self.distribution.n_classes()];
+        let shape = [n, self.distribution.n_classifiers(), self.distribution.n_components()];
         drawn.into_pyarray(py).reshape(shape)
     }
 
     /// The correlation of every two classifiers' components, K × K × J.
     fn correlation<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<f64>>> {
-        let (k, j) = (self.distribution.n_classifiers(), self.distribution.n_classes());
+        let (k, j) = (self.distribution.n_classifiers(), self.distribution.n_components());
         let mut values = vec![1.0; k * k * j];
         for a in 0..k {
             for b in 0..a {
@@ -106,23 +106,23 @@ impl CorrelatedDirichlet {
     ) -> Result<Vec<(f64, f64)>> {
         let mut density = MultiDensity::new(&self.distribution)?.with_seed(seed);
         if resolution > 0.0 {
-            density = density.with_resolution(resolution)?;
+            density = density.with_log_noise(resolution)?;
         } else if !(resolution >= 0.0) {
             return Err(Error::parameter("resolution", "between 0 and 1", resolution));
         }
         if let Some(tolerance) = tolerance {
             density = density.with_tolerance(tolerance)?;
         }
-        let n_classes = self.distribution.n_classes();
+        let n_classes = self.distribution.n_components();
         let width = self.distribution.n_classifiers() * n_classes;
-        let item = |scratch: &mut Scratch, row: &[f64]| {
+        let item = |scratch: &mut MultiScratch, row: &[f64]| {
             progress.check()?;
             let x: Vec<&[f64]> = row.chunks_exact(n_classes).collect();
             let estimate = density.ln_density(&x, scratch);
-            let error = if estimate.resolved { estimate.error } else { f64::INFINITY };
+            let error = if estimate.is_resolved() { estimate.error } else { f64::INFINITY };
             Ok((estimate.ln_density, error))
         };
-        values.par_chunks_exact(width).map_init(Scratch::default, item).collect()
+        values.par_chunks_exact(width).map_init(MultiScratch::default, item).collect()
     }
 }
 

@@ -1,10 +1,10 @@
 //! Scores of any probabilities, and all methods beside each other.
 
 use consilience::evaluation::compare::{
-    CompareSettings, Protocol, TestSize, all_methods, by_mode, named_methods,
+    CompareSettings, Protocol, TestSize, all_methods, named_methods,
 };
 use consilience::evaluation::{Predictions, Weighting};
-use consilience::{ClassPrior, FitConfig};
+use consilience::{ClassPrior, MethodConfig};
 use numpy::{PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use serde_json::json;
@@ -82,13 +82,13 @@ pub(crate) fn compare(
         weighting: if score_items { Weighting::Items } else { Weighting::ClassPrior },
         seed,
     };
-    let mut config = FitConfig { floor, ..FitConfig::default() }.with_seed(seed);
-    if at_mode {
-        config = by_mode(&config);
-    }
+    let adapt = |config: &MethodConfig| {
+        let config = config.with_seed(seed);
+        if at_mode { config.at_mode() } else { config }
+    };
     let candidates = match methods {
-        None => all_methods(&schema, &config),
-        Some(names) => named_methods(&schema, &names, &config).map_err(|error| raise(&error))?,
+        None => all_methods(&schema, adapt),
+        Some(names) => named_methods(&schema, &names, adapt).map_err(|error| raise(&error))?,
     };
     let comparison = watched(py, progress.as_ref(), |progress| {
         let outputs = outputs(&schema, input_format, values, Some(labels))?;

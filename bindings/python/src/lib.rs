@@ -19,10 +19,12 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("ConsilienceError", module.py().get_type::<errors::ConsilienceError>())?;
+    module.add_function(wrap_pyfunction!(errors::hint_text, module)?)?;
     module.add_class::<model::Model>()?;
     module.add_class::<arrow::Table>()?;
     module.add_class::<distributions::CorrelatedDirichlet>()?;
     module.add_class::<distributions::Dirichlet>()?;
+    module.add_function(wrap_pyfunction!(model::method_options, module)?)?;
     module.add_function(wrap_pyfunction!(evaluation::score, module)?)?;
     module.add_function(wrap_pyfunction!(evaluation::compare, module)?)?;
     module.add_function(wrap_pyfunction!(simulation::simulate_preset, module)?)?;

@@ -1,12 +1,11 @@
 //! A fitted model.
 
 use consilience::evaluation::{
-    BootstrapSettings, EvaluationSettings, GainSettings, Weighting, evaluate, worth,
+    BootstrapSettings, EvaluationSettings, GainSettings, Weighting, evaluate, gain,
 };
-use consilience::methods::{
-    Fusion, PosteriorPredictive, Rows, Source, explain, fuse_rows, ln_density_rows,
-};
-use consilience::{ClassPrior, Error, FitConfig, InputFormat, Progress};
+use consilience::methods::{Rows, Source, explain, fuse_rows, ln_density_rows};
+use consilience::model::FusionRule;
+use consilience::{ClassPrior, Error, FitOptions, InputFormat, MethodConfig, Progress};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods};
 use pyo3::prelude::*;
 use serde_json::json;
@@ -18,6 +17,13 @@ use crate::data::{
 use crate::errors::{bad_settings, raise};
 use crate::progress::watched;
 
+/// The names of a method's options.
+#[pyfunction]
+pub(crate) fn method_options(method: &str) -> PyResult<Vec<&'static str>> {
+    let config: MethodConfig = method.parse().map_err(|error| raise(&error))?;
+    Ok(config.descriptions().iter().map(|option| option.name).collect())
+}
+
 /// A fitted model: what `fit` of the command line writes and `fuse` reads.
 #[pyclass(module = "consilience._core", frozen)]
 pub(crate) struct Model {
@@ -28,14 +34,17 @@ type Fusing<'py> = PyResult<(Bound<'py, PyArray2<f64>>, Option<Bound<'py, PyArra
 
 #[pymethods]
 impl Model {
-    /// Fits a model; `settings` is the JSON form of the library's `FitConfig`.
+    /// Fits a model; `options` are the method's options as JSON.
     #[staticmethod]
-    #[pyo3(signature = (settings, values, labels, classifiers, classes, kind, weights=None, progress=None))]
+    #[pyo3(signature = (method, options, class_prior, floor, values, labels, classifiers, classes, kind, weights=None, progress=None))]
     #[allow(clippy::too_many_arguments, reason = "called by one place of the package")]
     #[allow(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
     fn fit(
         py: Python<'_>,
-        settings: &str,
+        method: &str,
+        options: &str,
+        class_prior: &str,
+        floor: f64,
         values: Values<'_>,
         labels: Labels<'_>,
         classifiers: Vec<String>,
@@ -44,15 +53,21 @@ impl Model {
         weights: Option<ItemWeights<'_>>,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let config: FitConfig =
-            serde_json::from_str(settings).map_err(|error| bad_settings(&error))?;
+        let options = serde_json::from_str(options).map_err(|error| bad_settings(&error))?;
+        let method = MethodConfig::with_options(method, &options).map_err(|error| raise(&error))?;
+        let class_prior = prior_choice(Some(class_prior))?.unwrap_or_default();
         let schema = schema(classifiers, classes)?;
-        let input_format = input_format(kind, config.floor)?;
+        let input_format = input_format(kind, floor)?;
         let values = slice(&values, &schema)?;
         let labels = label_slice(&labels, values.len() / schema.width())?;
         let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
         let model = watched(py, progress.as_ref(), |progress| {
-            config.fit(&training(&schema, input_format, (values, labels), weights)?, progress)
+            let outputs = training(&schema, input_format, (values, labels), weights)?;
+            consilience::Model::fit_with(
+                method,
+                &outputs,
+                &FitOptions { class_prior, floor, progress },
+            )
         })?;
         Ok(Self { model })
     }
@@ -218,11 +233,11 @@ impl Model {
         let (input_format, values) = self.raw(&values, kind)?;
         let labels = label_slice(&labels, values.len() / schema.width())?;
         let settings = GainSettings { seed, ..GainSettings::default() };
-        let worth = watched(py, progress.as_ref(), |progress| {
+        let gain = watched(py, progress.as_ref(), |progress| {
             let outputs = outputs(schema, input_format, values, Some(labels))?;
-            worth(&outputs, self.model.class_prior(), &settings, progress)
+            gain(&self.model, &outputs, &settings, progress)
         })?;
-        Ok(json!(worth).to_string())
+        Ok(json!(gain).to_string())
     }
 
     /// Items drawn from the model, class by class: values and labels.
@@ -253,21 +268,6 @@ impl Model {
     }
 }
 
-/// The rule in force.
-enum Rule<'a> {
-    Own(&'a dyn Fusion),
-    Predictive(PosteriorPredictive),
-}
-
-impl Rule<'_> {
-    fn fusion(&self) -> &dyn Fusion {
-        match self {
-            Self::Own(fusion) => *fusion,
-            Self::Predictive(predictive) => predictive,
-        }
-    }
-}
-
 impl Model {
     /// How numbers are read, and the numbers.
     fn raw<'a>(&self, values: &'a Values<'_>, kind: &str) -> PyResult<(InputFormat, &'a [f64])> {
@@ -278,15 +278,10 @@ impl Model {
         &self,
         class_prior: Option<&str>,
         predictive: bool,
-    ) -> PyResult<(Rule<'_>, ClassPrior)> {
+    ) -> PyResult<(FusionRule<'_>, ClassPrior)> {
         let raised = |error: Error| raise(&error);
         let prior = self.model.prior(prior_choice(class_prior)?.as_ref()).map_err(raised)?;
-        let rule = if predictive {
-            Rule::Predictive(self.model.predictive().map_err(raised)?)
-        } else {
-            Rule::Own(self.model.fusion().map_err(raised)?)
-        };
-        Ok((rule, prior))
+        Ok((self.model.rule(predictive).map_err(raised)?, prior))
     }
 
     fn by_item<'py>(

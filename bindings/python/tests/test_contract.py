@@ -1,8 +1,8 @@
-"""scikit-learn's own checks.
+"""The estimator checks of scikit-learn.
 
-Its data are any numbers with any number of columns and classes, so outputs are taken for log odds,
-one column a classifier (`layout="positive"`), and, for more than two classes, for logits of as
-many classifiers as are needed, the columns repeated in turn.
+Their data are real numbers with any number of columns and classes. With two classes, each column is
+read as the log odds of one classifier (`layout="positive"`). With more classes, the columns are repeated
+until they are the logits of two classifiers.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ import consilience as cs
 pytestmark = [
     pytest.mark.filterwarnings("ignore::consilience.DataWarning"),
     pytest.mark.filterwarnings("ignore::consilience.ConvergenceWarning"),
-    # of base classifiers, fitted on what the checks give
+    # Issued by the base classifiers for the data of the checks.
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore::RuntimeWarning:sklearn"),
     pytest.mark.filterwarnings("ignore:Can't check dok sparse matrix for nan or inf"),
@@ -40,26 +40,26 @@ ESTIMATORS = [
 ]
 
 
-def unlike_copies(estimator):
-    """What cannot hold, and why."""
-    if not isinstance(estimator, cs.AutoFusion):
+def expected_failures(estimator):
+    """Checks that cannot hold, and the reason."""
+    if not isinstance(estimator, (cs.AutoFusion, cs.FusionClassifier)):
         return {}
-    reason = "an item with a weight stays in one fold, copies of it are dealt out"
+    reason = "an item with weight 2 stays in one fold, two copies of it may be in different folds"
     return {"check_sample_weight_equivalence_on_dense_data": reason}
 
 
 @parametrize_with_checks([
     make(layout="positive", values="logits", **settings)
-    for make, settings in ESTIMATORS if make is not cs.CorrelatedFusion  # trees of 20 take long
-], expected_failed_checks=unlike_copies)
-def test_one_column_a_classifier(estimator, check):
+    for make, settings in ESTIMATORS if make is not cs.CorrelatedFusion  # slow: some checks have 20 columns
+], expected_failed_checks=expected_failures)
+def test_one_column_per_classifier(estimator, check):
     check(estimator)
 
 
 class Tiled:
     """Repeats the columns until they are those of two classifiers."""
 
-    def _name(self, X, y):
+    def _set_names(self, n_columns, y, selection):
         self.classes_, self.classifiers_ = np.unique(y), np.array(["c1", "c2"], dtype=object)
 
     def _block(self, X):
@@ -70,7 +70,7 @@ class Tiled:
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # such columns say little
+        tags.classifier_tags.poor_score = True  # such columns carry little information
         return tags
 
 
@@ -85,19 +85,19 @@ class TiledCorrelated(Tiled, cs.CorrelatedFusion):
 @parametrize_with_checks(
     [make(n_classifiers=2, values="logits", inference="map") for make in (TiledIndependent, TiledCorrelated)]
 )
-def test_wide(estimator, check):
+def test_one_column_per_classifier_and_class(estimator, check):
     check(estimator)
 
 
 @parametrize_with_checks([
     cs.FusionClassifier([("nb", GaussianNB()), ("logistic", LogisticRegression())], cv=3),
-])
-def test_over_features(estimator, check):
+], expected_failed_checks=expected_failures)
+def test_fusion_over_features(estimator, check):
     check(estimator)
 
 
 @pytest.mark.parametrize(("make", "settings"), ESTIMATORS)
-def test_clone_and_parameters(make, settings):
+def test_clones_have_the_same_parameters(make, settings):
     model = make(class_prior=[0.2, 0.3, 0.5], random_state=3, **settings)
     again = clone(model)
     assert again.get_params() == model.get_params()

@@ -1,16 +1,15 @@
 //! The command line: one definition for parsing, help, completions and the man page.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use clap::parser::ValueSource;
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use consilience::methods::normal_mixture::MixtureVariant;
-use consilience::methods::pools::Weights;
-use consilience::methods::stacking::Ridge;
 use consilience::simulation::Preset;
-use consilience::{MethodChoice, PriorChoice, ValueKind};
+use consilience::{MethodConfig, PriorChoice, ValueKind};
 use consilience_io::{Format, Layout, Location};
+
+use crate::method_options::MethodOptions;
 
 /// Combine the probability outputs of several classifiers into one calibrated probability.
 #[derive(Debug, Parser)]
@@ -48,16 +47,16 @@ pub(crate) struct CommonOptions {
     /// Form of reports on standard output.
     #[arg(long, global = true, help_heading = COMMON, value_enum, default_value_t = ReportFormat::Table)]
     pub(crate) format: ReportFormat,
-    /// Say nothing but warnings and errors on standard error.
+    /// Print nothing but warnings and errors on standard error.
     #[arg(long, short, global = true, help_heading = COMMON)]
     pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReportFormat {
-    /// For reading.
+    /// Tables for people.
     Table,
-    /// For programs; fields are only ever added.
+    /// JSON for programs; later versions may add fields but remove none.
     Json,
 }
 
@@ -69,18 +68,16 @@ pub(crate) enum Command {
     Fit(Box<FitOptions>),
     /// Fuse the outputs of new items.
     Fuse(FuseOptions),
-    /// Say how well each class explains the outputs of each item.
+    /// Compute how well each class explains the outputs of each item.
     Density(DensityOptions),
     /// Score a model on labelled outputs, beside every single classifier.
     Evaluate(EvaluateOptions),
-    /// Compare methods on your own labelled outputs, each scored on items it was not fitted to.
+    /// Compare methods on your own labelled outputs by cross-validation.
     Compare(Box<CompareOptions>),
-    /// Show a model's parameters and what they mean.
+    /// Show the parameters of a model and what they mean.
     Inspect(InspectOptions),
     /// Draw outputs from a model with known truth.
     Simulate(SimulateOptions),
-    /// Compute the paper's figures anew.
-    Reproduce(ReproduceOptions),
     /// Write a completion script for a shell to standard output.
     Completions {
         /// Which shell.
@@ -88,33 +85,33 @@ pub(crate) enum Command {
     },
     /// Write a manual page to standard output.
     Man {
-        /// The command it is about; the whole program if none is named.
+        /// The command to describe; the whole program if none is named.
         command: Option<String>,
     },
 }
 
-/// The heading of the options of reading; each names it, since a heading set for the struct would
-/// go on into what follows.
+/// The heading of the options of reading. Every option names it: a heading set for the struct would
+/// also apply to the options after it.
 const READING: &str = "Reading";
 
 /// How a table is read.
 #[derive(Debug, Args)]
 pub(crate) struct DataOptions {
-    /// Layout of the table: `wide` (a column `<classifier>_<class>` each) or `long` (columns
-    /// item, classifier, class, probability).
+    /// Layout of the table: `wide` (one column `<classifier>_<class>` per classifier and class) or
+    /// `long` (columns item, classifier, class, probability).
     #[arg(long, help_heading = READING, default_value = "wide", value_name = "LAYOUT")]
     pub(crate) layout: Layout,
     /// Format of the table: csv, parquet, arrow or jsonl [default: by extension; csv for `-`].
     #[arg(long, help_heading = READING, value_name = "FORMAT")]
     pub(crate) input_format: Option<Format>,
-    /// What the numbers are.
+    /// The kind of numbers in the table.
     #[arg(long, help_heading = READING, value_enum, default_value_t = Values::Probabilities)]
     pub(crate) values: Values,
-    /// Raise smaller probabilities to this [default: 1e-6, or what the model was fitted with].
+    /// Raise smaller probabilities to this value [default: 1e-6, or the model's].
     #[arg(long, help_heading = READING, value_name = "P", allow_negative_numbers = true)]
     pub(crate) floor: Option<f64>,
-    /// Names of the classes, in order [default: those of the label column, else the suffixes
-    /// that all classifiers share].
+    /// Names of the classes, in order [default: the values of the label column, or else the
+    /// suffixes shared by all classifiers].
     #[arg(long, help_heading = READING, value_delimiter = ',', value_name = "A,B,...")]
     pub(crate) classes: Option<Vec<String>>,
 }
@@ -125,9 +122,9 @@ pub(crate) enum Values {
     Probabilities,
     /// Their natural logarithms.
     LogProbabilities,
-    /// Scores that softmax turns into probabilities.
+    /// Scores whose softmax gives the probabilities.
     Logits,
-    /// Decimal odds: reciprocals, normalised.
+    /// Decimal odds, whose normalised reciprocals are the probabilities.
     Odds,
 }
 
@@ -144,7 +141,7 @@ impl From<Values> for ValueKind {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The folder gets the data, the model, the fused table, a report and pictures."
+    after_help = "Writes the data, the model, the fused table, a report and pictures to the folder."
 )]
 pub(crate) struct DemoOptions {
     /// Folder of the report.
@@ -153,206 +150,58 @@ pub(crate) struct DemoOptions {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
-    consilience fit train.csv -o model.json\n  \
-    consilience fit train.csv --method correlated -o model.json\n  \
-    consilience fit odds.csv --values odds --method log-pool --weights simplex -o model.json\n  \
-    consilience fit more.csv --update model.json -o model.json\n\n\
-Methods:\n  \
-    auto               the best prediction known: exponents of outputs and evidence, averaged with\n                     \
-                       stacking; says what fusing is worth\n  \
-    stacking           logistic regression on the logarithms of all outputs\n  \
-    independent        a Dirichlet for every classifier and class (the independent fusion model)\n  \
-    correlated         the same, and what classifiers share (the correlated fusion model)\n  \
-    discounted         the independent model, every classifier weighted by its independent share\n  \
-    logit-normal       one normal distribution of all log-ratios a class\n  \
-    normal-mixture     mixtures of such distributions (Pirs and Strumbelj)\n  \
-    bcc                confusion matrices of hard decisions (Kim and Ghahramani)\n  \
-    opinion-pool       product of all opinions (independent opinion pool)\n  \
-    linear-pool        weighted average of probabilities\n  \
-    log-pool           weighted average of logarithms\n  \
-    meta:<classifier>  the independent model of one classifier alone")]
+#[command(after_help = fit_help())]
 pub(crate) struct FitOptions {
     /// Labelled outputs; `-` is standard input.
     pub(crate) data: Location,
-    /// Where the model goes; `-` is standard output.
+    /// File of the model; `-` is standard output.
     #[arg(long, short, default_value = "-", value_name = "FILE")]
     pub(crate) output: Location,
-    /// Method to fit.
+    /// Method to fit; `consilience help fit` lists them.
     #[arg(long, default_value = "auto", value_name = "METHOD", conflicts_with = "update")]
-    pub(crate) method: MethodChoice,
+    pub(crate) method: MethodConfig,
     /// Probabilities of the classes before any output: uniform, empirical or p1,p2,...
-    /// [default: uniform; empirical for `--variant published`].
-    #[arg(long, value_name = "PRIOR", conflicts_with = "update", allow_hyphen_values = true)]
-    pub(crate) class_prior: Option<PriorChoice>,
-    /// Weights of a linear or logarithmic pool: equal, simplex (fitted), free (fitted, log-pool
-    /// only) or w1,w2,...
     #[arg(
         long,
-        default_value = "simplex",
-        value_name = "WEIGHTS",
-        allow_hyphen_values = true,
-        conflicts_with = "update"
+        default_value = "uniform",
+        value_name = "PRIOR",
+        conflicts_with = "update",
+        allow_hyphen_values = true
     )]
-    pub(crate) weights: Weights,
-    /// Prior standard deviation of the weights of `stacking`, or `cv` to choose it by
-    /// cross-validation.
-    #[arg(
-        long,
-        default_value = "1",
-        value_name = "SD",
-        allow_hyphen_values = true,
-        conflicts_with = "update"
-    )]
-    pub(crate) ridge: Ridge,
-    /// Sampler of `normal-mixture`: repaired, or published (as its authors' program runs).
-    #[arg(long, default_value = "repaired", value_name = "VARIANT", conflicts_with = "update")]
-    pub(crate) variant: MixtureVariant,
-    /// Prior of the Dirichlets.
-    #[arg(long, value_enum, default_value_t = AlphaPriorName::Pooled, conflicts_with = "update")]
-    pub(crate) alpha_prior: AlphaPriorName,
-    /// What the pooled prior is worth in items.
-    #[arg(
-        long,
-        default_value_t = 2.0,
-        value_name = "N",
-        allow_negative_numbers = true,
-        conflicts_with = "update"
-    )]
-    pub(crate) prior_items: f64,
-    /// Prior of what two classifiers share (`correlated`).
-    #[arg(long, value_enum, default_value_t = DeltaPriorName::Pooled, conflicts_with = "update")]
-    pub(crate) delta_prior: DeltaPriorName,
-    /// How more than two classifiers are joined (`correlated`).
-    #[arg(long, value_enum, default_value_t = StructureName::Tree, conflicts_with = "update")]
-    pub(crate) structure: StructureName,
-    /// Relative resolution of the outputs, from 0 (exact) to 0.2 (`correlated`) [default: 0.03, and
-    /// 0.1 from four different classifiers on].
-    #[arg(long, value_name = "EPS", allow_negative_numbers = true, conflicts_with = "update")]
-    pub(crate) resolution: Option<f64>,
-    /// What is learned, and whether with its uncertainty
-    /// [default: posterior; two-step for `correlated`].
-    #[arg(long, value_enum, conflicts_with = "update", hide_default_value = true)]
-    pub(crate) inference: Option<InferenceName>,
-    /// How the posterior of what two classifiers share is drawn from (`correlated`).
-    #[arg(long, value_enum, default_value_t = SamplerName::Likelihood, conflicts_with = "update")]
-    pub(crate) sampler: SamplerName,
-    /// Markov chains.
-    #[arg(long, default_value_t = 4, value_name = "N", conflicts_with = "update")]
-    pub(crate) chains: usize,
-    /// Draws of each chain.
-    #[arg(long, default_value_t = 1000, value_name = "N", conflicts_with = "update")]
-    pub(crate) draws: usize,
-    /// Draws discarded at the start of each chain.
-    #[arg(long, default_value_t = 100, value_name = "N", conflicts_with = "update")]
-    pub(crate) warmup: usize,
-    /// Keep this many posterior draws in the model, for `fuse --predictive`.
-    #[arg(long, default_value_t = 0, value_name = "N", conflicts_with = "update")]
-    pub(crate) keep_draws: usize,
-    /// Add the items to this model, with its settings: the same result as fitting on all items.
+    pub(crate) class_prior: PriorChoice,
+    /// Add the items to this model with its own options; the result equals a fit on all items.
     #[arg(long, value_name = "MODEL")]
     pub(crate) update: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) reading: DataOptions,
-    /// Options that were named on the command line.
-    #[arg(skip)]
-    named: Vec<String>,
+    #[command(flatten)]
+    pub(crate) method_options: MethodOptions,
 }
 
-/// Options that only some methods look at: their identifiers, and those methods.
-const OPTIONS_OF_METHODS: [(&[&str], &[&str]); 5] = [
-    (&["weights"], &["linear-pool", "log-pool"]),
-    (&["ridge"], &["stacking"]),
-    (&["variant"], &["normal-mixture"]),
-    (&["delta_prior", "structure", "resolution", "sampler"], &["correlated"]),
-    (
-        &["alpha_prior", "prior_items", "inference", "chains", "draws", "warmup", "keep_draws"],
-        &["independent", "correlated", "discounted", "meta"],
-    ),
-];
-
-impl FitOptions {
-    /// Named options that the method does not look at, each with the methods that do.
-    pub(crate) fn without_effect(&self) -> impl Iterator<Item = (String, String)> {
-        let method = self.method.to_string();
-        let kind = method.split(':').next().unwrap_or_default().to_owned();
-        let blind = move |(_, methods): &&(_, &[&str])| !methods.contains(&kind.as_str());
-        OPTIONS_OF_METHODS.iter().filter(blind).flat_map(|(options, methods)| {
-            let named = options.iter().filter(|option| self.named.iter().any(|n| n == **option));
-            let users: Vec<String> = methods.iter().map(|method| format!("`{method}`")).collect();
-            named.map(move |option| (option.replace('_', "-"), users.join(", ")))
-        })
+/// The examples and the list of methods, for the help of `fit`.
+fn fit_help() -> String {
+    let mut text = format!("{FIT_EXAMPLES}\n\nMethods:\n");
+    for info in MethodConfig::LIST {
+        let name = if info.name == "meta" { "meta:<classifier>" } else { info.name };
+        let _ = writeln!(text, "  {name:<18} {}", info.summary);
     }
+    text
 }
+
+const FIT_EXAMPLES: &str = "Examples:\n  \
+    consilience fit train.csv -o model.json\n  \
+    consilience fit train.csv --method correlated -o model.json\n  \
+    consilience fit odds.csv --values odds --method log-pool --weights simplex -o model.json\n  \
+    consilience fit more.csv --update model.json -o model.json";
 
 impl Arguments {
     /// Reads the command line; help and mistakes end the program.
     pub(crate) fn read() -> Self {
-        let matches = Self::command().get_matches();
-        let mut arguments = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-        if let (Command::Fit(options), Some(matches)) =
-            (&mut arguments.command, matches.subcommand_matches("fit"))
-        {
-            let named = |id: &&clap::Id| {
-                matches.value_source(id.as_str()) == Some(ValueSource::CommandLine)
-            };
-            options.named = matches.ids().filter(named).map(ToString::to_string).collect();
-        }
-        arguments
+        Self::parse()
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AlphaPriorName {
-    /// Conjugate: some items that look like the classifier's average over classes.
-    Pooled,
-    /// Gamma(0.001, 0.001) on every element, as in the paper.
-    Paper,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DeltaPriorName {
-    /// Shares of the classifiers' Dirichlets, alike over classes.
-    Pooled,
-    /// Uniform over all that is possible.
-    Uniform,
-    /// Gamma(0.001, 0.001) on every element, as in the paper.
-    Paper,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StructureName {
-    /// By the exact densities of pairs, along the tree that explains most.
-    Tree,
-    /// By all such trees, averaged.
-    TreeMixture,
-    /// The paper's model: a part common to all and one for every pair; slow to fuse.
-    Full,
-    /// The paper's model without the pairs' parts.
-    Common,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum InferenceName {
-    /// Draws from the posterior; the estimate is its mean.
-    Posterior,
-    /// The posterior's mode; fast, without uncertainty.
-    Map,
-    /// First the Dirichlets, then what is shared given them (`correlated`).
-    TwoStep,
-    /// Dirichlets and what is shared together (`correlated`).
-    Joint,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SamplerName {
-    /// With the density of the outputs.
-    Likelihood,
-    /// The paper's data augmentation: slow, an independent check.
-    Gibbs,
-}
-
-/// What fusing, scoring and density share.
+/// Options shared by fusing, scoring and density.
 #[derive(Debug, Args)]
 pub(crate) struct ModelOptions {
     /// Model file.
@@ -370,10 +219,10 @@ pub(crate) struct ModelOptions {
     pub(crate) reading: DataOptions,
 }
 
-/// Where a table goes.
+/// Where a table is written.
 #[derive(Debug, Args)]
 pub(crate) struct TableOutput {
-    /// Where the table goes; `-` is standard output.
+    /// File of the table; `-` is standard output.
     #[arg(long, short, default_value = "-", value_name = "FILE")]
     pub(crate) output: Location,
     /// Format of the output: csv, parquet, arrow or jsonl [default: by extension; csv for `-`].
@@ -394,13 +243,13 @@ memory.\n\nExamples:\n  \
 pub(crate) struct FuseOptions {
     #[command(flatten)]
     pub(crate) model: ModelOptions,
-    /// Also add `evidence_<classifier>_<class>`: what each classifier adds for each class, given
-    /// all others, in nats relative to the mean over classes.
+    /// Also add `evidence_<classifier>_<class>`: the evidence of each classifier for each class given
+    /// all other classifiers, in nats relative to the mean over classes.
     #[arg(long)]
     pub(crate) explain: bool,
-    /// Also add `decision`, which costs least on average, and its `expected_cost`. The table has a
-    /// row for every true class (column `label`) and a column of costs for every class decided
-    /// for and, if wanted, `abstain`.
+    /// Also add the `decision` with the smallest expected cost, and that `expected_cost`. The table
+    /// of costs has one row per true class (column `label`) and one column per decision: the
+    /// classes and, if wanted, `abstain`.
     #[arg(long, value_name = "FILE")]
     pub(crate) costs: Option<Location>,
     #[command(flatten)]
@@ -427,22 +276,22 @@ pub(crate) struct DensityOptions {
 pub(crate) struct EvaluateOptions {
     #[command(flatten)]
     pub(crate) model: ModelOptions,
-    /// Count every item alike instead of every class as the class prior says.
+    /// Weight all items alike instead of weighting the classes by the class prior.
     #[arg(long)]
     pub(crate) score_items: bool,
     /// Bootstrap replicates for the 95 % intervals.
     #[arg(long, default_value_t = 1000, value_name = "N")]
     pub(crate) bootstrap: usize,
-    /// Show the scores of every class, too.
+    /// Also show the scores of every class.
     #[arg(long)]
     pub(crate) per_class: bool,
 }
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Every method sees the same items and the same class prior. Rows come by log-loss; beside each\n\
-stands what it loses against the best one, paired, with a 95 % interval. Every classifier is shown\n\
-as it is (`classifier:<name>`) and recalibrated (`meta:<name>`).\n\n\
+    after_help = "All methods are fitted to the same items and scored under the same class prior. Rows are sorted by\n\
+log-loss, each with its paired difference from the best row and a 95 % interval. Every classifier is\n\
+shown as it is (`classifier:<name>`) and recalibrated (`meta:<name>`).\n\n\
 Examples:\n  \
     consilience compare data.csv\n  \
     consilience compare data.csv --methods auto,correlated,stacking --splits 50 --plots pictures\n  \
@@ -452,35 +301,35 @@ Examples:\n  \
 pub(crate) struct CompareOptions {
     /// Labelled outputs; `-` is standard input.
     pub(crate) data: Location,
-    /// Methods, as of `fit --method` [default: all that suit the data].
+    /// Methods, named as in `fit --method` [default: all that suit the data].
     #[arg(long, value_delimiter = ',', value_name = "A,B,...")]
     pub(crate) methods: Option<Vec<String>>,
-    /// How items are divided [default: folds, or splits where `--splits` is given].
+    /// How the items are divided [default: folds, or splits if `--splits` is given].
     #[arg(long, value_enum)]
     pub(crate) protocol: Option<ProtocolName>,
     /// Stratified folds.
     #[arg(long, default_value_t = 10, value_name = "N", conflicts_with = "splits")]
     pub(crate) folds: usize,
-    /// Times that the folds are made anew.
+    /// Number of times that the folds are drawn.
     #[arg(long, default_value_t = 1, value_name = "N", conflicts_with = "splits")]
     pub(crate) repeats: usize,
     /// Random splits [default: 5].
     #[arg(long, value_name = "N")]
     pub(crate) splits: Option<usize>,
-    /// Share of every class that a random split keeps for testing.
+    /// Share of every class that a random split uses for testing.
     #[arg(long, default_value_t = 0.2, value_name = "P", allow_negative_numbers = true)]
     pub(crate) test_share: f64,
-    /// Probabilities of the classes before any output: uniform, empirical or p1,p2,...; may be
-    /// repeated for one table each, which takes hardly longer than one.
+    /// Probabilities of the classes before any output: uniform, empirical or p1,p2,...; may be given
+    /// several times for one table each.
     #[arg(long, default_value = "uniform", value_name = "PRIOR", allow_hyphen_values = true)]
     pub(crate) class_prior: Vec<PriorChoice>,
-    /// Count every item alike instead of every class as the class prior says.
+    /// Weight all items alike instead of weighting the classes by the class prior.
     #[arg(long)]
     pub(crate) score_items: bool,
-    /// How Dirichlets and what classifiers share are learned: by modes, which takes seconds, or
-    /// from full posteriors.
-    #[arg(long, value_enum, default_value_t = InferenceName::Map)]
-    pub(crate) inference: InferenceName,
+    /// How Dirichlets and shared shapes are learned: by posterior modes, which takes seconds, or
+    /// from posteriors.
+    #[arg(long, value_parser = ["map", "posterior", "two-step"], default_value = "map")]
+    pub(crate) inference: String,
     /// Also write the rows as CSV.
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
@@ -498,9 +347,9 @@ pub(crate) struct CompareOptions {
 pub(crate) enum ProtocolName {
     /// Cross-validation: every item is scored by fits that have not seen it.
     Folds,
-    /// Random splits, some of every class for testing.
+    /// Random splits with a share of every class for testing.
     Splits,
-    /// The paper's: random splits with 20 test items a class.
+    /// The paper's protocol: random splits with 20 test items per class.
     Paper,
 }
 
@@ -531,7 +380,7 @@ pub(crate) struct SimulateOptions {
     /// One of the paper's simulated sets.
     #[arg(long, group = "source", value_name = "NAME")]
     pub(crate) preset: Option<Preset>,
-    /// Draw from this model.
+    /// Model to draw from.
     #[arg(long, group = "source", value_name = "MODEL")]
     pub(crate) model: Option<PathBuf>,
     /// Correlation level of a preset, 0 to 1: delta is R times alpha (0.1 at R = 0, alpha - 0.1
@@ -547,99 +396,14 @@ pub(crate) struct SimulateOptions {
     /// Items of every class.
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub(crate) items_per_class: usize,
-    /// Also write the model that the items are drawn from.
+    /// File of the model that the items are drawn from.
     #[arg(long, value_name = "FILE")]
     pub(crate) truth: Option<Location>,
     #[command(flatten)]
     pub(crate) table: TableOutput,
 }
 
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Writes figures (SVG, PNG), log-losses.csv and bars.csv (our numbers beside the printed ones),\n\
-rivals.csv (all methods under one class prior) and report.md. A part that is finished is not computed\n\
-again: delete its file under results to have it so.\n\nExamples:\n  \
-    consilience reproduce -o paper\n  \
-    consilience reproduce -o paper --only figure-2\n  \
-    consilience reproduce -o paper --only dna-a,dna-b --data sets --splits 5"
-)]
-pub(crate) struct ReproduceOptions {
-    /// Folder of the figures and tables.
-    #[arg(long, short, value_name = "DIR")]
-    pub(crate) output: PathBuf,
-    /// Only these parts.
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "NAME,...")]
-    only: Vec<PaperPart>,
-    /// Folder of the real sets (`bookies_a.csv` and so on) [default: the environment variable
-    /// `CONSILIENCE_DATA`, else ../shared/data if it is there].
-    #[arg(long, value_name = "DIR")]
-    pub(crate) data: Option<PathBuf>,
-    /// Splits of every real set; the paper has 5.
-    #[arg(long, default_value_t = 5, value_name = "N", value_parser = at_least_two)]
-    pub(crate) splits: usize,
-    /// Test sets of every simulated set and correlation; the paper has 25.
-    #[arg(long, default_value_t = 50, value_name = "N", value_parser = at_least_two)]
-    pub(crate) test_sets: usize,
-    /// Training sets that they are shared out among.
-    #[arg(long, default_value_t = 2, value_name = "N", value_parser = at_least_two)]
-    pub(crate) training_sets: usize,
-}
-
-/// A part of the paper.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PaperPart {
-    /// The fused probability of two agreeing classifiers against their correlation.
-    #[value(name = "figure-2")]
-    Figure2,
-    /// Figure 3a and its rows of the table of log-losses.
-    #[value(name = "sim1")]
-    Sim1,
-    /// Figure 3b and its rows.
-    #[value(name = "sim2")]
-    Sim2,
-    /// Figure D.8 and its rows.
-    #[value(name = "sim3")]
-    Sim3,
-    /// A set of figure 4 and its row.
-    BookiesA,
-    /// A set of figure 4 and its row.
-    BookiesB,
-    /// Figure D.9 and its row.
-    BookiesC,
-    /// A set of figure 4 and its row.
-    DnaA,
-    /// A set of figure 4 and its row.
-    DnaB,
-    /// A set of figure 4 and its row.
-    DnaC,
-}
-
-impl PaperPart {
-    pub(crate) fn name(self) -> String {
-        self.to_possible_value().expect("no part is hidden").get_name().to_owned()
-    }
-
-    pub(crate) fn all() -> Vec<Self> {
-        Self::value_variants().to_vec()
-    }
-}
-
-impl ReproduceOptions {
-    /// What was asked for; everything unless told otherwise.
-    pub(crate) fn parts(&self) -> Vec<PaperPart> {
-        if self.only.is_empty() { PaperPart::all() } else { self.only.clone() }
-    }
-}
-
-/// A standard deviation needs two.
-fn at_least_two(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(n @ 2..=100_000) => Ok(n),
-        _ => Err("must be a whole number from 2 to 100000".into()),
-    }
-}
-
-/// More threads than any machine has processors are a mistake that would bring it to its knees.
+/// A number of threads that a machine can have; more would make it unusable.
 fn number_of_threads(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(n @ 1..=1024) => Ok(n),
@@ -650,6 +414,7 @@ fn number_of_threads(text: &str) -> Result<usize, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory as _;
 
     #[test]
     fn the_definition_is_consistent() {

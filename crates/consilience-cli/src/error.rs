@@ -1,6 +1,7 @@
-//! Failures as the user sees them.
+//! Failures of commands, and hints worded with the options of the command line.
 
-use std::borrow::Cow;
+use consilience::{Hint, Warning};
+use consilience_io::{Hint as TableHint, Layout};
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -11,7 +12,7 @@ pub(crate) enum Failure {
     /// Computing.
     #[error(transparent)]
     Core(#[from] consilience::Error),
-    /// Computing on what a file said.
+    /// Computing with the content of a file.
     #[error("{file}: {error}")]
     InFile {
         /// The file.
@@ -38,7 +39,7 @@ impl Failure {
         move |error| Self::InFile { file: file.to_string(), error }
     }
 
-    /// What is wrong with the data, unless it is rather a setting, or a request to stop.
+    /// Names the file in an error, unless a setting caused it or the user stopped the program.
     pub(crate) fn in_data(file: impl ToString) -> impl FnOnce(consilience::Error) -> Self {
         use consilience::Error::{Interrupted, InvalidParameter};
         move |error| match error {
@@ -47,17 +48,17 @@ impl Failure {
         }
     }
 
-    /// A failed read or write of the command line's own.
+    /// A read or write that failed in the command line itself.
     pub(crate) fn io(action: &'static str, name: &str, reason: std::io::Error) -> Self {
         Self::Io(consilience_io::Error::Io { action, name: name.into(), reason })
     }
 
-    /// What to do about it.
-    pub(crate) fn hint(&self) -> Option<Cow<'_, str>> {
+    /// Advice on what to do, with the options of the command line.
+    pub(crate) fn hint(&self) -> Option<String> {
         match self {
-            Self::Io(error) => error.hint(),
-            Self::Core(error) | Self::InFile { error, .. } => error.hint().map(Cow::Borrowed),
-            Self::Message { hint, .. } => hint.map(Cow::Borrowed),
+            Self::Io(error) => error.hint().map(|hint| table_hint(&hint)),
+            Self::Core(error) | Self::InFile { error, .. } => error.hint().map(core_hint),
+            Self::Message { hint, .. } => hint.map(str::to_owned),
         }
     }
 
@@ -78,5 +79,66 @@ impl Failure {
             }
             _ => false,
         }
+    }
+}
+
+/// A hint of the library with the options of the command line.
+fn core_hint(hint: Hint) -> String {
+    let text = match hint {
+        Hint::OtherValueKind => {
+            "the probabilities of a classifier must add up to 1 within 1e-6; for other values use \
+             `--values log-probabilities`, `logits` or `odds`"
+        }
+        Hint::CorrectLabel => {
+            "correct the label, or add it to `--classes` of the fit (the classes of a fitted \
+             model cannot be changed)"
+        }
+        Hint::FillClass => {
+            "add items with this label; to leave the class out, remove it from `--classes` and \
+             renormalise the other probabilities"
+        }
+        Hint::KeepDraws => "fit the model again with `--keep-draws`",
+        Hint::TreeStructure => {
+            "`--structure tree` keeps the whole correlation of every pair that it connects"
+        }
+        other => return other.to_string(),
+    };
+    text.to_owned()
+}
+
+/// A hint about a table with the options of the command line.
+fn table_hint(hint: &TableHint) -> String {
+    match hint {
+        TableHint::Core(hint) => core_hint(*hint),
+        TableHint::GiveFormat => "known extensions are .csv, .parquet, .arrow and .jsonl; for \
+                                  others use `--input-format` or `--output-format`"
+            .into(),
+        TableHint::NameClasses => "name every class with `--classes a,b,c`".into(),
+        TableHint::NameClassesOnce => "name every class once with `--classes a,b,c`".into(),
+        TableHint::AddColumnOrDropClass { column, class } => {
+            format!("add the column `{column}`, or leave `{class}` out of `--classes`")
+        }
+        TableHint::AddColumnOrNameClasses { column } => {
+            format!("add the column `{column}`, or name every class with `--classes a,b,c`")
+        }
+        TableHint::LabelClassOrNameOthers { class, others } => format!(
+            "if `{class}` is a class, add items with this label; if not, use `--classes {}`",
+            others.join(",")
+        ),
+        TableHint::OtherLayout { needed, other: Layout::Long } => {
+            format!("{needed}; for one row per probability use `--layout long`")
+        }
+        TableHint::OtherLayout { needed, other: Layout::Wide } => {
+            format!("{needed}; for one row per item use `--layout wide`")
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A warning with its hint, in one line.
+pub(crate) fn warning_text(warning: &Warning) -> String {
+    match warning.hint {
+        None => warning.message.clone(),
+        Some(hint) => format!("{}; {}", warning.message, core_hint(hint)),
     }
 }

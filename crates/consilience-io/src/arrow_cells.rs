@@ -1,4 +1,4 @@
-//! Cells of Arrow arrays as numbers, text and JSON, without the weight of Arrow's cast kernels.
+//! Cells of Arrow arrays as numbers, text and JSON, without the large dependency on Arrow's casts.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -12,7 +12,7 @@ use arrow_schema::{ArrowError, DataType, TimeUnit};
 use crate::dates::{push_date, push_time};
 use crate::text::{parse_number, push_display, push_json_number, push_json_string, push_number};
 
-/// Calls `$body` with `$array` downcast to its integer type, or gives `$other`.
+/// Calls `$body` with `$array` downcast to its integer type, or evaluates `$other`.
 macro_rules! with_integers {
     ($array:ident, $other:expr, $body:expr) => {
         match $array.data_type() {
@@ -34,7 +34,7 @@ pub(crate) fn is_numeric(data_type: &DataType) -> bool {
     data_type.is_integer() || data_type.is_floating() || is_text(data_type)
 }
 
-/// Whether columns of this type can be written as text and JSON, and so serve as labels.
+/// Whether columns of this type can be written as text and JSON, and used as labels.
 pub(crate) fn is_writable(data_type: &DataType) -> bool {
     match data_type {
         DataType::Dictionary(_, values) => is_writable(values),
@@ -55,8 +55,8 @@ pub(crate) fn plain(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     }
 }
 
-/// Writes the numbers of a column to `out[offset]`, `out[offset + stride]` and so on, NaN where
-/// null; the error is the first row that is no number.
+/// Writes the numbers of a column to `out[offset]`, `out[offset + stride]` and so on, NaN for
+/// null; the error is the first row that is not a number.
 pub(crate) fn fill_numbers(
     array: &dyn Array,
     out: &mut [f64],
@@ -109,7 +109,7 @@ fn fill_parsed<'a>(
     Ok(())
 }
 
-/// Appends a cell as text: nothing for null and NaN, the shortest exact form of a number.
+/// Appends a cell as text: numbers in their shortest exact form, null and NaN as nothing.
 /// The array must be [plain] and [writable](is_writable).
 pub(crate) fn push_text(array: &dyn Array, row: usize, out: &mut Vec<u8>) {
     if array.is_null(row) {
@@ -188,8 +188,8 @@ fn text_at(array: &dyn Array, row: usize) -> &str {
     }
 }
 
-/// Appends a cell as a class name: as [`push_text`], but whole numbers stored as floats (what
-/// data frames make of integers with gaps) lose their `.0`.
+/// Appends a cell as a class name: like [`push_text`], but without the `.0` of whole numbers
+/// stored as floats, which is how data frames store integers with missing values.
 pub(crate) fn push_name(array: &dyn Array, row: usize, out: &mut Vec<u8>) {
     let start = out.len();
     push_text(array, row, out);

@@ -1,4 +1,4 @@
-//! A run of rows of a table: the cells as they came, whatever the format.
+//! Batches: consecutive rows of a table with their cells as they were read, in any format.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,32 +8,32 @@ use arrow_schema::{Field, Schema as ArrowSchema};
 use consilience::Outputs;
 
 use crate::arrow_cells;
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 use crate::source::json_text;
 use crate::text::{Cells, parse_number};
 
 /// The name of the column of true classes.
 pub(crate) const LABEL: &str = "label";
 
-/// The input columns of some items, carried along to be written with what was computed.
+/// The input columns of some items, to be written next to computed columns.
 #[derive(Debug, Clone)]
 pub struct Batch {
     pub(crate) names: Arc<[String]>,
-    /// Rows of the table before this batch.
+    /// Number of rows of the table before this batch.
     pub(crate) first_row: u64,
     pub(crate) body: Body,
 }
 
-/// The cells of a batch in the form in which they were read.
+/// The cells of a batch as they were read.
 #[derive(Debug, Clone)]
 pub(crate) enum Body {
-    /// Cells of CSV, or values of JSON as they are spelt there (nothing where a key is absent).
+    /// Cells of CSV, or values of JSON as they are written there (empty where a key is missing).
     Text { cells: Cells, notation: Notation, numeric: Arc<[bool]> },
     /// Columns of Parquet and Arrow.
     Columns(RecordBatch),
 }
 
-/// How the cells of a text file are spelt.
+/// The notation of cells in a text file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Notation {
     Plain,
@@ -41,7 +41,7 @@ pub(crate) enum Notation {
 }
 
 impl Notation {
-    /// The number in a cell, which JSON may have in quotes.
+    /// The number in a cell, which may be quoted in JSON.
     fn number(self, cell: &[u8]) -> Option<f64> {
         match self {
             Self::Json if cell.first() == Some(&b'"') => parse_number(&json_text(cell)),
@@ -78,24 +78,24 @@ impl Batch {
         Self { names, first_row, body: Body::Columns(columns) }
     }
 
-    /// Says which columns of text are probabilities, to be written as numbers.
+    /// Marks the columns of text that hold probabilities, to be written as numbers.
     pub(crate) fn mark_numeric(&mut self, marks: &Arc<[bool]>) {
         if let Body::Text { numeric, .. } = &mut self.body {
             *numeric = Arc::clone(marks);
         }
     }
 
-    /// The place of cells of one row.
-    pub(crate) fn place(&self, table: &str, row: usize, columns: Vec<String>) -> Place {
+    /// The position of cells of one row.
+    pub(crate) fn position(&self, table: &str, row: usize, columns: Vec<String>) -> Position {
         let line = match &self.body {
             Body::Text { cells, .. } => cells.lines.get(row).copied(),
             Body::Columns(_) => None,
         };
-        Place { table: table.to_owned(), row: self.first_row + row as u64 + 1, line, columns }
+        Position { table: table.to_owned(), row: self.first_row + row as u64 + 1, line, columns }
     }
 
-    /// Writes the numbers of some columns to `out`, row by row; the error is the row and column
-    /// of the first cell that holds no number, before which all rows are filled.
+    /// Writes the numbers of some columns to `out`, row by row. The error is the row and column of
+    /// the first cell that is not a number; all rows before it are written.
     pub(crate) fn fill_numbers(
         &self,
         columns: &[usize],
@@ -148,7 +148,7 @@ impl Batch {
         Texts::Owned(decoded)
     }
 
-    /// A cell as it stands in the file, for messages.
+    /// A cell as it is written in the file, for messages.
     pub(crate) fn show(&self, row: usize, column: usize) -> String {
         let mut text = Vec::new();
         match &self.body {
@@ -162,7 +162,7 @@ impl Batch {
         String::from_utf8_lossy(&text).into_owned()
     }
 
-    /// A table of some columns of several batches; each column picks its own (batch, row) pairs.
+    /// A batch with columns of several batches, each made of its own (batch, row) pairs.
     pub(crate) fn gather(
         table: &str,
         batches: &[Arc<Self>],
@@ -218,7 +218,7 @@ pub(crate) fn record_batch(names: &[String], columns: Vec<ArrayRef>) -> RecordBa
         .expect("the columns have the types of their own fields and one length")
 }
 
-/// A column read as names: empty cells and nulls are no name.
+/// A column read as names; empty cells and nulls have none.
 pub(crate) enum Texts<'a> {
     Borrowed { cells: &'a Cells, column: usize },
     Owned(Cells),
@@ -234,11 +234,11 @@ impl Texts<'_> {
     }
 }
 
-/// Outputs as a table: a column `label` first, unless no item has one, then
-/// `<classifier>_<class>` for every classifier and class; missing outputs are empty.
+/// Outputs as a wide table: the column `label`, if any item has a label, then the columns
+/// `<classifier>_<class>`. Missing outputs are empty.
 ///
 /// # Panics
-/// If the range reaches beyond the items.
+/// If the range ends beyond the last item.
 pub fn batch_of(outputs: &Outputs, range: Range<usize>) -> Batch {
     let schema = outputs.schema();
     let mut names = Vec::with_capacity(schema.width() + 1);
@@ -250,8 +250,8 @@ pub fn batch_of(outputs: &Outputs, range: Range<usize>) -> Batch {
         columns.push(Arc::new(range.clone().map(label).collect::<StringArray>()));
     }
     let values = outputs.items(range.clone()).values();
-    for (place, name) in column_names(schema).enumerate() {
-        let column = values.iter().skip(place).step_by(schema.width());
+    for (index, name) in column_names(schema).enumerate() {
+        let column = values.iter().skip(index).step_by(schema.width());
         let column: Float64Array =
             column.map(|&value| (!value.is_nan()).then_some(value)).collect();
         names.push(name);

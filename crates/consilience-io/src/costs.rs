@@ -1,4 +1,4 @@
-//! The table of costs: one row a true class, one column a decision.
+//! Tables of costs: one row per true class, one column per decision.
 
 use consilience::Schema;
 use consilience::decision::Costs;
@@ -12,14 +12,14 @@ use crate::wide::{
     Names, Use, check_type, find_column, missing_label, not_a_number, unknown_label,
 };
 
-/// The name of the decision for no class.
+/// The name of the decision not to choose a class.
 pub const ABSTAIN: &str = "abstain";
 
-const SHAPE: &str = "a table of costs has a row for every true class, named in the column \
-    `label`, a column for every class that may be decided for and, if it has a price, `abstain`";
+const SHAPE: &str = "a table of costs has a row per true class, named in the column `label`, and a \
+    column per decision: every class and, if abstaining is allowed, `abstain`";
 
-/// Reads what every decision costs: a row for every true class, named in the column `label`, a
-/// column for every class and, where abstaining has a price, the column `abstain`.
+/// Reads a table of costs: a row per true class, named in the column `label`, and a column per
+/// decision, which is every class and, if abstaining is allowed, `abstain`.
 pub fn read_costs(location: &Location, schema: &Schema) -> Result<Costs> {
     let name = location.to_string();
     let format = Format::choose(None, location)?;
@@ -42,7 +42,7 @@ pub fn read_costs(location: &Location, schema: &Schema) -> Result<Costs> {
     Ok(Costs::new(&rows.into_iter().flatten().collect::<Vec<_>>())?)
 }
 
-/// Where everything stands.
+/// Indices of the columns.
 struct Columns {
     label: usize,
     costs: Vec<usize>,
@@ -67,7 +67,7 @@ impl Columns {
             Some(column) => Err(Error::header(
                 table,
                 format!(
-                    "the column `{}` is none of the classes {}",
+                    "the column `{}` is not one of the classes {}",
                     source.names()[column],
                     quoted(schema.classes())
                 ),
@@ -99,9 +99,9 @@ impl Columns {
                 class.ok_or_else(|| unknown_label(table, batch, row, self.label, label, schema))?;
             if rows[class].replace(costs.to_vec()).is_some() {
                 return Err(Error::Cell {
-                    place: batch.place(table, row, vec![LABEL.into()]).into(),
+                    position: batch.position(table, row, vec![LABEL.into()]).into(),
                     problem: format!("the class `{}` has two rows", schema.classes()[class]),
-                    hint: Some("remove one of them"),
+                    hint: Some("remove one of the two".into()),
                 });
             }
         }
@@ -111,8 +111,8 @@ impl Columns {
 
 fn not_finite(table: &str, batch: &Batch, row: usize, column: usize) -> Error {
     Error::Cell {
-        place: batch.place(table, row, vec![batch.names[column].clone()]).into(),
+        position: batch.position(table, row, vec![batch.names[column].clone()]).into(),
         problem: format!("a cost must be a finite number, got `{}`", batch.show(row, column)),
-        hint: Some("make what must never happen very expensive instead"),
+        hint: Some("give a decision that must never be made a very high cost instead".into()),
     }
 }

@@ -4,7 +4,7 @@ use arrow_schema::TimeUnit;
 
 use crate::text::push_display;
 
-const SECONDS_A_DAY: i64 = 86_400;
+const SECONDS_PER_DAY: i64 = 86_400;
 
 /// Appends a date given in days since 1970-01-01.
 pub(crate) fn push_date(out: &mut Vec<u8>, days: i64) {
@@ -21,8 +21,8 @@ pub(crate) fn push_time(out: &mut Vec<u8>, value: i64, unit: TimeUnit, zoned: bo
         TimeUnit::Nanosecond => (1_000_000_000, 9),
     };
     let (seconds, fraction) = (value.div_euclid(ticks), value.rem_euclid(ticks));
-    push_date(out, seconds.div_euclid(SECONDS_A_DAY));
-    let second = seconds.rem_euclid(SECONDS_A_DAY);
+    push_date(out, seconds.div_euclid(SECONDS_PER_DAY));
+    let second = seconds.rem_euclid(SECONDS_PER_DAY);
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
     push_display(out, format_args!("T{hour:02}:{minute:02}:{second:02}"));
     if fraction > 0 {
@@ -33,8 +33,8 @@ pub(crate) fn push_time(out: &mut Vec<u8>, value: i64, unit: TimeUnit, zoned: bo
     }
 }
 
-/// Year, month and day in the Gregorian calendar. Years are counted from March, so that the leap
-/// day is the last of a year, and in eras of 400 years, which are all alike.
+/// Year, month and day in the Gregorian calendar. Years begin in March, so that the leap day is
+/// the last day of a year, and are counted in eras of 400 years, which all have the same length.
 fn civil(days: i64) -> (i64, i64, i64) {
     let since = days + 719_468; // since 0000-03-01
     let (era, day_of_era) = (since.div_euclid(146_097), since.rem_euclid(146_097));
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn times_have_a_fraction_only_where_it_says_something() {
+    fn times_have_a_fraction_only_if_it_is_not_zero() {
         let time = |value, unit, zoned| text(|out| push_time(out, value, unit, zoned));
         assert_eq!(time(0, TimeUnit::Second, false), "1970-01-01T00:00:00");
         assert_eq!(time(-1, TimeUnit::Millisecond, false), "1969-12-31T23:59:59.999");

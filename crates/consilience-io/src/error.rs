@@ -1,12 +1,13 @@
-//! What can go wrong with a table, with file, row, column, value and what to do about it.
+//! Errors of reading and writing tables: file, row, column, value and the problem.
 
-use std::borrow::Cow;
 use std::{fmt, io};
+
+use crate::hint::Hint;
 
 /// The result of everything in this crate that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Names listed in a message at most; a table may have thousands of columns.
+/// Largest number of names in a message; a table may have thousands of columns.
 const MOST_LISTED: usize = 24;
 
 /// An error of reading or writing.
@@ -18,74 +19,74 @@ pub enum Error {
     /// A file or stream that cannot be read or written.
     #[error("cannot {action} {name}: {reason}")]
     Io {
-        /// What was tried: `read`, `write`, `create` and the like.
+        /// What was attempted: `read`, `write`, `create` and so on.
         action: &'static str,
         /// The file, or "standard input" or "standard output".
         name: String,
-        /// What the system said.
+        /// The error of the operating system.
         reason: io::Error,
     },
-    /// A path whose extension tells no format.
-    #[error("cannot tell the format of {name} by its extension")]
+    /// A path without an extension of a known format.
+    #[error("the extension of {name} is not that of a known format")]
     UnknownFormat {
         /// The path.
         name: String,
     },
-    /// A word that names no format or layout.
+    /// A word that is not the name of a format or layout.
     #[error("unknown {what} `{found}`; known are {known}")]
     UnknownWord {
-        /// What was looked for.
+        /// What the word should name.
         what: &'static str,
         /// The word as given.
         found: String,
         /// The known words.
         known: &'static str,
     },
-    /// A table whose columns do not make classifiers and classes.
+    /// A table whose columns do not give the classifiers and classes.
     #[error("{name}: {problem}")]
     Header {
         /// The table.
         name: String,
-        /// What is wrong, with what was found.
+        /// What is wrong, and the columns found.
         problem: String,
-        /// What to do about it.
-        hint: Option<String>,
+        /// Advice on what to do.
+        hint: Option<Hint>,
     },
     /// An item without a label where labels are needed.
-    #[error("{place}: the label is empty")]
+    #[error("{position}: the label is empty")]
     MissingLabel {
-        /// Where the label should stand.
-        place: Box<Place>,
+        /// Where the label should be.
+        position: Box<Position>,
     },
-    /// A cell or row that cannot be read.
-    #[error("{place}: {problem}")]
+    /// A cell or row that cannot be read or written.
+    #[error("{position}: {problem}")]
     Cell {
-        /// Where it stands.
-        place: Box<Place>,
+        /// Where it is.
+        position: Box<Position>,
         /// What is wrong, with the value.
         problem: String,
-        /// What to do about it.
-        hint: Option<&'static str>,
+        /// Advice on what to do.
+        hint: Option<Hint>,
     },
-    /// Cells that were read but make no output or label.
-    #[error("{place}: {}{}", problem_of(.cause), values_of(.values))]
-    Refused {
-        /// Where they stand.
-        place: Box<Place>,
-        /// The cells as they stand in the file.
+    /// Cells that were read but are not a valid output or label.
+    #[error("{position}: {}{}", problem_of(.cause), values_of(.values))]
+    Rejected {
+        /// Where they are.
+        position: Box<Position>,
+        /// The cells as written in the file.
         values: Vec<String>,
-        /// Why the library refuses them; its item index counts within a chunk.
+        /// Why the library rejects them; its item index counts from the start of a chunk.
         cause: Box<consilience::Error>,
     },
-    /// A file that is not what its format says, or cut off.
+    /// A file that is damaged or not of its format.
     #[error("{name}: {problem}")]
     Malformed {
         /// The file.
         name: String,
-        /// What is wrong with it.
+        /// What is wrong.
         problem: String,
-        /// What to do about it.
-        hint: Option<&'static str>,
+        /// Advice on what to do.
+        hint: Option<Hint>,
     },
     /// A column of a type that cannot be used or written.
     #[error("{name}, column `{column}`: the type {data_type} {cannot}")]
@@ -99,7 +100,7 @@ pub enum Error {
         /// What cannot be done with it, as a verb phrase.
         cannot: &'static str,
     },
-    /// An added column that the table has already.
+    /// A column to be added that the table already has.
     #[error("cannot write {name}: the input already has a column `{column}`")]
     ColumnExists {
         /// The table to write.
@@ -113,39 +114,38 @@ pub enum Error {
         /// The table.
         name: String,
     },
-    /// An error of the library that belongs to no place in a file.
+    /// An error of the library that has no position in a file.
     #[error(transparent)]
     Core(#[from] consilience::Error),
 }
 
 impl Error {
     /// Advice on what to do, where there is any.
-    pub fn hint(&self) -> Option<Cow<'_, str>> {
-        Some(match self {
-            Self::UnknownFormat { .. } => Cow::Borrowed(
-                "known extensions are .csv, .parquet, .arrow and .jsonl; for others name the \
-                 format with `--input-format` or `--output-format`",
+    pub fn hint(&self) -> Option<Hint> {
+        match self {
+            Self::UnknownFormat { .. } => Some(Hint::GiveFormat),
+            Self::Header { hint, .. } | Self::Cell { hint, .. } | Self::Malformed { hint, .. } => {
+                hint.clone()
+            }
+            Self::Rejected { cause, .. } => cause.hint().map(Hint::Core),
+            Self::MissingLabel { .. } => Some(consilience::Hint::LabelItems.into()),
+            Self::ColumnType { .. } => Some(
+                "convert the column to numbers or text, remove it, or write the format of the input"
+                    .into(),
             ),
-            Self::Header { hint, .. } => Cow::Borrowed(hint.as_deref()?),
-            Self::Cell { hint, .. } | Self::Malformed { hint, .. } => Cow::Borrowed((*hint)?),
-            Self::Refused { cause, .. } => Cow::Borrowed(match **cause {
-                consilience::Error::UnknownLabel { .. } => UNKNOWN_LABEL,
-                _ => cause.hint()?,
-            }),
-            Self::MissingLabel { .. } => Cow::Borrowed(NEED_LABELS),
-            Self::ColumnType { .. } => Cow::Borrowed(
-                "convert the column to numbers or text, leave it out, or keep the file's format",
+            Self::ColumnExists { column, .. } => Some(
+                format!(
+                    "remove or rename the column `{column}` of the input; the table may have \
+                     been fused before"
+                )
+                .into(),
             ),
-            Self::ColumnExists { column, .. } => Cow::Owned(format!(
-                "leave `{column}` out of the input or rename it; the file may have been fused \
-                 already"
-            )),
-            Self::Core(error) => Cow::Borrowed(error.hint()?),
-            Self::Io { .. } | Self::UnknownWord { .. } | Self::NoItems { .. } => return None,
-        })
+            Self::Core(error) => error.hint().map(Hint::Core),
+            Self::Io { .. } | Self::UnknownWord { .. } | Self::NoItems { .. } => None,
+        }
     }
 
-    /// Whether the reader of our output has gone away, as `head` does: no failure of ours.
+    /// Whether the program that reads the output has ended, as `head` does; not a failure.
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Io { reason, .. } if reason.kind() == io::ErrorKind::BrokenPipe)
     }
@@ -158,33 +158,28 @@ impl Error {
         Self::Malformed { name: name.to_owned(), problem: problem.into(), hint: None }
     }
 
-    /// Names the table in a finding about its columns.
-    pub(crate) fn header(name: &str, problem: impl Into<String>, hint: impl Into<String>) -> Self {
+    /// A problem with the columns of a table.
+    pub(crate) fn header(name: &str, problem: impl Into<String>, hint: impl Into<Hint>) -> Self {
         let hint = Some(hint.into());
         Self::Header { name: name.to_owned(), problem: problem.into(), hint }
     }
 }
 
-pub(crate) const NEED_LABELS: &str = "fitting and scoring need the true class of every item";
-
-const UNKNOWN_LABEL: &str =
-    "correct the label; a model keeps its classes, and a fit learns those of `--classes`";
-
-/// A place in a table.
+/// A position in a table: its row and, where it matters, its columns.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct Place {
+pub struct Position {
     /// The file, or "standard input".
     pub table: String,
     /// The row of data, from 1.
     pub row: u64,
     /// The line of a text file, from 1.
     pub line: Option<u64>,
-    /// The columns to blame, if any.
+    /// The columns that are wrong, if any.
     pub columns: Vec<String>,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, row {}", self.table, self.row)?;
         if let Some(line) = self.line {
@@ -198,7 +193,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// The library's reason without its item index, which means nothing to a reader of the file.
+/// The message of the library without its item index, which the position in the file replaces.
 fn problem_of(cause: &consilience::Error) -> String {
     match cause {
         consilience::Error::InvalidOutput { problem, .. } => problem.to_string(),
@@ -248,13 +243,14 @@ mod tests {
     }
 
     #[test]
-    fn a_place_reads_from_the_outside_in() {
-        let mut place = Place { table: "data.csv".into(), row: 7, line: Some(8), columns: vec![] };
-        assert_eq!(place.to_string(), "data.csv, row 7 (line 8)");
-        place.columns = vec!["a_x".into()];
-        assert_eq!(place.to_string(), "data.csv, row 7 (line 8), column `a_x`");
-        place.line = None;
-        place.columns.push("a_y".into());
-        assert_eq!(place.to_string(), "data.csv, row 7, columns `a_x` and `a_y`");
+    fn a_position_names_the_table_first() {
+        let mut position =
+            Position { table: "data.csv".into(), row: 7, line: Some(8), columns: vec![] };
+        assert_eq!(position.to_string(), "data.csv, row 7 (line 8)");
+        position.columns = vec!["a_x".into()];
+        assert_eq!(position.to_string(), "data.csv, row 7 (line 8), column `a_x`");
+        position.line = None;
+        position.columns.push("a_y".into());
+        assert_eq!(position.to_string(), "data.csv, row 7, columns `a_x` and `a_y`");
     }
 }

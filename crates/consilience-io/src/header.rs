@@ -1,18 +1,19 @@
-//! Finds the classifiers and classes in the names of a wide table's columns.
+//! Classifiers and classes from the column names of a wide table.
 //!
-//! A column `<classifier>_<class>` can often be cut in more than one place, since names may
-//! contain `_`. The rule, given the classes: a *classifier* is a prefix that has a column for
-//! every class. If two classifiers would share a column, the header is ambiguous. A column left
-//! over that ends in `_<class>` (the longest class that fits) belongs to an incomplete
-//! classifier, and one that begins with a classifier but ends in no class has a class that never
-//! occurs as a label: both are errors, unless in the second case the classes were given.
+//! A column `<classifier>_<class>` can often be split in more than one way, because names may
+//! contain `_`. If the classes are known, a *classifier* is a prefix that has a column for every
+//! class. If two classifiers would share a column, the header is ambiguous. A remaining column
+//! that ends in `_<class>` (the longest class that fits) belongs to an incomplete classifier,
+//! which is an error. A remaining column that begins with a classifier but does not end in a class
+//! is an error too, because its class never occurs as a label; if the user named the classes, such
+//! a column is ignored.
 //!
-//! Columns that an earlier run of ours has added (`fused_…`, `evidence_…`, `log_density_…`) are no
+//! Columns that an earlier run has added (`fused_…`, `evidence_…`, `log_density_…`) are not
 //! outputs.
 //!
-//! Without given classes and labels, the classes are the suffixes that classifiers share: of all
-//! readings "these prefixes times those suffixes" the one that explains most columns, and among
-//! those the one with most classifiers; if that leaves two, the header is ambiguous.
+//! If neither classes nor labels are known, the classes are the suffixes that the classifiers
+//! share. Of all sets of suffixes, the one is used that covers most columns and, among those, the
+//! one with most classifiers. If two remain, the header is ambiguous.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -20,19 +21,21 @@ use consilience::Schema;
 
 use crate::batch::LABEL;
 use crate::error::{Error, Result, quoted};
+use crate::hint::Hint;
+use crate::location::Layout;
 
-/// What is known about the classes before looking at the columns.
+/// What is known about the classes before the columns are read.
 pub(crate) enum Known<'a> {
     /// The user named them, in this order.
     Given(&'a [String]),
-    /// The distinct labels, each with the first row (from 1) that has it.
+    /// The distinct labels, each with the first row (from 1) in which it occurs.
     Labels(&'a [(String, u64)]),
     /// Nothing.
     Nothing,
 }
 
-/// A problem with its advice.
-type Finding = (String, String);
+/// A problem and its hint.
+type Finding = (String, Hint);
 
 /// Finds classifiers and classes; `table` is named in errors.
 pub(crate) fn resolve(table: &str, columns: &[String], known: &Known) -> Result<Schema> {
@@ -53,12 +56,18 @@ pub(crate) fn resolve(table: &str, columns: &[String], known: &Known) -> Result<
     };
     let (classifiers, classes) =
         found.map_err(|(problem, hint)| Error::header(table, problem, hint))?;
-    Schema::new(classifiers, classes)
-        .map_err(|error| Error::header(table, error.to_string(), NAME_CLASSES))
+    Schema::new(classifiers, classes).map_err(|error| {
+        let given = matches!(known, Known::Given(_));
+        Error::header(
+            table,
+            error.to_string(),
+            if given { Hint::NameClasses } else { two_classes() },
+        )
+    })
 }
 
-/// Beginnings of columns that an earlier run has added: fused probabilities and evidence are not
-/// outputs of a classifier. They are told by the columns that come with them.
+/// Prefixes of columns that an earlier run has added, which are not outputs of a classifier. An
+/// earlier run is recognised by the other columns that it adds.
 fn added_prefixes(columns: &[String]) -> Vec<&'static str> {
     let has = |name: &str| columns.iter().any(|column| column == name);
     let mut prefixes = Vec::new();
@@ -71,7 +80,10 @@ fn added_prefixes(columns: &[String]) -> Vec<&'static str> {
     prefixes
 }
 
-const NAME_CLASSES: &str = "name every class with `--classes a,b,c`";
+/// Advice where a table has fewer than two classes.
+pub(crate) fn two_classes() -> Hint {
+    "add items of a second class; every classifier needs a value for each class".into()
+}
 
 fn check_given(table: &str, classes: &[String]) -> Result<()> {
     let mut seen = HashSet::new();
@@ -79,20 +91,20 @@ fn check_given(table: &str, classes: &[String]) -> Result<()> {
         Some(twice) => Err(Error::header(
             table,
             format!("class `{twice}` is named twice"),
-            "name every class once with `--classes a,b,c`",
+            Hint::NameClassesOnce,
         )),
         None => Ok(()),
     }
 }
 
-/// No two columns may have the same name.
+/// Checks that no two columns have the same name.
 pub(crate) fn check_unique(table: &str, columns: &[String]) -> Result<()> {
     let mut seen = HashSet::new();
     match columns.iter().find(|column| !seen.insert(column.as_str())) {
         Some(twice) => Err(Error::header(
             table,
-            format!("column `{twice}` comes twice"),
-            "rename or remove one of them",
+            format!("column `{twice}` occurs twice"),
+            "rename or remove one of the two",
         )),
         None => Ok(()),
     }
@@ -101,17 +113,17 @@ pub(crate) fn check_unique(table: &str, columns: &[String]) -> Result<()> {
 /// The columns of a table by name.
 struct Header<'a> {
     columns: Vec<&'a str>,
-    places: HashMap<&'a str, usize>,
+    indices: HashMap<&'a str, usize>,
 }
 
 impl<'a> Header<'a> {
     fn new(columns: Vec<&'a str>) -> Self {
-        let places = columns.iter().enumerate().map(|(place, &column)| (column, place)).collect();
-        Self { columns, places }
+        let indices = columns.iter().enumerate().map(|(index, &column)| (column, index)).collect();
+        Self { columns, indices }
     }
 
-    /// Classifiers in the order of their first columns, and classes in the given order or that
-    /// of the first classifier's columns.
+    /// Classifiers in the order of their first columns; classes in the given order or, without
+    /// one, in that of the first classifier's columns.
     fn read<'c>(
         &self,
         mut classes: Vec<&'c str>,
@@ -119,19 +131,19 @@ impl<'a> Header<'a> {
     ) -> Result<(Vec<&'a str>, Vec<&'c str>), Finding> {
         let mut classifiers = self.complete(&classes);
         let claimed = self.claim(&classifiers, &classes)?;
-        for (place, column) in self.columns.iter().enumerate() {
-            if !claimed.contains(&place) {
+        for (index, column) in self.columns.iter().enumerate() {
+            if !claimed.contains(&index) {
                 self.check_left_over(column, &classifiers, &classes, known)?;
             }
         }
-        let first_place =
-            |classifier: &&str| self.places_of(classifier, &classes).into_iter().min();
-        classifiers.sort_by_key(first_place);
+        let first_index =
+            |classifier: &&str| self.indices_of(classifier, &classes).into_iter().min();
+        classifiers.sort_by_key(first_index);
         let Some(first) = classifiers.first() else {
             return Err(self.nothing_found(&classes));
         };
         if !matches!(known, Known::Given(_)) {
-            classes.sort_by_key(|class| self.place(first, class));
+            classes.sort_by_key(|class| self.index_of(first, class));
         }
         Ok((classifiers, classes))
     }
@@ -145,25 +157,25 @@ impl<'a> Header<'a> {
             .flat_map(|column| classes.iter().filter_map(|class| prefix_before(column, class)));
         prefixes
             .filter(|&prefix| seen.insert(prefix))
-            .filter(|prefix| classes.iter().all(|class| self.place(prefix, class).is_some()))
+            .filter(|prefix| classes.iter().all(|class| self.index_of(prefix, class).is_some()))
             .collect()
     }
 
-    /// The columns that the classifiers explain, if none is explained twice.
+    /// The columns of the classifiers; an error if two classifiers share one.
     fn claim(&self, classifiers: &[&str], classes: &[&str]) -> Result<HashSet<usize>, Finding> {
         let mut owners: HashMap<usize, &str> = HashMap::new();
         for &classifier in classifiers {
-            for place in self.places_of(classifier, classes) {
-                if let Some(other) = owners.insert(place, classifier) {
-                    let column = self.columns[place];
+            for index in self.indices_of(classifier, classes) {
+                if let Some(other) = owners.insert(index, classifier) {
+                    let column = self.columns[index];
                     return Err((
                         format!(
                             "column `{column}` can belong to classifier `{other}` or `{classifier}`; \
                              the classes are {}",
                             quoted(classes)
                         ),
-                        "rename classifiers or classes so that every column can be read in one \
-                         way only"
+                        "rename classifiers or classes so that every column can be read in only \
+                         one way"
                             .into(),
                     ));
                 }
@@ -193,25 +205,28 @@ impl<'a> Header<'a> {
 
     fn incomplete(&self, classifier: &str, classes: &[&str], known: &Known) -> Finding {
         let (found, missing): (Vec<&str>, Vec<&str>) =
-            classes.iter().partition(|class| self.place(classifier, class).is_some());
+            classes.iter().partition(|class| self.index_of(classifier, class).is_some());
         let seen = match known {
             Known::Labels(labels) => labels.iter().find(|(name, _)| name == missing[0]),
             _ => None,
         };
         let seen = seen.map_or(String::new(), |(name, row)| {
-            format!("; label `{name}` is first seen in row {row}")
+            format!("; label `{name}` first occurs in row {row}")
         });
         let problem = format!(
             "classifier `{classifier}` has columns for {} but none for {}{seen}",
             quoted(&found),
             quoted(&missing)
         );
-        let instead = match known {
-            Known::Given(_) => format!("or leave `{}` out of `--classes`", missing[0]),
-            Known::Labels(_) => format!("correct the label, or {NAME_CLASSES}"),
-            Known::Nothing => format!("or {NAME_CLASSES}"),
+        let (column, class) = (format!("{classifier}_{}", missing[0]), missing[0].to_owned());
+        let hint = match known {
+            Known::Given(_) => Hint::AddColumnOrDropClass { column, class },
+            Known::Labels(_) => {
+                format!("add the column `{column}`, or correct the label `{class}`").into()
+            }
+            Known::Nothing => Hint::AddColumnOrNameClasses { column },
         };
-        (problem, format!("add the column `{classifier}_{}`, {instead}", missing[0]))
+        (problem, hint)
     }
 
     fn nothing_found(&self, classes: &[&str]) -> Finding {
@@ -221,15 +236,15 @@ impl<'a> Header<'a> {
             quoted(classes),
             quoted(&self.columns)
         );
-        (problem, format!("rename the columns, or {NAME_CLASSES}"))
+        (problem, name_columns(classes[0]))
     }
 
-    fn place(&self, classifier: &str, class: &str) -> Option<usize> {
-        self.places.get(format!("{classifier}_{class}").as_str()).copied()
+    fn index_of(&self, classifier: &str, class: &str) -> Option<usize> {
+        self.indices.get(format!("{classifier}_{class}").as_str()).copied()
     }
 
-    fn places_of(&self, classifier: &str, classes: &[&str]) -> Vec<usize> {
-        classes.iter().filter_map(|class| self.place(classifier, class)).collect()
+    fn indices_of(&self, classifier: &str, classes: &[&str]) -> Vec<usize> {
+        classes.iter().filter_map(|class| self.index_of(classifier, class)).collect()
     }
 }
 
@@ -244,13 +259,13 @@ fn unknown_class(column: &str, classifier: &str, classes: &[&str], known: &Known
          are {}",
         quoted(classes)
     );
-    let mut all = classes.to_vec();
-    all.push(class);
-    let hint = format!(
-        "name every class with `--classes {}`, or rename the column if `{class}` is no class",
-        all.join(",")
-    );
-    (problem, hint)
+    let others = classes.iter().map(ToString::to_string).collect();
+    (problem, Hint::LabelClassOrNameOthers { class: class.to_owned(), others })
+}
+
+fn name_columns(class: &str) -> Hint {
+    let needed = format!("name the columns `<classifier>_<class>`, such as `resnet_{class}`");
+    Hint::OtherLayout { needed: needed.into(), other: Layout::Long }
 }
 
 fn prefix_before<'a>(column: &'a str, class: &str) -> Option<&'a str> {
@@ -261,13 +276,13 @@ fn suffix_after<'a>(column: &'a str, classifier: &str) -> Option<&'a str> {
     column.strip_prefix(classifier)?.strip_prefix('_').filter(|suffix| !suffix.is_empty())
 }
 
-/// The classes of a header of which nothing else is known.
+/// The classes of a header without given classes and labels.
 fn shared_suffixes<'a>(columns: &[&'a str]) -> Result<Vec<&'a str>, Finding> {
     let columns_are = || format!("the columns are {}", quoted(columns));
     match best_suffixes(&cuts(columns)).as_slice() {
         [] => Err((
             format!("no column is named `<classifier>_<class>`; {}", columns_are()),
-            format!("rename the columns, or {NAME_CLASSES}"),
+            name_columns("cat"),
         )),
         [classes] => Ok(classes.iter().copied().collect()),
         [one, other, ..] => Err((
@@ -277,12 +292,12 @@ fn shared_suffixes<'a>(columns: &[&'a str]) -> Result<Vec<&'a str>, Finding> {
                 quoted(&other.iter().collect::<Vec<_>>()),
                 columns_are()
             ),
-            NAME_CLASSES.into(),
+            Hint::NameClasses,
         )),
     }
 }
 
-/// Every prefix that ends before a `_`, with all that follows it in some column.
+/// Every prefix that ends before a `_`, with the suffixes that follow it.
 fn cuts<'a>(columns: &[&'a str]) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
     let mut suffixes: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for &column in columns {
@@ -296,7 +311,7 @@ fn cuts<'a>(columns: &[&'a str]) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
     suffixes
 }
 
-/// The sets of suffixes that explain most columns, and among these have most prefixes.
+/// The sets of suffixes that cover most columns and, among these, have most prefixes.
 fn best_suffixes<'a>(cuts: &BTreeMap<&str, BTreeSet<&'a str>>) -> Vec<BTreeSet<&'a str>> {
     let mut best = Vec::new();
     let mut best_rank = (0, 0);
@@ -339,7 +354,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn assert_refused(columns: &[&str], known: &Known, message: &str) {
+    fn assert_rejected(columns: &[&str], known: &Known, message: &str) {
         assert_eq!(read(columns, known), Err(format!("t: {message}")));
     }
 
@@ -383,15 +398,15 @@ mod tests {
     }
 
     #[test]
-    fn two_readings_of_one_header_are_refused() {
+    fn ambiguous_headers_are_rejected() {
         let given = strings(&["x", "b_x"]);
-        assert_refused(
+        assert_rejected(
             &["a_x", "a_b_x", "a_b_b_x"],
             &Known::Given(&given),
             "column `a_b_x` can belong to classifier `a` or `a_b`; the classes are `x` and `b_x`",
         );
         assert_read(&["a_x", "a_b_x"], &Known::Given(&given), &["a"], &["x", "b_x"]);
-        assert_refused(
+        assert_rejected(
             &["a_1_x", "a_1_y", "b_1_x", "b_1_y"],
             &Known::Nothing,
             "the classes may be `1_x` and `1_y` or `x` and `y`; the columns are `a_1_x`, \
@@ -400,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_that_no_label_has_is_refused_with_advice() {
+    fn a_class_without_labels_is_rejected_with_a_hint() {
         let labels = labels(&["x", "y"]);
         let error =
             resolve("t", &strings(&["a_x", "a_y", "a_z"]), &Known::Labels(&labels)).unwrap_err();
@@ -409,8 +424,11 @@ mod tests {
             "t: column `a_z` of classifier `a`: class `z` never occurs as a label; the classes \
              found are `x` and `y`"
         );
-        assert!(error.hint().unwrap().starts_with("name every class with `--classes x,y,z`"));
-        assert_refused(
+        assert_eq!(
+            error.hint().unwrap().to_string(),
+            "if `z` is a class, add items with this label; if not, name the classes: `x` and `y`"
+        );
+        assert_rejected(
             &["a_x", "a_y", "a_z", "b_x", "b_y"],
             &Known::Nothing,
             "column `a_z` of classifier `a`: class `z` is not a class of every classifier; the \
@@ -419,15 +437,15 @@ mod tests {
     }
 
     #[test]
-    fn an_incomplete_classifier_is_refused() {
+    fn an_incomplete_classifier_is_rejected() {
         let two = labels(&["x", "y"]);
-        assert_refused(
+        assert_rejected(
             &["a_x", "a_y", "b_x"],
             &Known::Labels(&two),
-            "classifier `b` has columns for `x` but none for `y`; label `y` is first seen in row 2",
+            "classifier `b` has columns for `x` but none for `y`; label `y` first occurs in row 2",
         );
         let given = strings(&["x", "y", "z"]);
-        assert_refused(
+        assert_rejected(
             &["a_x", "a_y"],
             &Known::Given(&given),
             "classifier `a` has columns for `x` and `y` but none for `z`",
@@ -435,24 +453,24 @@ mod tests {
     }
 
     #[test]
-    fn no_classifier_a_duplicate_and_a_single_class_are_refused() {
+    fn no_classifier_a_duplicate_and_a_single_class_are_rejected() {
         let two = labels(&["x", "y"]);
-        assert_refused(
+        assert_rejected(
             &["label", "ax", "ay"],
             &Known::Labels(&two),
             "no column is named `<classifier>_<class>` with one of the classes `x` and `y`; the \
              columns are `ax` and `ay`",
         );
-        assert_refused(
+        assert_rejected(
             &["id", "p"],
             &Known::Nothing,
             "no column is named `<classifier>_<class>`; the columns are `id` and `p`",
         );
-        assert_refused(&["a_x", "a_y", "a_x"], &Known::Labels(&two), "column `a_x` comes twice");
+        assert_rejected(&["a_x", "a_y", "a_x"], &Known::Labels(&two), "column `a_x` occurs twice");
         let twice = strings(&["x", "y", "x"]);
-        assert_refused(&["a_x", "a_y"], &Known::Given(&twice), "class `x` is named twice");
+        assert_rejected(&["a_x", "a_y"], &Known::Given(&twice), "class `x` is named twice");
         let one = labels(&["x"]);
-        assert_refused(
+        assert_rejected(
             &["a_x"],
             &Known::Labels(&one),
             "at least two classes are needed, found `x`",

@@ -1,10 +1,10 @@
 //! Reads and writes tables of classifier outputs: CSV, Parquet, Arrow and JSON lines.
 //!
-//! A table goes through four steps, each in its own place: a *source* turns a file into
-//! [batches](Batch) of cells; the *layout* (wide or long) finds the columns and turns cells into
-//! checked [`Outputs`](consilience::Outputs); the caller computes; a *sink* writes the carried
-//! cells and the added columns, whole or not at all. Every error names file, row, column and
-//! value.
+//! A table goes through four steps. A *source* reads a file as [batches](Batch) of cells. The
+//! *layout* (wide or long) finds the columns and converts their cells to checked
+//! [`Outputs`](consilience::Outputs). The caller computes. A *sink* writes the input columns and
+//! the computed ones; the file appears only when it is complete. Every error names the file and,
+//! where it can, the row, the column and the value.
 //!
 //! # Example
 //! ```
@@ -40,6 +40,7 @@ mod costs;
 mod dates;
 mod error;
 mod header;
+mod hint;
 mod location;
 mod long;
 mod reader;
@@ -52,7 +53,8 @@ mod writer;
 
 pub use batch::{Batch, batch_of};
 pub use costs::{ABSTAIN, read_costs};
-pub use error::{Error, Place, Result};
+pub use error::{Error, Position, Result};
+pub use hint::Hint;
 pub use location::{Format, Layout, Location};
 pub use reader::{Chunk, ReadOptions, TableReader, read_outputs};
 pub use source::is_guarded;

@@ -1,4 +1,4 @@
-//! Where tables are and what they look like: locations, formats, layouts.
+//! Locations, formats and layouts of tables.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,14 +13,14 @@ pub enum Format {
     Csv,
     /// Apache Parquet, `.parquet`.
     Parquet,
-    /// Arrow IPC: written as a file, read as a file or a stream, `.arrow`.
+    /// Arrow IPC, `.arrow`; written as a file, read as a file or a stream.
     Arrow,
-    /// One JSON object a line, `.jsonl`.
+    /// One JSON object per line, `.jsonl`.
     JsonLines,
 }
 
 impl Format {
-    /// The format that a path's extension tells; upper and lower case are alike.
+    /// The format of a path's extension, in upper or lower case.
     pub fn from_path(path: &Path) -> Result<Self> {
         let extension = path.extension().and_then(|extension| extension.to_str());
         extension
@@ -28,7 +28,7 @@ impl Format {
             .ok_or_else(|| Error::UnknownFormat { name: path.display().to_string() })
     }
 
-    /// The given format, else that of the path, else CSV for standard streams, pipes and
+    /// The given format or, without one, that of the path; CSV for standard streams, pipes and
     /// devices.
     pub(crate) fn choose(given: Option<Self>, location: &Location) -> Result<Self> {
         match (given, location) {
@@ -64,13 +64,13 @@ impl FromStr for Format {
     }
 }
 
-/// How a table is laid out.
+/// The layout of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Layout {
-    /// One row an item, a column `<classifier>_<class>` for every classifier and class.
+    /// One row per item, with a column `<classifier>_<class>` for every classifier and class.
     #[default]
     Wide,
-    /// One row a probability: columns `item`, `classifier`, `class`, `probability`.
+    /// One row per probability, with columns `item`, `classifier`, `class` and `probability`.
     Long,
 }
 
@@ -92,7 +92,7 @@ impl FromStr for Layout {
 
 /// A file, or standard input or output.
 ///
-/// It displays as its path, or as "standard input"; see [`Location::output_name`].
+/// Its `Display` is the path, or "standard input"; see [`Location::output_name`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Location {
     /// Standard input when read, standard output when written.
@@ -102,7 +102,7 @@ pub enum Location {
 }
 
 impl Location {
-    /// How messages name it when it is written: its path, or "standard output".
+    /// Its name in messages about writing: the path, or "standard output".
     pub fn output_name(&self) -> String {
         match self {
             Self::Standard => "standard output".into(),
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn extensions_and_words_tell_the_format() {
+    fn formats_are_found_by_extension_and_name() {
         for (path, format) in [
             ("a/data.csv", Format::Csv),
             ("data.PARQUET", Format::Parquet),
@@ -161,8 +161,8 @@ mod tests {
             assert_eq!(Format::from_path(Path::new(path)).unwrap(), format);
         }
         let error = Format::from_path(Path::new("data.csv.gz")).unwrap_err();
-        assert_eq!(error.to_string(), "cannot tell the format of data.csv.gz by its extension");
-        assert!(error.hint().unwrap().contains(".csv, .parquet, .arrow and .jsonl"));
+        assert_eq!(error.to_string(), "the extension of data.csv.gz is not that of a known format");
+        assert!(error.hint().unwrap().to_string().contains(".csv, .parquet, .arrow and .jsonl"));
         let error = "xlsx".parse::<Format>().unwrap_err();
         assert_eq!(
             error.to_string(),

@@ -1,4 +1,4 @@
-//! The long layout: one row a probability, consecutive rows of an item make the item.
+//! The long layout: one row per probability; the rows of an item are consecutive.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,16 +8,18 @@ use consilience::{OutputsBuilder, Schema};
 
 use crate::batch::{Batch, LABEL, Texts};
 use crate::error::{Error, Result, quoted, values_of};
-use crate::header::check_unique;
+use crate::header::{check_unique, two_classes};
+use crate::hint::Hint;
+use crate::location::Layout;
 use crate::source::Source;
 use crate::wide::{
     Names, Use, check_type, find_column, missing_label, not_a_number, unknown_label,
 };
 
-/// A cell's batch and row.
+/// The batch and row of a cell.
 type Spot = (usize, usize);
 
-/// Collects the rows of items; one item is under way at a time.
+/// Reader of the rows of a long table, one item at a time.
 pub(crate) struct Long {
     table: String,
     schema: Arc<Schema>,
@@ -26,16 +28,16 @@ pub(crate) struct Long {
     classifiers: Names,
     classes: Names,
     item: Option<Item>,
-    /// Hashes of the items that lacked a classifier. An item whose rows come in two runs lacks
-    /// something in the first run, or the second repeats it; so to find items that come again it
-    /// is enough to remember these, and a table without gaps needs no memory at all. Two of a
-    /// hundred million such items share a hash once in thousands of tables.
+    /// Hashes of the items without some classifier. If the rows of an item are not consecutive,
+    /// its first rows are incomplete or later rows repeat them; so only incomplete items must be
+    /// remembered, and a table without missing outputs needs no memory. Among a hundred million
+    /// such items the probability of equal hashes is below 0.001.
     incomplete: HashSet<u64>,
-    /// The batches of this chunk, the last being the one under way.
+    /// The batches of this chunk; the last is being read.
     batches: Vec<Arc<Batch>>,
     /// The next row of the last batch.
     next_row: usize,
-    /// Where the carried cells of this chunk's items stand.
+    /// The input cells to pass on, per item of this chunk.
     item_spots: Vec<Spot>,
     label_spots: Vec<Spot>,
 }
@@ -49,7 +51,7 @@ struct Columns {
     label: Option<usize>,
 }
 
-/// The item under way.
+/// The item whose rows are being read.
 struct Item {
     key: Vec<u8>,
     values: Vec<f64>,
@@ -60,7 +62,7 @@ struct Item {
 }
 
 impl Long {
-    /// Finds the columns for known classifiers and classes.
+    /// Finds the columns of a long table.
     pub(crate) fn new(
         table: &str,
         source: &dyn Source,
@@ -83,7 +85,7 @@ impl Long {
         })
     }
 
-    /// Adds up to `most` items; returns how many, 0 at the end of the table.
+    /// Adds up to `most` items and returns their number, which is 0 at the end of the table.
     pub(crate) fn fill(
         &mut self,
         source: &mut dyn Source,
@@ -106,12 +108,12 @@ impl Long {
         Ok(builder.n_items() - before)
     }
 
-    /// The carried columns of the items of the last [`fill`](Self::fill).
+    /// The input columns of the items of the last [`fill`](Self::fill).
     pub(crate) fn carried(&self) -> Result<Batch> {
         self.gather(&self.batches, &self.item_spots, &self.label_spots)
     }
 
-    /// The carried columns without rows.
+    /// The input columns without rows.
     pub(crate) fn carried_empty(&self, source: &dyn Source) -> Result<Batch> {
         self.gather(&[Arc::new(source.empty_batch())], &[], &[])
     }
@@ -129,7 +131,7 @@ impl Long {
         self.label_spots.clear();
     }
 
-    /// Takes rows of the last batch until it ends or there are `full` items.
+    /// Reads rows of the last batch until it ends or there are `full` items.
     fn take_rows(&mut self, builder: &mut OutputsBuilder, full: usize) -> Result<()> {
         let batch = Arc::clone(self.batches.last().expect("a batch was just read"));
         let columns = self.columns;
@@ -165,12 +167,18 @@ impl Long {
 
     fn start(&mut self, batch: &Batch, row: usize, key: &[u8]) -> Result<()> {
         if key.is_empty() {
-            return Err(self.bad_cell(batch, row, self.columns.item, "the item is empty", None));
+            return Err(self.bad_cell(
+                batch,
+                row,
+                self.columns.item,
+                "the name of the item is empty",
+                None,
+            ));
         }
         if self.incomplete.contains(&hash_of(key)) {
             let problem =
-                format!("item `{}` comes again after other items", String::from_utf8_lossy(key));
-            let hint = Some("sort the table by item, so that the rows of an item are together");
+                format!("item `{}` occurs again after other items", String::from_utf8_lossy(key));
+            let hint = Some("sort the table by item, so that the rows of an item are consecutive");
             return Err(self.bad_cell(batch, row, self.columns.item, problem, hint));
         }
         let (spot, width) = ((self.batches.len() - 1, row), self.schema.width());
@@ -185,7 +193,7 @@ impl Long {
         Ok(())
     }
 
-    /// The place of a row's probability among the values of an item.
+    /// The index of a row's probability among the values of an item.
     fn cell(
         &self,
         batch: &Batch,
@@ -196,7 +204,7 @@ impl Long {
         let unknown = |kind: &str, column, name: Option<&[u8]>, known: &[String]| {
             let name = String::from_utf8_lossy(name.unwrap_or_default());
             let problem = format!("unknown {kind} `{name}`; known are {}", quoted(known));
-            let hint = "correct the name, or leave such rows out";
+            let hint = "correct the name, or remove such rows";
             self.bad_cell(batch, row, column, problem, Some(hint))
         };
         let k = classifier.and_then(|name| self.classifiers.get(name)).ok_or_else(|| {
@@ -222,7 +230,7 @@ impl Long {
             self.schema.classifiers()[cell / n_classes],
             self.schema.classes()[cell % n_classes]
         );
-        let hint = Some("items need different names, and one row for every classifier and class");
+        let hint = Some("every item needs a name of its own, and one row per classifier and class");
         Err(self.bad_cell(batch, row, self.columns.item, problem, hint))
     }
 
@@ -253,7 +261,7 @@ impl Long {
         }
     }
 
-    /// Adds the item under way.
+    /// Adds the current item.
     fn close(&mut self, builder: &mut OutputsBuilder) -> Result<()> {
         let Some(item) = self.item.take() else {
             return Ok(());
@@ -267,7 +275,7 @@ impl Long {
         }
         builder
             .push_indexed(&item.values, item.label)
-            .map_err(|cause| self.refuse(&item, cause))?;
+            .map_err(|cause| self.rejected(&item, cause))?;
         if item.spots.iter().any(Option::is_none) {
             self.incomplete.insert(hash_of(&item.key));
         }
@@ -276,7 +284,7 @@ impl Long {
         Ok(())
     }
 
-    /// A classifier has a row for every class or none at all.
+    /// Checks that a classifier has a row for every class or for none.
     fn check_whole(&self, item: &Item, k: usize, spots: &[Option<Spot>]) -> Result<()> {
         let Some(&last) = spots.iter().flatten().max() else {
             return Ok(());
@@ -290,15 +298,15 @@ impl Long {
             self.schema.classifiers()[k],
             self.schema.classes()[absent]
         );
-        let hint = "give all classes of a classifier or none, and sort the table by item";
+        let hint = "give every class of a classifier or none, and sort the table by item";
         Err(Error::Cell {
-            place: self.batches[last.0].place(&self.table, last.1, Vec::new()).into(),
+            position: self.batches[last.0].position(&self.table, last.1, Vec::new()).into(),
             problem,
-            hint: Some(hint),
+            hint: Some(hint.into()),
         })
     }
 
-    fn refuse(&self, item: &Item, cause: consilience::Error) -> Error {
+    fn rejected(&self, item: &Item, cause: consilience::Error) -> Error {
         let consilience::Error::InvalidOutput { classifier, class, problem, .. } = &cause else {
             return cause.into();
         };
@@ -312,13 +320,15 @@ impl Long {
         let show = |&(batch, row): &Spot| self.batches[batch].show(row, self.columns.probability);
         let values: Vec<String> = spots.iter().map(show).collect();
         Error::Cell {
-            place: self.batches[batch].place(&self.table, row, vec![PROBABILITY.into()]).into(),
+            position: self.batches[batch]
+                .position(&self.table, row, vec![PROBABILITY.into()])
+                .into(),
             problem: format!(
                 "item `{}`, classifier `{classifier}`: {problem}{}",
                 String::from_utf8_lossy(&item.key),
                 values_of(&values)
             ),
-            hint: cause.hint(),
+            hint: cause.hint().map(Hint::Core),
         }
     }
 
@@ -330,25 +340,28 @@ impl Long {
         problem: impl Into<String>,
         hint: Option<&'static str>,
     ) -> Error {
-        let place = batch.place(&self.table, row, vec![batch.names[column].clone()]);
-        Error::Cell { place: place.into(), problem: problem.into(), hint }
+        let hint = hint.map(Hint::from);
+        let position = batch.position(&self.table, row, vec![batch.names[column].clone()]);
+        Error::Cell { position: position.into(), problem: problem.into(), hint }
     }
 }
 
 const PROBABILITY: &str = "probability";
 
-const LONG_HINT: &str = "a long table has the columns `item`, `classifier`, `class` and \
-    `probability`; for one row an item use `--layout wide`";
+fn long_hint() -> Hint {
+    let needed = "a long table needs the columns `item`, `classifier`, `class` and `probability`";
+    Hint::OtherLayout { needed: needed.into(), other: Layout::Wide }
+}
 
 impl Columns {
     fn find(table: &str, source: &dyn Source) -> Result<Self> {
         check_unique(table, source.names())?;
         let name = |name| {
-            let column = find_column(table, source, name, || LONG_HINT)?;
+            let column = find_column(table, source, name, long_hint)?;
             check_type(table, source, column, Use::Name)?;
             Ok::<usize, Error>(column)
         };
-        let probability = find_column(table, source, PROBABILITY, || LONG_HINT)?;
+        let probability = find_column(table, source, PROBABILITY, long_hint)?;
         check_type(table, source, probability, Use::Number)?;
         let label = source.names().iter().any(|name| name == LABEL);
         Ok(Self {
@@ -378,10 +391,10 @@ pub(crate) fn discover(
     if classifiers.names.is_empty() {
         return Err(Error::NoItems { name: table.to_owned() });
     }
+    let hint = if classes.is_some() { Hint::NameClasses } else { two_classes() };
     let classes = classes.map_or(found.into_names(), <[String]>::to_vec);
-    Schema::new(classifiers.into_names(), classes).map_err(|error| {
-        Error::header(table, error.to_string(), "name every class with `--classes a,b,c`")
-    })
+    Schema::new(classifiers.into_names(), classes)
+        .map_err(|error| Error::header(table, error.to_string(), hint))
 }
 
 /// Distinct cells of a column, in order, each with its first row from 1.
@@ -405,10 +418,10 @@ impl Distinct {
                 continue;
             }
             self.seen.insert(text.to_vec());
-            let place = batch.place(table, row, vec![batch.names[column].clone()]);
-            let first = place.row;
+            let position = batch.position(table, row, vec![batch.names[column].clone()]);
+            let first = position.row;
             let name = String::from_utf8(text.to_vec()).map_err(|_| Error::Cell {
-                place: place.into(),
+                position: position.into(),
                 problem: "the name is not UTF-8".into(),
                 hint: None,
             })?;

@@ -1,4 +1,4 @@
-//! Reads tables: whole with unknown columns, or chunk by chunk with known ones.
+//! Readers of tables: whole tables with unknown columns, or chunks of tables with known ones.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
@@ -14,20 +14,20 @@ use crate::long::{self, Distinct, Long};
 use crate::source::{self, Input, Source};
 use crate::wide::{Use, Wide, check_labelled, check_type};
 
-/// How a table is read.
+/// Options for reading a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReadOptions {
-    /// The format; by default that of the file's extension, CSV for standard input.
+    /// The format; by default that of the file's extension, or CSV for standard input.
     pub format: Option<Format>,
     /// The layout; by default wide.
     pub layout: Layout,
-    /// What the values are and how they become outputs.
+    /// The kind of the values and the floor.
     pub input_format: InputFormat,
-    /// The classes in order; by default they are found in the table.
+    /// The classes in order; by default those found in the table.
     pub classes: Option<Vec<String>>,
-    /// Whether every item must have a label; by default none need one.
+    /// Whether every item must have a label; by default false.
     pub needs_labels: bool,
-    /// Items of a chunk, at least 1; by default 8192.
+    /// Number of items per chunk, at least 1; by default 8192.
     pub chunk_items: usize,
 }
 
@@ -44,7 +44,7 @@ impl Default for ReadOptions {
     }
 }
 
-/// Items with the columns of the table that they came from.
+/// Items with the input columns of the table.
 #[derive(Debug, Clone)]
 pub struct Chunk {
     /// The checked outputs, and labels where known.
@@ -53,12 +53,12 @@ pub struct Chunk {
     pub carried: Batch,
 }
 
-/// Reads a whole table, labelled or not, and finds out its classifiers and classes.
+/// Reads a whole table, with or without labels, and finds its classifiers and classes.
 ///
-/// The classes are those of `options.classes`, else (wide) those of the label column, else the
-/// suffixes shared by all classifiers, or (long) those of the `class` column. Finding labels or
-/// cells takes a pass of its own over the file, so that the memory needed is that of the result;
-/// a stream is first copied into a temporary file.
+/// The classes are those of `options.classes`. Without them, the classes of a wide table are those
+/// of the label column or else the suffixes that all classifiers share, and the classes of a long
+/// table are those of the `class` column. Classes are found in a separate pass over the file, so
+/// that memory is needed only for the result; a stream is first copied to a temporary file.
 pub fn read_outputs(location: &Location, options: &ReadOptions) -> Result<Outputs> {
     let name = location.to_string();
     let format = Format::choose(options.format, location)?;
@@ -91,7 +91,7 @@ pub fn read_outputs(location: &Location, options: &ReadOptions) -> Result<Output
             source.select(&needed);
             let mut wide = Wide::new(&name, source.as_ref(), &schema, labels)?;
             while let Some(batch) = source.next_batch(chunk)? {
-                wide.admit(&batch, &mut builder)?;
+                wide.read(&batch, &mut builder)?;
             }
         }
         Layout::Long => {
@@ -109,7 +109,7 @@ fn second_handle(file: &File, name: &str) -> Result<File> {
     file.try_clone().map_err(|reason| Error::io("read", name, reason))
 }
 
-/// The classifiers and classes of a table; may use up the source.
+/// The classifiers and classes of a table; may read the source to its end.
 fn discover(table: &str, source: &mut dyn Source, options: &ReadOptions) -> Result<Schema> {
     let chunk = options.chunk_items.max(1);
     if options.layout == Layout::Long {
@@ -130,13 +130,13 @@ fn distinct_labels(
     source: &mut dyn Source,
     chunk: usize,
 ) -> Result<Vec<(String, u64)>> {
-    let place = |source: &dyn Source| source.names().iter().position(|name| name == LABEL);
-    let Some(label) = place(source) else {
+    let position = |source: &dyn Source| source.names().iter().position(|name| name == LABEL);
+    let Some(label) = position(source) else {
         return Ok(Vec::new());
     };
     check_type(table, source, label, Use::Name)?;
     source.select(&[label]);
-    let label = place(source).expect("the column was selected");
+    let label = position(source).expect("the column was selected");
     let mut labels = Distinct::default();
     while let Some(batch) = source.next_batch(chunk)? {
         labels.add(table, &batch, label)?;
@@ -144,9 +144,9 @@ fn distinct_labels(
     Ok(labels.names)
 }
 
-/// Reads a table whose classifiers and classes are known, chunk by chunk in bounded memory.
+/// Reader of a table whose classifiers and classes are known, in chunks and bounded memory.
 ///
-/// Columns may come in any order; a wide table's other columns are carried along.
+/// Columns may be in any order. The other columns of a wide table are passed on unchanged.
 pub struct TableReader {
     source: Box<dyn Source>,
     rows: Rows,
@@ -155,11 +155,11 @@ pub struct TableReader {
     total_bytes: Option<u64>,
 }
 
-/// How rows become items.
+/// The layout of the rows.
 enum Rows {
     Wide(Wide),
     Long(Box<Long>),
-    /// JSON lines without a line: no columns, and no items that need them.
+    /// An empty file of JSON lines, which has no columns and no items.
     Nothing,
 }
 
@@ -196,7 +196,7 @@ impl TableReader {
                     return Ok(None);
                 };
                 wide.mark(&mut batch);
-                wide.admit(&batch, &mut self.builder)?;
+                wide.read(&batch, &mut self.builder)?;
                 batch
             }
             Rows::Long(long) => {
@@ -209,8 +209,7 @@ impl TableReader {
         Ok(Some(Chunk { outputs: self.builder.take(), carried }))
     }
 
-    /// The carried columns without rows: written when a table has no items, it still makes a
-    /// header.
+    /// The input columns without rows, to write the header of a table without items.
     pub fn empty_batch(&self) -> Result<Batch> {
         match &self.rows {
             Rows::Nothing => Ok(self.source.empty_batch()),
@@ -223,12 +222,12 @@ impl TableReader {
         }
     }
 
-    /// Bytes of the input read so far; for Parquet and Arrow files an estimate from the rows.
+    /// Number of bytes read so far; for Parquet and Arrow files estimated from the rows.
     pub fn bytes_read(&self) -> u64 {
         self.source.bytes_read()
     }
 
-    /// Size of the input, where it is a regular file.
+    /// Size of the input in bytes, where it is a regular file.
     pub fn total_bytes(&self) -> Option<u64> {
         self.total_bytes
     }

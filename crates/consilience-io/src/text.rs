@@ -1,43 +1,43 @@
-//! Cells as text: how they are kept, and how numbers are read from them and written to them.
+//! Cells of text: their storage, and reading and writing of numbers.
 
 use std::io::{self, Write};
 
-/// Rows of cells as they stood in a text file, in one block; a byte follows every cell.
+/// Rows of cells as in a text file, in one block of memory; a byte follows every cell.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cells {
     bytes: Vec<u8>,
     ends: Vec<usize>,
     width: usize,
-    /// Where each row began in the file, counted in lines from 1; empty where unknown.
+    /// The line, from 1, in which each row began in the file; empty where unknown.
     pub(crate) lines: Vec<u64>,
-    /// Whether each row lies in the block just as in a CSV file; empty where none does.
+    /// Whether each row is stored exactly as in a CSV file; empty where none is.
     verbatim: Vec<bool>,
 }
 
 impl Cells {
-    /// No rows of `width` cells yet.
+    /// An empty table of `width` columns.
     pub(crate) fn new(width: usize) -> Self {
         Self { width, ..Self::default() }
     }
 
-    /// Number of whole rows.
+    /// Number of complete rows.
     pub(crate) fn n_rows(&self) -> usize {
         self.ends.len().checked_div(self.width).unwrap_or(0)
     }
 
-    /// Adds a cell to the row under way.
+    /// Adds a cell to the current row.
     pub(crate) fn push(&mut self, cell: &[u8]) {
         self.push_with(|bytes| bytes.extend_from_slice(cell));
     }
 
-    /// Adds a cell that `write` appends to the block.
+    /// Adds a cell that `write` appends.
     pub(crate) fn push_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         write(&mut self.bytes);
         self.ends.push(self.bytes.len());
         self.bytes.push(b',');
     }
 
-    /// Adds a row of CSV: its cells end to end, where each ends, and its line in the file.
+    /// Adds a row of CSV from its concatenated cells, the end of each, and its line in the file.
     pub(crate) fn push_record(&mut self, bytes: &[u8], ends: &[usize], line: u64) {
         let mut start = 0;
         for &end in ends {
@@ -48,7 +48,7 @@ impl Cells {
         self.verbatim.push(false);
     }
 
-    /// Adds a row of CSV that has no quotes, as it stands; returns its number of cells.
+    /// Adds a row of CSV without quotes, unchanged; returns its number of cells.
     pub(crate) fn push_line(&mut self, text: &[u8], line: u64) -> usize {
         let (start, before) = (self.bytes.len(), self.ends.len());
         self.bytes.extend_from_slice(text);
@@ -65,7 +65,7 @@ impl Cells {
         &self.bytes[self.start(cell)..self.ends[cell]]
     }
 
-    /// A whole row as CSV without its line end, where it is kept so.
+    /// A whole row as CSV without its line end, where it is stored so.
     pub(crate) fn verbatim_row(&self, row: usize) -> Option<&[u8]> {
         let last = (row + 1) * self.width - 1;
         let verbatim = self.verbatim.get(row).copied().unwrap_or(false);
@@ -77,7 +77,7 @@ impl Cells {
     }
 }
 
-/// Reads a number; an empty cell, `NaN`, `NA` and `null` are NaN. `None` if it is no number.
+/// Reads a number; an empty cell, `NaN`, `NA` and `null` are NaN. `None` if it is not a number.
 pub(crate) fn parse_number(cell: &[u8]) -> Option<f64> {
     if let Ok(number) = fast_float2::parse(cell) {
         return Some(number);
@@ -93,7 +93,7 @@ fn is_missing_word(word: &[u8]) -> bool {
     [&b"nan"[..], b"na", b"null"].iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
-/// Writes a number in its shortest exact form: nothing for NaN, `inf` or `-inf`.
+/// Writes a number in its shortest exact form; NaN is written as nothing, infinity as `inf`.
 pub(crate) fn push_number(out: &mut Vec<u8>, number: f64) {
     if number.is_finite() {
         out.extend_from_slice(ryu::Buffer::new().format_finite(number).as_bytes());
@@ -102,7 +102,7 @@ pub(crate) fn push_number(out: &mut Vec<u8>, number: f64) {
     }
 }
 
-/// Writes a number as JSON, which has neither NaN nor infinity: both are `null`.
+/// Writes a number as JSON; NaN and infinity are written as `null`.
 pub(crate) fn push_json_number(out: &mut Vec<u8>, number: f64) {
     if number.is_finite() {
         push_number(out, number);
@@ -116,13 +116,13 @@ pub(crate) fn push_json_string(out: &mut Vec<u8>, text: &str) {
     serde_json::to_writer(&mut *out, text).expect("text always serialises into memory");
 }
 
-/// Writes anything that displays, such as integers.
+/// Writes a value by its `Display`, such as an integer.
 pub(crate) fn push_display(out: &mut Vec<u8>, value: impl std::fmt::Display) {
     let written: io::Result<()> = write!(out, "{value}");
     written.expect("writing into memory cannot fail");
 }
 
-/// Whether the text is a number as JSON spells it, so that it can be copied as it stands.
+/// Whether the text is a number in JSON notation, which can be copied unchanged.
 pub(crate) fn is_json_number(text: &[u8]) -> bool {
     let after_digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let mut rest = text.strip_prefix(b"-").unwrap_or(text);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_written_shortest_and_odd_ones_as_documented() {
+    fn numbers_are_written_in_their_shortest_form() {
         let text = |number, push: fn(&mut Vec<u8>, f64)| {
             let mut out = Vec::new();
             push(&mut out, number);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn json_numbers_are_told_from_other_spellings() {
+    fn json_numbers_are_distinguished_from_other_notations() {
         for number in ["0", "-0", "0.5", "12", "1e5", "1.25E-07", "-3e+2"] {
             assert!(is_json_number(number.as_bytes()), "{number}");
         }

@@ -1,4 +1,4 @@
-//! Files written whole or not at all: into a temporary file beside the target, then renamed.
+//! Complete files: written to a temporary file in the folder of the target, then renamed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Stdout, Write};
@@ -9,13 +9,13 @@ use tempfile::{NamedTempFile, TempPath};
 use crate::error::{Error, Result};
 use crate::location::Location;
 
-/// Bytes collected before the system is asked to write.
+/// Number of bytes that are written at once.
 const BUFFER: usize = 1 << 17;
 
-/// Symbolic links followed at most, as the system does.
+/// Largest number of symbolic links that are followed, as in the operating system.
 const MOST_LINKS: usize = 40;
 
-/// An output that comes into being when finished.
+/// An output that appears when it is finished.
 pub(crate) struct Output {
     name: String,
     kind: Kind,
@@ -25,8 +25,7 @@ enum Kind {
     Standard(BufWriter<Stdout>),
     /// Devices and pipes, which cannot be replaced.
     Direct(BufWriter<File>),
-    /// The file and its path apart, so that errors of writing do not name the path, which means
-    /// nothing to the user.
+    /// File and temporary path are separate, so that errors do not name the temporary path.
     Whole {
         writer: BufWriter<File>,
         temporary: TempPath,
@@ -35,7 +34,7 @@ enum Kind {
 }
 
 impl Output {
-    /// Opens an output; a regular target is not touched before [`finish`](Self::finish).
+    /// Opens an output; a regular target is not changed before [`finish`](Self::finish).
     pub(crate) fn create(location: &Location) -> Result<Self> {
         let name = location.output_name();
         let kind = match location {
@@ -48,12 +47,12 @@ impl Output {
         Ok(Self { name, kind })
     }
 
-    /// How messages name it.
+    /// Its name in messages.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Puts the file in its place.
+    /// Completes the file and moves it to its path.
     pub(crate) fn finish(self) -> Result<()> {
         self.kind.finish().map_err(|reason| Error::io("write", &self.name, reason))
     }
@@ -94,7 +93,7 @@ impl Kind {
         check_folder(folder_of(&target))?;
         let file = temporary_beside(&target)?;
         if let Some(existing) = existing {
-            // A target that may not be written is not to be replaced either.
+            // A target without permission to write must not be replaced either.
             OpenOptions::new().write(true).open(&target)?;
             file.as_file().set_permissions(existing.permissions())?;
         }
@@ -115,7 +114,7 @@ impl Kind {
     }
 }
 
-/// The file that a chain of symbolic links ends in, whether or not it exists.
+/// The file at the end of a chain of symbolic links, whether or not it exists.
 fn behind_links(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_path_buf();
     for _ in 0..MOST_LINKS {
@@ -137,11 +136,11 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Says which folder is not there, before the temporary file fails for it.
+/// Checks that the folder exists, to name it in the error.
 fn check_folder(folder: &Path) -> io::Result<()> {
     match fs::metadata(folder) {
         Ok(metadata) if metadata.is_dir() => Ok(()),
-        Ok(_) => Err(io::Error::other(format!("`{}` is no folder", folder.display()))),
+        Ok(_) => Err(io::Error::other(format!("`{}` is not a folder", folder.display()))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let problem = format!("there is no folder `{}`", folder.display());
             Err(io::Error::new(io::ErrorKind::NotFound, problem))
@@ -150,8 +149,8 @@ fn check_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// A new file in the target's own folder, since a rename is atomic only within a file system.
-/// The system takes the umask off its permissions, as for any new file.
+/// A new file in the target's folder, because a rename is atomic only within a file system. Its
+/// permissions follow the umask, like those of any new file.
 fn temporary_beside(target: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".consilience-").suffix(".tmp");
@@ -171,19 +170,19 @@ fn without_path(error: io::Error) -> io::Error {
     }
 }
 
-/// Finds out whether a file could be written, before much work is done for it.
+/// Checks that a file can be written, to fail before a long computation.
 pub fn check_writable(location: &Location) -> Result<()> {
     let Location::Path(path) = location else {
         return Ok(());
     };
     match fs::metadata(path) {
-        // Opening a pipe would tell its reader that all has been written.
+        // Opening and closing a pipe would end the input of its reader.
         Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => Ok(()),
         _ => Output::create(location).map(drop),
     }
 }
 
-/// Writes a small file, such as a model or report, whole or not at all.
+/// Writes a small file, such as a model or report; it appears only when it is complete.
 pub fn write_whole(location: &Location, bytes: &[u8]) -> Result<()> {
     let mut output = Output::create(location)?;
     output.write_all(bytes).map_err(|reason| Error::io("write", output.name(), reason))?;

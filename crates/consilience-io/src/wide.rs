@@ -1,4 +1,4 @@
-//! The wide layout: one row an item, one column a classifier and class.
+//! The wide layout: one row per item, one column per classifier and class.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,11 +7,13 @@ use consilience::{OutputsBuilder, Schema};
 
 use crate::arrow_cells;
 use crate::batch::{Batch, LABEL, column_names};
-use crate::error::{Error, NEED_LABELS, Result, quoted};
+use crate::error::{Error, Result, quoted};
 use crate::header::check_unique;
+use crate::hint::Hint;
+use crate::location::Layout;
 use crate::source::Source;
 
-/// Where the values of an item stand in the rows of a wide table.
+/// Reader of the rows of a wide table.
 pub(crate) struct Wide {
     table: String,
     schema: Arc<Schema>,
@@ -26,7 +28,7 @@ pub(crate) struct Wide {
 }
 
 impl Wide {
-    /// Finds the columns of known classifiers and classes.
+    /// Finds the columns of the classifiers and classes.
     pub(crate) fn new(
         table: &str,
         source: &dyn Source,
@@ -62,18 +64,18 @@ impl Wide {
         })
     }
 
-    /// The columns that are read, for sources that can leave others out.
+    /// The columns that are read, for sources that can skip the others.
     pub(crate) fn needed(&self) -> Vec<usize> {
         self.columns.iter().copied().chain(self.label).collect()
     }
 
-    /// Says which columns of a batch are probabilities.
+    /// Marks the columns of a batch that hold probabilities.
     pub(crate) fn mark(&self, batch: &mut Batch) {
         batch.mark_numeric(&self.numeric);
     }
 
-    /// Adds the items of a batch; the error is that of the first bad row.
-    pub(crate) fn admit(&mut self, batch: &Batch, builder: &mut OutputsBuilder) -> Result<()> {
+    /// Adds the items of a batch; an error is that of the first bad row.
+    pub(crate) fn read(&mut self, batch: &Batch, builder: &mut OutputsBuilder) -> Result<()> {
         let width = self.columns.len();
         self.raw.resize(batch.n_rows() * width, 0.0);
         let bad = batch.fill_numbers(&self.columns, &mut self.raw).err();
@@ -90,7 +92,7 @@ impl Wide {
             if let (None, true, Some((column, _))) = (label, self.needs_labels, &labels) {
                 return Err(missing_label(&self.table, batch, row, *column));
             }
-            builder.push_indexed(raw, label).map_err(|cause| self.refuse(batch, row, cause))?;
+            builder.push_indexed(raw, label).map_err(|cause| self.rejected(batch, row, cause))?;
         }
         bad.map_or(Ok(()), |(row, column)| Err(not_a_number(&self.table, batch, row, column)))
     }
@@ -101,7 +103,7 @@ impl Wide {
             .ok_or_else(|| unknown_label(&self.table, batch, row, column, text, &self.schema))
     }
 
-    fn refuse(&self, batch: &Batch, row: usize, cause: consilience::Error) -> Error {
+    fn rejected(&self, batch: &Batch, row: usize, cause: consilience::Error) -> Error {
         let consilience::Error::InvalidOutput { classifier, class, .. } = &cause else {
             return cause.into();
         };
@@ -112,8 +114,8 @@ impl Wide {
             None => &self.columns[first..first + n_classes],
         };
         let names = columns.iter().map(|&column| batch.names[column].clone()).collect();
-        Error::Refused {
-            place: batch.place(&self.table, row, names).into(),
+        Error::Rejected {
+            position: batch.position(&self.table, row, names).into(),
             values: columns.iter().map(|&column| batch.show(row, column)).collect(),
             cause: Box::new(cause),
         }
@@ -127,7 +129,7 @@ pub(crate) enum Use {
     Name,
 }
 
-/// Refuses a column whose type cannot serve its use.
+/// Checks that the type of a column suits its use.
 pub(crate) fn check_type(
     table: &str,
     source: &dyn Source,
@@ -152,8 +154,8 @@ pub(crate) fn check_type(
     })
 }
 
-/// The place of a column that must be there.
-pub(crate) fn find_column<H: Into<String>>(
+/// The index of a column that must exist.
+pub(crate) fn find_column<H: Into<Hint>>(
     table: &str,
     source: &dyn Source,
     name: &str,
@@ -168,23 +170,24 @@ pub(crate) fn find_column<H: Into<String>>(
     })
 }
 
-fn wide_hint(schema: &Schema) -> String {
-    format!(
-        "needed is a column `<classifier>_<class>` for every classifier ({}) and class ({}); for \
-         one row a probability use `--layout long`",
+fn wide_hint(schema: &Schema) -> Hint {
+    let needed = format!(
+        "a wide table needs a column `<classifier>_<class>` for every classifier ({}) and class \
+         ({})",
         quoted(schema.classifiers()),
         quoted(schema.classes())
-    )
+    );
+    Hint::OtherLayout { needed: needed.into(), other: Layout::Long }
 }
 
-/// Refuses a table without labels where they are needed.
+/// Checks that a table has a column of labels.
 pub(crate) fn check_labelled(table: &str, source: &dyn Source) -> Result<()> {
-    find_column(table, source, LABEL, || NEED_LABELS).map(drop)
+    find_column(table, source, LABEL, || consilience::Hint::LabelItems).map(drop)
 }
 
 pub(crate) fn missing_label(table: &str, batch: &Batch, row: usize, column: usize) -> Error {
-    let place = batch.place(table, row, vec![batch.names[column].clone()]);
-    Error::MissingLabel { place: place.into() }
+    let position = batch.position(table, row, vec![batch.names[column].clone()]);
+    Error::MissingLabel { position: position.into() }
 }
 
 fn check_distinct(table: &str, needed: &[String]) -> Result<()> {
@@ -192,16 +195,18 @@ fn check_distinct(table: &str, needed: &[String]) -> Result<()> {
         Error::header(
             table,
             format!("classifiers and classes share a column: {}", quoted(needed)),
-            "rename classifiers or classes so that every column can be read in one way only",
+            "rename classifiers or classes so that every column can be read in only one way",
         )
     })
 }
 
 pub(crate) fn not_a_number(table: &str, batch: &Batch, row: usize, column: usize) -> Error {
     Error::Cell {
-        place: batch.place(table, row, vec![batch.names[column].clone()]).into(),
+        position: batch.position(table, row, vec![batch.names[column].clone()]).into(),
         problem: format!("`{}` is not a number", batch.show(row, column)),
-        hint: Some("numbers have a decimal point; a missing output is an empty cell or null"),
+        hint: Some(
+            "numbers have a decimal point; a missing output is an empty cell or null".into(),
+        ),
     }
 }
 
@@ -213,8 +218,8 @@ pub(crate) fn unknown_label(
     text: &[u8],
     schema: &Schema,
 ) -> Error {
-    Error::Refused {
-        place: batch.place(table, row, vec![batch.names[column].clone()]).into(),
+    Error::Rejected {
+        position: batch.position(table, row, vec![batch.names[column].clone()]).into(),
         values: Vec::new(),
         cause: Box::new(consilience::Error::UnknownLabel {
             item: row,
@@ -224,13 +229,13 @@ pub(crate) fn unknown_label(
     }
 }
 
-/// Names and their places.
+/// A lookup of names.
 pub(crate) struct Names {
     few: Vec<Box<[u8]>>,
     many: HashMap<Box<[u8]>, usize>,
 }
 
-/// Up to this many names are looked through one by one, which beats hashing.
+/// Up to this many names are compared one by one, which is faster than hashing.
 const FEW: usize = 8;
 
 impl Names {

@@ -1,4 +1,4 @@
-//! Writes tables: the carried columns and the added ones, whole or not at all.
+//! Writer of tables: input columns and added columns; an incomplete file never appears.
 
 use std::borrow::Cow;
 
@@ -8,12 +8,12 @@ use crate::location::{Format, Location};
 use crate::sink::{self, Sink};
 use crate::whole::Output;
 
-/// A column to write beside the carried ones.
+/// A column to write after the input columns.
 #[derive(Debug, Clone)]
 pub struct Added<'a> {
     /// Its name.
     pub name: Cow<'a, str>,
-    /// Its values, one a row of the batch.
+    /// Its values, one per row of the batch.
     pub values: AddedValues<'a>,
 }
 
@@ -22,9 +22,9 @@ pub struct Added<'a> {
 pub enum AddedValues<'a> {
     /// Numbers; NaN is written as an empty cell or null.
     Numbers(&'a [f64]),
-    /// Names by their places in a list.
+    /// Names, by their indices in a list.
     Names {
-        /// The place of each row's name.
+        /// The index of each row's name.
         index: &'a [u32],
         /// The names.
         names: &'a [String],
@@ -48,7 +48,7 @@ impl AddedValues<'_> {
         self.len() == 0
     }
 
-    /// The text of a row, where the column is one of text.
+    /// The text of a row, if the column holds text.
     pub(crate) fn text(&self, row: usize) -> Option<&str> {
         match self {
             Self::Numbers(_) => None,
@@ -58,34 +58,34 @@ impl AddedValues<'_> {
     }
 }
 
-/// Writes a table batch by batch; a file appears under its name only when finished.
+/// Writer of a table in batches; a file appears under its name only when it is finished.
 pub struct TableWriter {
     name: String,
     sink: Box<dyn Sink>,
-    /// Names of the columns, known after the first batch.
+    /// Names of the columns; `None` before the first batch.
     columns: Option<Vec<String>>,
 }
 
 impl TableWriter {
-    /// Opens an output in the given format, else that of the extension, else (standard output)
-    /// CSV.
+    /// Opens an output in the given format or, without one, that of the extension; CSV for standard
+    /// output.
     pub fn create(location: &Location, format: Option<Format>) -> Result<Self> {
         let format = Format::choose(format, location)?;
         let output = Output::create(location)?;
         Ok(Self { name: location.output_name(), sink: sink::create(output, format), columns: None })
     }
 
-    /// Writes rows: the carried columns, then the added ones. Every batch must have the same
-    /// columns; one without rows makes a header.
+    /// Writes rows: the input columns, then the added ones. Every batch must have the same columns;
+    /// a batch without rows writes the header.
     ///
     /// # Panics
-    /// If an index of [`AddedValues::Names`] is beyond the names.
+    /// If an index of [`AddedValues::Names`] is out of range.
     pub fn write(&mut self, carried: &Batch, added: &[Added]) -> Result<()> {
         self.check_columns(carried, added)?;
         for column in added {
             if column.values.len() != carried.n_rows() {
                 return Err(consilience::Error::Mismatch {
-                    what: "rows of the carried and added columns",
+                    what: "rows of the input columns and added columns",
                     expected: carried.n_rows().to_string(),
                     found: format!("{} of `{}`", column.values.len(), column.name),
                 }
@@ -95,7 +95,7 @@ impl TableWriter {
         self.sink.write(carried, added)
     }
 
-    /// Puts the table in its place.
+    /// Completes the table and moves it to its path.
     pub fn finish(self) -> Result<()> {
         self.sink.finish()?.finish()
     }
@@ -113,8 +113,8 @@ impl TableWriter {
             .into()),
             None => {
                 let names: Vec<String> = names().map(str::to_owned).collect();
-                for (place, name) in names.iter().enumerate().skip(carried.names().len()) {
-                    if names[..place].contains(name) {
+                for (index, name) in names.iter().enumerate().skip(carried.names().len()) {
+                    if names[..index].contains(name) {
                         let (name, column) = (self.name.clone(), name.clone());
                         return Err(Error::ColumnExists { name, column });
                     }

@@ -1,15 +1,15 @@
 //! Gauss-Laguerre quadrature: ∫₀^∞ t^(a−1) e^(−t) g(t) dt for any shape a > 0.
 
-/// Nodes and weights; the weights are normalised, Σ w = 1, and given as logarithms.
+/// A rule with weights that are normalised, Σ w = 1, and stored as logarithms.
 #[derive(Debug, Clone, Default)]
 pub struct Laguerre {
     /// Nodes in ascending order.
     pub nodes: Vec<f64>,
     /// ln of the weights.
     pub ln_weights: Vec<f64>,
-    /// Derivatives of nodes and ln weights in the shape, where asked for.
+    /// Derivatives of the nodes in the shape; empty without [`Self::with_slopes`].
     pub node_slopes: Vec<f64>,
-    /// Derivatives of the weights with respect to the power.
+    /// Derivatives of ln of the weights in the shape; empty without [`Self::with_slopes`].
     pub weight_slopes: Vec<f64>,
 }
 
@@ -18,7 +18,7 @@ impl Laguerre {
     ///
     /// # Numerics
     /// Eigenvalues of the Jacobi matrix (diagonal 2i+a, off-diagonal √(i(i+a−1))) by bisection on
-    /// Sturm counts, polished by Newton steps on the three-term recurrence; weights from Σ pᵢ² at the node.
+    /// Sturm counts, refined by Newton steps on the three-term recurrence; weights from Σ pᵢ² at the node.
     pub fn new(n: usize, shape: f64) -> Self {
         let mut rule = Self::default();
         let mut lower = 0.0;
@@ -30,9 +30,7 @@ impl Laguerre {
         }
         rule
     }
-}
 
-impl Laguerre {
     /// Adds the derivatives in the shape, by central differences.
     #[must_use]
     pub fn with_slopes(mut self, shape: f64) -> Self {
@@ -56,7 +54,7 @@ fn off_diagonal_squared(i: usize, shape: f64) -> f64 {
     i as f64 * (i as f64 + shape - 1.0)
 }
 
-/// Number of eigenvalues below x.
+/// Number of eigenvalues of the Jacobi matrix below x.
 fn count_below(n: usize, shape: f64, x: f64) -> usize {
     let (mut count, mut pivot) = (0, 1.0);
     for i in 0..n {
@@ -70,6 +68,7 @@ fn count_below(n: usize, shape: f64, x: f64) -> usize {
     count
 }
 
+/// The k-th eigenvalue of the Jacobi matrix, above `lower`, by bisection.
 fn bisect(n: usize, shape: f64, k: usize, lower: f64) -> f64 {
     let (mut low, mut high) = (lower, 4.0 * n as f64 + 2.0 * shape + 2.0);
     for _ in 0..60 {
@@ -86,7 +85,7 @@ fn bisect(n: usize, shape: f64, k: usize, lower: f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// Newton on the orthonormal polynomial pₙ and its derivative.
+/// Refines a node by Newton steps on the orthonormal polynomial pₙ.
 fn polish(n: usize, shape: f64, mut x: f64) -> f64 {
     for _ in 0..3 {
         let (mut p, mut before, mut dp, mut d_before) = (1.0, 0.0, 0.0, 0.0);

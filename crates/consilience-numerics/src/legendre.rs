@@ -1,8 +1,8 @@
-//! Gauss-Legendre quadrature on [−1, 1], with an estimate of its error from the integrand's own coefficients.
+//! Gauss-Legendre quadrature on [−1, 1], with an error estimated from the decay of the integrand's Legendre series.
 
 use super::special::ln_gamma;
 
-/// A rule and what it takes to see how fast an integrand's Legendre series decays.
+/// A rule with the vectors that give some Legendre coefficients of an integrand.
 #[derive(Debug, Clone)]
 pub struct Legendre {
     /// Nodes in ascending order.
@@ -15,10 +15,10 @@ pub struct Legendre {
     ln_gaussian: f64,
 }
 
-/// Coefficients looked at: two around the middle of the series and its last two.
+/// Number of coefficients computed: two around the middle of the series and its last two.
 const ORDERS: usize = 4;
 
-/// No series is trusted to decay faster than this a term.
+/// The fastest decay per term that is assumed of a series.
 const FASTEST: f64 = 0.25;
 
 /// Pₙ(x) and its derivative by the three-term recurrence.
@@ -68,14 +68,14 @@ impl Legendre {
 
     /// ∫ f over [−1, 1] from its values at the nodes, and an estimate of the error.
     ///
-    /// The rule is exact to degree 2N−1. Coefficients from the middle of the series to its end show the decay
-    /// a term; as many terms further on is what the rule does not see. A faint singularity may show up there only:
-    /// decay is taken to be no faster than `fastest`, which is what the nearest one allows.
+    /// The rule is exact to degree 2N−1. The decay per term is taken from the coefficients in the middle of the series and at its end, and
+    /// extrapolated by as many terms to those that the rule does not integrate. A weak singularity may appear there only,
+    /// so that the decay is assumed to be no faster than `fastest`, the rate that the nearest singularity allows.
     pub fn integrate(&self, values: &[f64], fastest: f64) -> (f64, f64) {
         let dot = |a: &[f64]| -> f64 { a.iter().zip(values).map(|(a, v)| a * v).sum() };
         let [m1, m2, e1, e2] = [0, 1, 2, 3].map(|k| dot(&self.coefficients[k]).abs());
         let (middle, end) = (m1.max(m2), e1.max(e2));
-        // from the middle pair of orders to the last pair
+        // Number of terms from the middle pair of orders to the last pair.
         let apart = (self.n_points() / 2) as f64 - 0.5;
         let ratio = if middle > 0.0 { (end / middle).powf(1.0 / apart) } else { FASTEST };
         let ratio = ratio.clamp(fastest.clamp(FASTEST, 1.0), 1.0);
@@ -107,9 +107,9 @@ mod tests {
         }
     }
 
-    /// The largest error on a Gaussian, wherever it lies, is what the error term says, within a factor of three.
+    /// The error term bounds the largest error on a Gaussian, wherever it lies, within a factor of three.
     #[test]
-    fn knows_gaussians() {
+    fn the_error_on_a_gaussian_is_known() {
         for n in [6, 10, 14] {
             let rule = Legendre::new(n);
             let width = if n == 6 { 2.0 } else { 4.0 };
@@ -123,19 +123,19 @@ mod tests {
             let off =
                 |i: i32| (sum(&rule, 0.1 * f64::from(i)) - sum(&fine, 0.1 * f64::from(i))).abs();
             let worst = (0..30).map(off).fold(0.0, f64::max).max(1e-16);
-            let said = rule.ln_gaussian_error(width).exp().max(1e-16);
+            let bound = rule.ln_gaussian_error(width).exp().max(1e-16);
             assert!(
-                worst < 1.1 * said + 1e-15 && said < 3.0 * worst + 1e-15,
-                "{n}: {worst:e} {said:e}"
+                worst < 1.1 * bound + 1e-15 && bound < 3.0 * worst + 1e-15,
+                "{n}: {worst:e} {bound:e}"
             );
         }
     }
 
     #[test]
-    fn knows_its_error() {
+    fn the_estimated_error_bounds_the_true_one() {
         let rule = Legendre::new(10);
         for width in [1.0, 2.0, 3.0, 4.0, 6.0] {
-            // ∫ over [0, width] of a Gaussian around 0.3, by the midpoint rule
+            // The integral over [0, width] of a Gaussian around 0.3, by the midpoint rule.
             let f = |t: f64| (-0.5 * (t - 0.3) * (t - 0.3)).exp();
             let values: Vec<f64> = rule.nodes.iter().map(|x| f(0.5 * width * (1.0 + x))).collect();
             let (sum, error) = rule.integrate(&values, 0.0);
@@ -144,8 +144,8 @@ mod tests {
                 .map(|i| f(width * (f64::from(i) + 0.5) / f64::from(fine)) * 2.0 / f64::from(fine))
                 .sum();
             let off = (sum - exact).abs();
-            assert!(off < error + 2e-9, "width {width}: off by {off:e}, said {error:e}");
-            assert!(error < 1e5 * off + 1e-7, "width {width}: off by {off:e}, said {error:e}");
+            assert!(off < error + 2e-9, "width {width}: off by {off:e}, estimated {error:e}");
+            assert!(error < 1e5 * off + 1e-7, "width {width}: off by {off:e}, estimated {error:e}");
         }
     }
 }

@@ -1,10 +1,19 @@
-//! Numerical routines shared by the crates of Consilience: special functions, quadrature rules,
-//! vector kernels, optimisation in a few dimensions, and work spread over threads.
+//! Numerical routines shared by `correlated-dirichlet` and `consilience`.
 //!
-//! The crate exists so that no formula is written twice. It makes no promise of stability: use
-//! `correlated-dirichlet` or `consilience` instead.
+//! | module | contents |
+//! |---|---|
+//! | [`special`] | ln Γ, digamma, trigamma, the normal quantile, the multivariate beta function |
+//! | [`log_space`] | sums of exponentials without overflow |
+//! | [`simplex`] | softmax, normalising, entropy, projection |
+//! | [`legendre`], [`laguerre`] | Gauss quadrature rules |
+//! | [`exponential_tail`] | closed-form tails of trapezoid rules |
+//! | [`vector`] | exp and ln in vector instructions |
+//! | [`optimise`], [`root`] | minima over convex sets, roots of functions of one variable |
+//! | [`parallel`] | maps over threads, with results in order |
+//!
+//! The crate is internal: its interface may change with every release. Use `correlated-dirichlet` or `consilience` instead.
 
-pub mod closing;
+pub mod exponential_tail;
 pub mod laguerre;
 pub mod legendre;
 pub mod log_space;

@@ -1,12 +1,11 @@
-//! Sums of exponentials that neither overflow nor underflow.
+//! Logarithms of sums of exponentials, without overflow or underflow.
 
-/// ln x, where 0 counts as the smallest normal double: logarithms of outputs enter products with
-/// coefficients of either sign, and ∞ − ∞ would say nothing.
+/// ln x, with x raised to the smallest normal number: a finite logarithm for sums in which ∞ − ∞ could occur.
 pub fn ln_at_least_tiny(x: f64) -> f64 {
     x.max(f64::MIN_POSITIVE).ln()
 }
 
-/// ln Σ exp(xᵢ); −∞ for an empty sum, +∞ if any term is.
+/// ln Σ exp(xᵢ); −∞ for an empty sum, +∞ if any term is infinite.
 pub fn log_sum_exp(values: &[f64]) -> f64 {
     let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if max.is_infinite() {

@@ -1,23 +1,23 @@
-//! Minimising smooth convex functions over convex sets.
+//! Minimisation of smooth convex functions over convex sets.
 
-/// The end of a minimisation.
+/// The result of a minimisation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Minimum {
     /// The best point.
     pub point: Vec<f64>,
     /// The value there.
     pub value: f64,
-    /// Whether the projected gradient became as small as wanted.
+    /// Whether the projected gradient fell below the tolerance.
     pub converged: bool,
 }
 
-/// Values remembered by the line search.
+/// Number of recent values that the nonmonotone line search compares with.
 const MEMORY: usize = 10;
 
-/// Spectral projected gradients: for functions of a few variables whose gradient is cheap.
+/// Minimises a function of a few variables by spectral projected gradients.
 ///
 /// `objective` returns the value and writes the gradient; `project` maps a point to the nearest
-/// one of the convex set. Ends when a unit projected step moves no coordinate by `tolerance`.
+/// point of the convex set. The search stops when a unit projected step moves no coordinate by more than `tolerance`.
 ///
 /// # References
 /// Birgin, Martínez, Raydan, "Nonmonotone spectral projected gradient methods on convex sets",
@@ -105,7 +105,7 @@ mod tests {
         let free = projected_gradient(&[0.0; 3], quadratic, |_| {}, 1e-10, 1000);
         assert!(free.converged && free.value < 1e-18);
         let bound = projected_gradient(&[1.0, 0.0, 0.0], quadratic, simplex::project, 1e-12, 1000);
-        // x₃ = 0 and, on the rest, x₁ − .9 = 100 (x₂ − .2) with x₁ + x₂ = 1.
+        // x₃ = 0 and, for the others, x₁ − 0.9 = 100 (x₂ − 0.2) with x₁ + x₂ = 1.
         let x2 = (0.1 + 20.0) / 101.0;
         let expected = [1.0 - x2, x2, 0.0];
         assert!(bound.converged, "{bound:?}");

@@ -1,4 +1,4 @@
-//! Independent pieces of work spread over threads; results are always in order.
+//! Maps and loops over threads, with results in order.
 
 #[cfg(feature = "parallel")]
 use rayon::prelude::*;

@@ -2,8 +2,8 @@
 
 /// A root of `f` between `low` and `high`, where `f` has different signs, to an absolute `tolerance`.
 ///
-/// Regula falsi with the value at an end that stays put halved (the Illinois rule): the bracket is never lost,
-/// and smooth functions take about ten steps.
+/// Regula falsi with the Illinois rule: the value at an end that is kept twice is halved. The root stays bracketed, and smooth
+/// functions take about ten steps.
 ///
 /// # References
 /// Dowell, Jarratt, "A modified regula falsi method for computing the root of an equation", BIT 11, 1971.
@@ -16,7 +16,7 @@ pub fn bracketed_root(f: impl Fn(f64) -> f64, low: f64, high: f64, tolerance: f6
         }
         let secant = new.0 - new.1 * (new.0 - old.0) / (new.1 - old.1);
         let (left, right) = (new.0.min(old.0), new.0.max(old.0));
-        // rounding may leave the bracket
+        // Rounding may move the secant out of the bracket.
         let x = if secant > left && secant < right { secant } else { 0.5 * (left + right) };
         let here = (x, f(x));
         let moved = (here.0 - new.0).abs();
@@ -33,7 +33,7 @@ pub fn bracketed_root(f: impl Fn(f64) -> f64, low: f64, high: f64, tolerance: f6
     new.0
 }
 
-/// Many more than a smooth function needs.
+/// Largest number of steps; bisection to the last bit would take about 60.
 const MAX_STEPS: usize = 200;
 
 #[cfg(test)]
@@ -44,7 +44,7 @@ mod tests {
     fn finds_roots_of_curved_steep_and_flat_functions() {
         let near = |f: fn(f64) -> f64, high: f64, expected: f64| {
             let got = bracketed_root(f, 0.0, high, 1e-13);
-            // a triple root is known to the cube root of rounding
+            // A triple root is determined to the cube root of the rounding error.
             assert!((got - expected).abs() < 1e-5, "{got} {expected}");
         };
         near(|x| x * x - 2.0, 2.0, 2f64.sqrt());

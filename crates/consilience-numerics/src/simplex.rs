@@ -1,13 +1,13 @@
-//! Probability vectors: normalising, flooring, entropy, projection.
+//! Operations on probability vectors: normalising, softmax, flooring, entropy, projection.
 
-/// Divides by the sum.
+/// Divides the values by their sum.
 pub fn normalise(values: &mut [f64]) {
     let sum: f64 = values.iter().sum();
     values.iter_mut().for_each(|value| *value /= sum);
 }
 
-/// Turns log weights into probabilities in place, without overflow. Entries of −∞ become 0;
-/// entries of +∞ (an infinite density at a tie) share the whole mass.
+/// Replaces log weights by probabilities, without overflow. Entries of −∞ become 0; entries of +∞ (an infinite
+/// density) share the whole mass.
 pub fn softmax(values: &mut [f64]) {
     let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if max.is_infinite() {
@@ -18,7 +18,7 @@ pub fn softmax(values: &mut [f64]) {
     normalise(values);
 }
 
-/// Raises entries below `floor` to it and renormalises; returns how many were raised.
+/// Raises entries below `floor` to it and normalises again; returns the number of raised entries.
 pub fn raise_to_floor(values: &mut [f64], floor: f64) -> usize {
     let mut raised = 0;
     for value in values.iter_mut().filter(|value| **value < floor) {
@@ -34,11 +34,11 @@ pub fn raise_to_floor(values: &mut [f64], floor: f64) -> usize {
 /// −Σ p ln p in nats, with 0 ln 0 = 0.
 pub fn entropy(probabilities: &[f64]) -> f64 {
     let sum: f64 = probabilities.iter().filter(|p| **p > 0.0).map(|p| p * p.ln()).sum();
-    // An exact −0.0 would print as "-0".
+    // −0.0 would be printed as "-0".
     if sum == 0.0 { 0.0 } else { -sum }
 }
 
-/// Index of the largest entry, the first of equals.
+/// Index of the largest entry; the first one if several are equal.
 pub fn arg_max(values: &[f64]) -> usize {
     (1..values.len()).fold(0, |best, i| if values[i] > values[best] { i } else { best })
 }
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn softmax_survives_large_and_infinite_logs() {
+    fn softmax_of_large_and_infinite_logarithms_is_finite() {
         let mut values = [-800.0, -805.0];
         softmax(&mut values);
         // 1 / (1 + e⁻⁵), mpmath.

@@ -1,9 +1,9 @@
-//! Gamma-family functions and the normal quantile, to full relative accuracy.
+//! The gamma function's relatives and the normal quantile, to full relative accuracy.
 //!
-//! `ln Γ` and `erfc` come from `libm`. Digamma, trigamma and the normal quantile are written here
-//! because the crates that offer them lose digits where this project needs them: digamma at its
-//! root 1.4616…, both at shapes near 0, the quantile in the tails. The tables in `reference/`
-//! (mpmath, 50 digits) hold all of them to a few units in the last place.
+//! `ln Γ` and `erfc` are those of `libm`. Digamma, trigamma and the normal quantile are implemented here
+//! because available crates lose digits at relevant arguments: digamma at its
+//! root 1.4616…, digamma and trigamma near 0, the quantile in the tails. Tests compare all of them with the tables in
+//! `reference/` (mpmath, 50 digits), to a few units in the last place.
 
 use std::f64::consts::{PI, SQRT_2};
 
@@ -18,11 +18,11 @@ pub fn ln_multivariate_beta(concentration: &[f64]) -> f64 {
     concentration.iter().map(|&a| ln_gamma(a)).sum::<f64>() - ln_gamma(total)
 }
 
-/// ln Γ(a + h/2) − ln Γ(a) for a > 0: a whole number h of half steps.
+/// ln Γ(a + h/2) − ln Γ(a) for a > 0 and an integer h.
 ///
 /// # Numerics
-/// Whole steps are products. For the half step that may be left, the two logarithms are
-/// subtracted while they are small; from 32 on, where they would cancel, the series of
+/// Whole steps are products. For a remaining half step the two logarithms are
+/// subtracted below 32; above, where they would cancel, the series of
 /// ln Γ(a + ½) − ln Γ(a) in 1/a has converged.
 pub fn ln_gamma_increment(a: f64, half_steps: usize) -> f64 {
     const SERIES: [f64; 4] = [-1.0 / 8.0, 1.0 / 192.0, -1.0 / 640.0, 17.0 / 14_336.0];
@@ -36,7 +36,7 @@ pub fn ln_gamma_increment(a: f64, half_steps: usize) -> f64 {
     whole + half
 }
 
-/// From here on the asymptotic series of digamma and trigamma have converged.
+/// The argument above which the asymptotic series of digamma and trigamma have converged.
 const ASYMPTOTIC: f64 = 10.0;
 
 /// The digamma function ψ(x) = d ln Γ(x)/dx for x > 0; NaN elsewhere.
@@ -137,8 +137,8 @@ pub fn trigamma(x: f64) -> f64 {
 /// The quantile function of the standard normal distribution.
 ///
 /// # Numerics
-/// P. J. Acklam's rational approximation (relative error 1.2e-9), then one Halley step on `erfc` (in the
-/// middle on `erf`, where 1/2 − p must keep its digits).
+/// P. J. Acklam's rational approximation (relative error 1.2e-9), then one Halley step on `erfc` (near p = ½ on `erf`, where
+/// ½ − p must keep its digits).
 pub fn normal_quantile(p: f64) -> f64 {
     if !(p > 0.0 && p < 1.0) {
         return match p {
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn holds_at_the_edges() {
+    fn arguments_at_the_edges_of_the_domain_are_handled() {
         assert_eq!(ln_gamma(0.0), f64::INFINITY);
         for function in [digamma, trigamma] {
             assert!(

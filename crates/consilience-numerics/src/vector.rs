@@ -1,15 +1,15 @@
-//! Exponential and logarithm on vectors of `f64`, for kernels compiled once for every instruction set.
+//! Exponential and logarithm on vectors of `f64`, for kernels that are compiled for several instruction sets.
 //!
-//! Both are written on `pulp`'s vectors, so that the same source serves AVX2 with fused
-//! multiply-add and the portable one-lane path; the two agree to rounding (about 1 ulp).
+//! Both are written with `pulp`'s vector types, so that one source serves AVX2 with fused
+//! multiply-add and the portable path with one lane; the two agree to rounding (about 1 ulp).
 
 use pulp::{Simd, bytemuck};
 
 const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
 const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
-/// Arguments of [`exp`] below this are raised to it: the result is as good as 0.
+/// Arguments of [`exp`] below this are raised to it; the result, 3e-308, counts as 0.
 pub const EXP_UNDERFLOW: f64 = -708.0;
-/// Adding it rounds to an integer, which then sits in the lowest bits.
+/// 1.5·2⁵²: adding it rounds to an integer, which is then in the lowest bits.
 const ROUNDER: f64 = 6_755_399_441_055_744.0;
 
 /// a·b + c, fused where the instruction set has it.
@@ -27,7 +27,7 @@ fn horner<S: Simd>(simd: S, coefficients: &[f64], x: S::f64s) -> S::f64s {
     sum
 }
 
-/// Applies an integer operation to every lane; the loop has a fixed length and becomes one vector instruction.
+/// Applies an integer operation to every lane; the loop has a fixed length and compiles to one vector instruction.
 #[inline(always)]
 fn map_bits<S: Simd>(simd: S, x: S::f64s, f: impl Fn(u64) -> u64) -> S::f64s {
     let mut bits = [simd.transmute_u64s_f64s(x)];
@@ -121,8 +121,9 @@ pub fn ln_of_parts<S: Simd>(simd: S, k: S::f64s, mantissa: S::f64s) -> S::f64s {
     fma(simd, k, simd.splat_f64s(LN2_HIGH), simd.sub_f64s(f, small))
 }
 
-/// 2ᵏ·m·x as (k, m), m in [√½, √2), for positive normal m·x: a product that may leave the range of numbers, whose
-/// logarithm takes a single [`ln_of_parts`].
+/// The product 2ᵏ·m·x as (k, m), m in [√½, √2), for positive normal m·x.
+///
+/// Products of many factors may exceed the range of `f64`; their logarithm takes a single [`ln_of_parts`].
 #[inline(always)]
 pub fn times<S: Simd>(simd: S, (k, m): (S::f64s, S::f64s), x: S::f64s) -> (S::f64s, S::f64s) {
     let (more, m) = split(simd, simd.mul_f64s(m, x));
@@ -179,10 +180,10 @@ mod tests {
         }
     }
 
-    /// 1e200 five hundred times, and numbers about 1. The logarithms of these factors were summed with 60 digits (Python's
-    /// `decimal`); a plain sum is off by 1e-14.
+    /// Five hundred factors of 1e200, and numbers about 1. The logarithms of these factors were summed with 60 digits (Python's
+    /// `decimal`); a plain sum has an error of 1e-14.
     #[test]
-    fn a_product_may_leave_the_range_of_numbers() {
+    fn a_product_may_exceed_the_range_of_numbers() {
         const LN: f64 = 230_290.765_481_264_54;
         let mut factors = vec![1e200; 500];
         factors.extend((1..300).map(|i| f64::from(i) * 0.01));

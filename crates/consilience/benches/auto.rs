@@ -25,17 +25,17 @@ fn fitting(criterion: &mut Criterion) {
     let outputs = three_classifiers().simulate(1767, 1).unwrap();
     assert_eq!(outputs.n_items(), 5301);
     criterion.bench_function("fit auto, 5301 items, K=3 J=3", |bencher| {
-        bencher.iter(|| Auto::default().fit(black_box(&outputs), &NoProgress).unwrap());
+        bencher.iter(|| Auto::default().learn(black_box(&outputs), &NoProgress).unwrap());
     });
     criterion.bench_function("fit stacking, 5301 items, K=3 J=3", |bencher| {
-        bencher.iter(|| Stacking::default().fit(black_box(&outputs)).unwrap());
+        bencher.iter(|| Stacking::default().learn(black_box(&outputs)).unwrap());
     });
 }
 
 fn fusing(criterion: &mut Criterion) {
     let truth = Preset::Sim2.truth(0.5).unwrap();
-    let auto = Auto::default().fit(&truth.simulate(500, 1).unwrap(), &NoProgress).unwrap();
-    let stacking = Stacking::default().fit(&truth.simulate(500, 1).unwrap()).unwrap();
+    let auto = Auto::default().learn(&truth.simulate(500, 1).unwrap(), &NoProgress).unwrap();
+    let stacking = Stacking::default().learn(&truth.simulate(500, 1).unwrap()).unwrap();
     let outputs = truth.simulate(20_000, 2).unwrap();
     let prior = ClassPrior::uniform(3);
     let mut group = criterion.benchmark_group("fuse 60000 items, K=2 J=3");

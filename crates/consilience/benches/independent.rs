@@ -33,7 +33,7 @@ fn fitting(criterion: &mut Criterion) {
             &format!("fit {inference:?}, K=2 J=3, 500 items a class"),
             |bencher| {
                 bencher.iter(|| {
-                    config.fit(outputs.schema(), black_box(&statistics), &NoProgress).unwrap()
+                    config.learn(outputs.schema(), black_box(&statistics), &NoProgress).unwrap()
                 });
             },
         );

@@ -10,7 +10,7 @@ use consilience::simulation::Truth;
 use consilience::{ClassPrior, Schema};
 use correlated_dirichlet::CorrelatedDirichlet;
 use correlated_dirichlet::SharedPair;
-use correlated_dirichlet::multi::{MultiDensity, Scratch};
+use correlated_dirichlet::{MultiDensity, MultiScratch};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -98,13 +98,13 @@ fn densities(criterion: &mut Criterion) {
     ] {
         let density = |class: usize| {
             let density = MultiDensity::new(&shapes.distribution(class)).expect("legal parameters");
-            density.with_resolution(resolution).expect("a legal resolution")
+            density.with_log_noise(resolution).expect("a legal resolution")
         };
         let all: Vec<MultiDensity> = (0..3).map(density).collect();
         let mut rng = ChaCha8Rng::seed_from_u64(2);
         let items: Vec<Vec<f64>> =
             (0..8).map(|_| shapes.distribution(0).sample(&mut rng)).collect();
-        let mut scratch = Scratch::default();
+        let mut scratch = MultiScratch::default();
         let mut next = 0;
         group.bench_function(name("three_densities", shapes, resolution), |bencher| {
             bencher.iter(|| {

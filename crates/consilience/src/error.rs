@@ -1,6 +1,8 @@
-//! What can go wrong, with the place, the value and what to do about it.
+//! Errors of the library: what is wrong, where, and which hint helps.
 
 use std::fmt;
+
+use crate::hint::Hint;
 
 /// The result of everything in this crate that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -18,12 +20,12 @@ pub enum Error {
         item: usize,
         /// Name of the classifier.
         classifier: String,
-        /// Index of the offending class, where one cell is to blame.
+        /// Index of the class whose value is wrong, where a single one is.
         class: Option<usize>,
         /// What is wrong, with the value.
         problem: OutputProblem,
     },
-    /// A label that is none of the classes.
+    /// A label that is not one of the classes.
     #[error("item {item}: unknown label `{label}`; the classes are {}", quoted(.classes))]
     UnknownLabel {
         /// Index of the item, from 0.
@@ -39,7 +41,7 @@ pub enum Error {
         /// Index of the item, from 0.
         item: usize,
     },
-    /// There is nothing to work on.
+    /// A table without items where some are needed.
     #[error("there are no items")]
     NoItems,
     /// A class that no training item has.
@@ -69,7 +71,7 @@ pub enum Error {
         /// What it is.
         value: String,
     },
-    /// Two things that should have the same shape or names do not.
+    /// Two shapes or lists of names that should be the same are not.
     #[error("{what} do not match: expected {expected}, found {found}")]
     Mismatch {
         /// What was compared.
@@ -79,9 +81,38 @@ pub enum Error {
         /// What was found.
         found: String,
     },
-    /// A model file that cannot be understood.
+    /// A model or model file that cannot be used.
     #[error("not a usable model: {0}")]
     InvalidModel(String),
+    /// A model without posterior draws where some are needed.
+    #[error("the model has no posterior draws")]
+    NoDraws,
+    /// A name that no method has.
+    #[error("unknown method `{method}`; the methods are {}", quoted(.methods))]
+    UnknownMethod {
+        /// The name as given.
+        method: String,
+        /// The names of all methods.
+        methods: Vec<String>,
+    },
+    /// An option that the method does not have.
+    #[error("method `{method}` has no option `{option}`; it has {}", quoted(.options))]
+    UnknownOption {
+        /// Name of the method.
+        method: String,
+        /// The option as given.
+        option: String,
+        /// The options that the method has.
+        options: Vec<String>,
+    },
+    /// A file that cannot be read or written.
+    #[error("{path}: {reason}")]
+    File {
+        /// Its path.
+        path: String,
+        /// The reason that the system gives.
+        reason: String,
+    },
     /// Something the method cannot do.
     #[error("method `{method}` {cannot}")]
     Unsupported {
@@ -90,7 +121,7 @@ pub enum Error {
         /// What it cannot do, as a verb phrase.
         cannot: String,
     },
-    /// The work was stopped on request.
+    /// The computation was stopped on request.
     #[error("interrupted")]
     Interrupted,
 }
@@ -110,19 +141,21 @@ impl From<correlated_dirichlet::Error> for Error {
 
 impl Error {
     /// Advice on what to do, where there is any.
-    pub fn hint(&self) -> Option<&'static str> {
+    pub fn hint(&self) -> Option<Hint> {
         Some(match self {
             Self::InvalidOutput { problem, .. } => problem.hint(),
-            Self::UnknownLabel { .. } => "correct the label, or name every class with `--classes`",
-            Self::MissingLabel { .. } => "fitting and scoring need the true class of every item",
-            Self::EmptyClass { .. } => {
-                "add labelled items of that class, or leave it out of the classes"
-            }
-            Self::AbsentClassifier { .. } => {
-                "leave the classifier out, or add items of that class for which it has an output"
-            }
+            Self::UnknownLabel { .. } => Hint::CorrectLabel,
+            Self::MissingLabel { .. } => Hint::LabelItems,
+            Self::EmptyClass { .. } => Hint::FillClass,
+            Self::AbsentClassifier { .. } => Hint::FillClassifier,
+            Self::NoDraws => Hint::KeepDraws,
             _ => return None,
         })
+    }
+
+    /// A file that cannot be read or written.
+    pub(crate) fn file(path: &std::path::Path, reason: &std::io::Error) -> Self {
+        Self::File { path: path.display().to_string(), reason: reason.to_string() }
     }
 
     /// A setting out of its range.
@@ -135,17 +168,17 @@ impl Error {
     }
 }
 
-/// Why one classifier's output for one item was refused.
+/// Why one classifier's output for one item was rejected.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum OutputProblem {
-    /// Some cells are empty and some are not.
+    /// Some classes have a value and others are empty.
     PartlyMissing,
-    /// A value below 0 where none may be.
+    /// A probability below 0.
     Negative(f64),
     /// A probability above 1 (or a log probability above 0).
     AboveOne(f64),
-    /// Infinite.
+    /// An infinite value.
     Infinite(f64),
     /// Decimal odds below 1.
     OddsBelowOne(f64),
@@ -154,15 +187,12 @@ pub enum OutputProblem {
 }
 
 impl OutputProblem {
-    fn hint(self) -> &'static str {
+    fn hint(self) -> Hint {
         match self {
-            Self::PartlyMissing => "give all classes of a classifier, or leave all of them empty",
-            Self::Negative(_) | Self::AboveOne(_) | Self::WrongSum(_) => {
-                "probabilities of one classifier must add up to 1 within 1e-6; \
-                 for other kinds of values use `--values log-probabilities|logits|odds`"
-            }
-            Self::OddsBelowOne(_) => "decimal odds are at least 1 (2.5 pays 2.5 for 1)",
-            Self::Infinite(_) => "leave all classes of the classifier empty if it has no output",
+            Self::PartlyMissing => Hint::CompleteOutput,
+            Self::Negative(_) | Self::AboveOne(_) | Self::WrongSum(_) => Hint::OtherValueKind,
+            Self::OddsBelowOne(_) => Hint::DecimalOdds,
+            Self::Infinite(_) => Hint::EmptyOutput,
         }
     }
 }
@@ -170,7 +200,7 @@ impl OutputProblem {
 impl fmt::Display for OutputProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::PartlyMissing => write!(f, "some classes are empty and others are not"),
+            Self::PartlyMissing => write!(f, "some classes have a value and others are empty"),
             Self::Negative(value) => write!(f, "negative probability {value}"),
             Self::AboveOne(value) => write!(f, "probability above 1 ({value})"),
             Self::Infinite(value) => write!(f, "infinite value {value}"),

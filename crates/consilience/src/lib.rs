@@ -1,11 +1,11 @@
 //! Combines the probability outputs of several classifiers into one calibrated probability.
 //!
-//! Data flows one way: a table of outputs is checked once when it becomes [`Outputs`]; a
-//! [`FitConfig`] learns a [`Model`] from labelled ones; [`methods::fuse`] turns new ones into
-//! probabilities with their numerical error; [`evaluation`] scores them.
+//! Data flow one way: a table of outputs is checked once when it becomes [`Outputs`]; a method
+//! learns a [`Model`] from labelled outputs; the model fuses new ones into probabilities with
+//! their numerical error; [`evaluation`] scores them.
 //!
 //! ```
-//! use consilience::{FitConfig, InputFormat, OutputsBuilder, Schema, NoProgress, methods::fuse};
+//! use consilience::{Auto, InputFormat, OutputsBuilder, Schema};
 //!
 //! let schema = Schema::new(["resnet", "vit"], ["cat", "dog"])?;
 //! let mut train = OutputsBuilder::new(schema, InputFormat::default())?;
@@ -18,39 +18,56 @@
 //!     train.push(&x, Some(label))?;
 //! }
 //! let train = train.finish();
-//! let model = FitConfig::default().fit(&train, &NoProgress)?;
-//! let fused = fuse(model.fusion()?, &train, model.class_prior())?;
+//! let model = Auto::default().fit(&train)?;
+//! let fused = model.fuse(&train)?;
 //! assert_eq!(fused.predicted(0), 0);
 //! # Ok::<(), consilience::Error>(())
 //! ```
 //!
-//! The modules, from the ground up: [`math`] (pure numerics), [`distributions`] and [`sampling`]
-//! (Dirichlets, posteriors), [`fusion`] (the methods), [`model`] (a fitted method as a whole, and
-//! its file), [`evaluation`], [`decision`] and [`simulation`]. The crate computes; it never prints and never
-//! opens a file.
+//! The modules, from the ground up: [`methods`] (one folder per fusion method), [`model`] (a
+//! fitted method as a whole, and its file), [`evaluation`], [`decision`] and [`simulation`]. The
+//! distribution behind the method `correlated` is a crate of its own, `correlated-dirichlet`. The
+//! library never prints.
 
 mod data;
 pub mod decision;
-pub mod distributions;
+mod distributions;
 mod error;
 pub mod evaluation;
 mod folds;
-pub mod methods;
-
+mod hint;
+#[cfg(feature = "laboratory")]
+#[doc(hidden)]
+pub mod laboratory;
 mod math;
+pub mod methods;
 pub mod model;
 mod progress;
-pub mod sampling;
+mod sampling;
 pub mod simulation;
+mod text;
 mod warning;
 
 pub use data::class_prior::{ClassPrior, PriorChoice};
-pub use data::input_format::{Admitted, DEFAULT_FLOOR, InputFormat, SUM_TOLERANCE, ValueKind};
+pub use data::input_format::{DEFAULT_FLOOR, InputFormat, SUM_TOLERANCE, ValueKind};
 pub use data::outputs::{Items, Outputs, OutputsBuilder};
 pub use data::schema::Schema;
 pub use error::{Error, OutputProblem, Result};
-pub use model::{FitConfig, MethodChoice, Model};
+pub use hint::Hint;
+pub use methods::auto::Auto;
+pub use methods::bcc::Bcc;
+pub use methods::correlated::Correlated;
+pub use methods::discounted::Discounted;
+pub use methods::independent::Independent;
+pub use methods::logit_normal::LogitNormal;
+pub use methods::meta::Meta;
+pub use methods::normal_mixture::NormalMixture;
+pub use methods::pools::{LinearPool, LogPool, OpinionPool};
+pub use methods::stacking::Stacking;
+pub use methods::{Fused, MethodConfig};
+pub use model::{FitOptions, FuseOptions, Model};
 pub use progress::{NoProgress, Progress};
+pub use sampling::diagnostics::Diagnostics;
 pub use warning::{Warning, WarningKind};
 
 /// The README's Rust example is a test.

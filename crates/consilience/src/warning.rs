@@ -1,14 +1,16 @@
-//! What a user should know although nothing failed.
+//! Warnings: findings that a user should know about although nothing failed.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::hint::Hint;
+
 /// What a warning is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WarningKind {
-    /// The data say little, or something odd.
+    /// The data are few or unusual.
     Data,
     /// A fit has not converged.
     Convergence,
@@ -22,20 +24,30 @@ pub struct Warning {
     pub kind: WarningKind,
     /// The message.
     pub message: String,
+    /// Advice on what to do, where there is any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<Hint>,
 }
 
 impl Warning {
     pub(crate) fn data(message: String) -> Self {
-        Self { kind: WarningKind::Data, message }
+        Self { kind: WarningKind::Data, message, hint: None }
     }
 
     pub(crate) fn convergence(message: String) -> Self {
-        Self { kind: WarningKind::Convergence, message }
+        Self { kind: WarningKind::Convergence, message, hint: None }
+    }
+
+    pub(crate) fn with_hint(self, hint: Hint) -> Self {
+        Self { hint: Some(hint), ..self }
     }
 }
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        match self.hint {
+            None => f.write_str(&self.message),
+            Some(hint) => write!(f, "{}; {hint}", self.message),
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! The correlated fusion of two classifiers with given parameters.
+//! Fusion of two sources by the correlated model with given parameters.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ fn schema() -> Arc<Schema> {
     Arc::new(Schema::new(["a", "b"], ["x", "y", "z"]).unwrap())
 }
 
-/// α is `diagonal` for the true class and `rest` elsewhere; δ as told.
+/// α is `diagonal` for the true class and `rest` elsewhere; `delta` maps α to δ.
 fn classes(diagonal: f64, rest: f64, delta: impl Fn(f64) -> f64) -> Vec<CorrelatedDirichlet> {
     let class = |j: usize| {
         let alpha: Vec<f64> = (0..3).map(|l| if l == j { diagonal } else { rest }).collect();
@@ -37,7 +37,7 @@ fn fuse_with(classes: &[CorrelatedDirichlet], resolution: f64, outputs: &Outputs
     fuse(&model, outputs, &ClassPrior::uniform(3)).unwrap()
 }
 
-/// Figure 2 of the paper: (.6, .2, .2) said twice, at rising correlation. Values by an independent
+/// Figure 2 of the paper: two outputs (0.6, 0.2, 0.2) at rising correlation. Values by an independent
 /// tanh-sinh integration; at r = "0" δ is 0.1.
 #[test]
 #[allow(clippy::unreadable_literal)] // as in the table they come from
@@ -91,14 +91,14 @@ fn without_shared_parts_it_is_the_independent_model() {
     for (a, b) in got.all().iter().zip(expected.all()) {
         assert!((a - b).abs() < 1e-9, "{a} {b}");
     }
-    // And near it, it is near: a δ of 1e-9 moves nothing that can be seen.
+    // a δ of 1e-9 changes next to nothing
     let near = fuse_with(&classes(6.0, 4.0, |_| 1e-9), 0.0, &outputs);
     for (a, b) in near.all().iter().zip(expected.all()) {
         assert!((a - b).abs() < 1e-6, "{a} {b}");
     }
 }
 
-/// δ → α with equal margins: the second classifier says nothing new.
+/// δ → α with equal Dirichlets: the second source adds nothing.
 #[test]
 fn when_all_is_shared_it_is_the_meta_classifier() {
     let same = table(&[[0.6, 0.2, 0.2, 0.6, 0.2, 0.2], [0.1, 0.7, 0.2, 0.1, 0.7, 0.2]]);
@@ -147,7 +147,7 @@ fn a_small_resolution_changes_little_and_ties_stay_finite() {
     assert!(densities.iter().all(|d| d.is_finite()) && errors[0] < 1e-3);
 }
 
-/// Exactly tied outputs have an infinite density here, and a fused limit all the same.
+/// Exactly tied outputs have an infinite density here; fused probabilities have a limit.
 #[test]
 fn at_an_infinite_tie_fusing_gives_the_limit() {
     let tied = table(&[[0.6, 0.25, 0.15, 0.6, 0.25, 0.15]]);
@@ -167,7 +167,7 @@ fn implied_correlations_are_the_exact_ones() {
     let truth = Preset::Sim2.truth(0.5).unwrap();
     let prior = ClassPrior::uniform(3);
     let insight = PairInsight::new(truth.classes(), (0, 1), &prior).unwrap();
-    // From the two-dimensional integral, by another program.
+    // from the two-dimensional integral, by another program
     assert!((insight.correlation[0][0] - 0.491_661_88).abs() < 1e-7);
     assert!((insight.mean - 0.491_661_88).abs() < 1e-7);
     assert_eq!(effective_number(2, 0.0), 2.0);
@@ -185,7 +185,7 @@ fn the_model_file_carries_the_resolution_and_fuses() {
           "resolution": 0.03}}"#;
     let model = Model::from_json(text).unwrap();
     assert_eq!(Model::from_json(&model.to_json()).unwrap(), model);
-    let fused = fuse(model.fusion().unwrap(), &some_outputs(), model.class_prior()).unwrap();
+    let fused = fuse(model.fusion(), &some_outputs(), model.class_prior()).unwrap();
     let by_hand = fuse_with(&classes(6.0, 4.0, |a| 0.5 * a), 0.03, &some_outputs());
     assert_eq!(fused, by_hand);
     let three = text.replace("\"a\", \"b\"]", "\"a\", \"b\", \"c\"]").replacen(
@@ -193,7 +193,7 @@ fn the_model_file_carries_the_resolution_and_fuses() {
         "[[[6,4,4],[4,6,4],[4,4,6]], [[6,4,4],[4,6,4],[4,4,6]],",
         1,
     );
-    // A third classifier that is missing everywhere changes nothing.
+    // a third source that is missing everywhere changes nothing
     let three = Model::from_json(&three).unwrap();
     let mut builder =
         OutputsBuilder::new(three.schema().as_ref().clone(), InputFormat::default()).unwrap();
@@ -202,7 +202,7 @@ fn the_model_file_carries_the_resolution_and_fuses() {
         builder.push(&[a, b, vec![f64::NAN; 3]].concat(), None).unwrap();
     }
     let outputs = builder.finish();
-    let fused = fuse(three.fusion().unwrap(), &outputs, three.class_prior()).unwrap();
+    let fused = fuse(three.fusion(), &outputs, three.class_prior()).unwrap();
     for (a, b) in fused.all().iter().zip(by_hand.all()) {
         assert!((a - b).abs() < 1e-5, "{a} {b}");
     }

@@ -1,20 +1,21 @@
-//! Learning the paper's model of three classifiers.
+//! Learning the full model of three sources.
 
 use std::sync::Arc;
 
+use consilience::methods::Method;
 use consilience::methods::correlated::learning::{Correlated, CorrelatedInference};
+use consilience::methods::correlated::{CorrelatedMethod, CorrelatedParameters};
 use consilience::methods::correlated::{FULL_TOLERANCE, FullFusion, Structure};
 use consilience::methods::{Fusion, fuse};
-use consilience::model::{CorrelatedParameters, Method};
 use consilience::simulation::Truth;
-use consilience::{ClassPrior, FitConfig, MethodChoice, Model, NoProgress, Outputs, Schema};
-use correlated_dirichlet::multi::{MultiDensity, Scratch};
+use consilience::{ClassPrior, Model, Outputs, Schema};
 use correlated_dirichlet::{CorrelatedDirichlet, SharedPair};
+use correlated_dirichlet::{MultiDensity, MultiScratch};
 
 const SHARES: [((usize, usize), f64); 3] = [((0, 1), 0.25), ((0, 2), 0.1), ((1, 2), 0.0)];
 const COMMON: f64 = 0.3;
 
-/// Three classifiers with the margins of SIM 2 that share these parts of them.
+/// Three sources with the Dirichlets of SIM 2 that share these parts of them.
 fn truth(common: f64, shares: &[((usize, usize), f64)]) -> Truth {
     let class = |j: usize| {
         let alpha: Vec<f64> = (0..3).map(|l| if l == j { 12.0 } else { 8.0 }).collect();
@@ -31,8 +32,8 @@ fn truth(common: f64, shares: &[((usize, usize), f64)]) -> Truth {
     Truth::new(schema, (0..3).map(class).collect()).unwrap()
 }
 
-fn config(structure: Structure, correlated: Correlated) -> FitConfig {
-    FitConfig { method: MethodChoice::Correlated, structure, correlated, ..FitConfig::default() }
+fn config(structure: Structure, correlated: Correlated) -> Correlated {
+    Correlated { structure, ..correlated }
 }
 
 fn map() -> Correlated {
@@ -41,7 +42,7 @@ fn map() -> Correlated {
 
 fn parameters(model: &Model) -> &CorrelatedParameters {
     match model.method() {
-        Method::Correlated(parameters) => parameters,
+        Method::Correlated(CorrelatedMethod::Joint(parameters)) => parameters,
         other => panic!("{other:?}"),
     }
 }
@@ -53,34 +54,35 @@ fn log_loss(fusion: &dyn Fusion, outputs: &Outputs) -> f64 {
     each.sum::<f64>() / labels.len() as f64
 }
 
-/// 100 items a class: a pair's mean implied correlation has a standard error of about .03 (three classes and two free
-/// components, each .08); the bound is four of them. The classifiers share .55, .4 and .3 of α.
+/// 100 items per class: a pair's mean implied correlation has a standard error of about 0.03 (three
+/// classes and two free components, each 0.08); the bound is four of them. The pairs share 0.55, 0.4 and
+/// 0.3 of α.
 #[test]
 fn what_all_and_what_pairs_share_is_learned() {
     let truth = truth(COMMON, &SHARES);
     let train = truth.simulate(100, 3).unwrap();
-    let model = config(Structure::Full, map()).fit(&train, &NoProgress).unwrap();
-    let expected = CorrelatedParameters::new(&truth, 0.0).unwrap();
+    let model = config(Structure::Full, map()).fit(&train).unwrap();
+    let expected = CorrelatedParameters::new(truth.schema(), truth.classes(), 0.0).unwrap();
     let prior = ClassPrior::uniform(3);
     let (found, wanted) = (parameters(&model).pairs(&prior), expected.pairs(&prior));
     for (found, wanted) in found.unwrap().iter().zip(wanted.unwrap()) {
         assert_eq!(found.between, wanted.between);
         assert!((found.mean - wanted.mean).abs() < 0.12, "{found:?} {wanted:?}");
     }
-    // 3.2 and more is private in truth: the exact density serves, and nothing falls back
+    // the true private shapes are at least 3.2: the exact density is used, without fallback
     assert_eq!(parameters(&model).resolution(), 0.0);
     let test = truth.simulate(12, 4).unwrap();
-    let fused = fuse(model.fusion().unwrap(), &test, &prior).unwrap();
+    let fused = fuse(model.fusion(), &test, &prior).unwrap();
     assert!((0..test.n_items()).all(|i| fused.error(i) < 0.01));
     let independent = model.margins().unwrap().unwrap();
     let [learned, best, ifm] =
-        [model.fusion().unwrap(), expected.fusion(), &independent].map(|f| log_loss(f, &test));
+        [model.fusion(), expected.fusion(), &independent].map(|f| log_loss(f, &test));
     assert!((learned - best).abs() < 0.05 && learned < ifm, "{learned} {best} {ifm}");
-    // read as written, observed correlations and all
+    // the file has everything, observed correlations included
     assert!(Model::from_json(&model.to_json()).unwrap() == model);
     assert_eq!(model.training().unwrap().observed_correlations.len(), 3);
     let influences = model.influences().unwrap().unwrap();
-    // the one that shares least has most to say of its own
+    // the source that shares least has the largest influence
     assert!(influences[2] > influences[0], "{influences:?}");
 }
 
@@ -88,7 +90,7 @@ fn what_all_and_what_pairs_share_is_learned() {
 fn a_common_part_alone_is_learned() {
     let truth = truth(0.6, &[]);
     let train = truth.simulate(60, 5).unwrap();
-    let model = config(Structure::Common, map()).fit(&train, &NoProgress).unwrap();
+    let model = config(Structure::Common, map()).fit(&train).unwrap();
     let classes = parameters(&model).classes();
     assert!(classes.iter().all(|class| class.pairs().is_empty()));
     let share = |class: &CorrelatedDirichlet| {
@@ -100,33 +102,32 @@ fn a_common_part_alone_is_learned() {
     assert!(Model::from_json(&model.to_json()).unwrap() == model);
 }
 
-/// Copies leave nothing private: the model then keeps a resolution, and items that cannot be resolved are fused by pairs.
+/// Near-copies have hardly anything private: the model then keeps a resolution.
 #[test]
 fn copies_keep_a_resolution() {
     let train = truth(0.995, &[]).simulate(25, 6).unwrap();
-    let model = config(Structure::Full, map()).fit(&train, &NoProgress).unwrap();
+    let model = config(Structure::Full, map()).fit(&train).unwrap();
     assert_eq!(parameters(&model).resolution(), 0.03);
     assert!(Model::from_json(&model.to_json()).unwrap() == model);
 }
 
-/// Draws of pairs become draws of the paper's model, every one legal, and are averaged over; the number of threads
-/// changes nothing.
+/// Draws of pairs become draws of the full model, which predictive fusion averages over; the number of
+/// threads changes nothing.
 #[test]
 fn draws_and_threads() {
     let truth = two_classes();
     let train = truth.simulate(5, 7).unwrap();
     let items = truth.simulate(1, 8).unwrap();
     let few = {
-        let mut correlated =
+        let correlated =
             Correlated { chains: 2, draws: 20, warmup: 10, keep_draws: 3, ..Correlated::default() };
-        correlated.independent.draws = 50;
-        FitConfig { resolution: Some(0.0), ..config(Structure::Full, correlated) }
+        Correlated { resolution: Some(0.0), ..config(Structure::Full, correlated) }
     };
     let run = |n: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
         pool.install(|| {
-            let model = few.fit(&train, &NoProgress).unwrap();
-            let fused = fuse(model.fusion().unwrap(), &items, model.class_prior()).unwrap();
+            let model = few.fit(&train).unwrap();
+            let fused = fuse(model.fusion(), &items, model.class_prior()).unwrap();
             (model.to_json(), fused.all().to_vec())
         })
     };
@@ -140,7 +141,7 @@ fn draws_and_threads() {
     assert!((total - 1.0).abs() < 1e-12);
 }
 
-/// Two classes; the first two classifiers share .6 of their margins, the third .3 with each.
+/// Two classes; the first two sources share 0.6 of α, the third 0.3 with each.
 fn two_classes() -> Truth {
     let class = |j: usize| {
         let alpha: Vec<f64> = (0..2).map(|l| if l == j { 12.0 } else { 8.0 }).collect();
@@ -152,49 +153,52 @@ fn two_classes() -> Truth {
     Truth::new(schema, (0..2).map(class).collect()).unwrap()
 }
 
-fn posterior(draws: usize) -> FitConfig {
+fn posterior(draws: usize) -> Correlated {
     let inference = CorrelatedInference::Posterior;
     let few = Correlated { inference, chains: 2, draws, warmup: 50, ..Correlated::default() };
     config(Structure::Full, Correlated { keep_draws: 4, ..few })
 }
 
-/// A few items: the same at one and three threads, and every draw is legal, which reading the model again checks. A prior
-/// that is not served is refused.
+/// With a few items: the same result at one and three threads, every draw possible (which reading the
+/// model again checks), a warning that the posterior is experimental, and the paper's prior refused.
 #[test]
-#[ignore = "slow: two fits of ten seconds"]
-fn draws_of_all_that_is_shared_are_legal() {
+#[ignore = "slow: make validate"]
+fn draws_of_all_shared_shapes_are_possible() {
     let train = two_classes().simulate(4, 9).unwrap();
     let run = |n: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
-        pool.install(|| posterior(20).fit(&train, &NoProgress).unwrap())
+        pool.install(|| posterior(20).fit(&train).unwrap())
     };
     let model = run(1);
     assert!(run(3) == model, "threads decide");
+    let warnings = &model.training().unwrap().warnings;
+    assert!(warnings.iter().any(|w| w.message.contains("experimental")), "{warnings:?}");
     assert_eq!((model.draws().len(), model.draws()[0].delta.len()), (4, 4));
     assert!(Model::from_json(&model.to_json()).unwrap() == model);
     let report = model.shared_posterior().unwrap();
     let mut intervals = report.interval.iter().flatten().flatten();
     assert!(intervals.all(|[low, high]| 0.0 <= *low && low < high), "{report:?}");
     let delta_prior = consilience::methods::correlated::learning::DeltaPrior::Paper;
-    let paper = Correlated { delta_prior, ..posterior(20).correlated };
-    let error = config(Structure::Full, paper).fit(&train, &NoProgress).unwrap_err();
+    let paper = Correlated { delta_prior, ..posterior(20) };
+    let error = config(Structure::Full, paper).fit(&train).unwrap_err();
     assert!(error.to_string().contains("pooled or uniform"), "{error}");
 }
 
-/// Chains agree, and pairs share what they share in truth: of 40 items a class a pair's share, a mean over four elements, has
-/// a posterior sd of about .06. The bound is two and a half of them.
+/// Chains agree, and the pairs' shares are near the truth: with 40 items per class a pair's share, a mean
+/// over four elements, has a posterior standard deviation of about 0.06. The bound is two and a half of
+/// them, which fails for one data set in 30; the seed is fixed.
 #[test]
-#[ignore = "slow: a fit of a minute"]
-fn all_that_is_shared_is_drawn() {
+#[ignore = "slow: make validate"]
+fn the_posterior_of_all_shared_shapes_is_near_the_truth() {
     let train = two_classes().simulate(40, 9).unwrap();
-    let model = posterior(150).fit(&train, &NoProgress).unwrap();
+    let model = posterior(150).fit(&train).unwrap();
     let report = model.shared_posterior().unwrap();
     assert_eq!((model.draws().len(), model.draws()[0].delta.len()), (4, 4));
-    // every draw is legal, which reading the model again checks
+    // reading the model again checks that every draw is possible
     assert!(Model::from_json(&model.to_json()).unwrap() == model);
     assert!(report.worst.r_hat < 1.05 && report.left_out == 0, "{report:?}");
     assert!(report.effective_points > 0.3, "{report:?}");
-    // proposals differ from the posterior by little, which is what makes chains of 150 draws agree
+    // the surrogate is good enough for chains of 150 draws to agree
     assert!(report.surrogate_error < 1.0 && report.acceptance > 0.5, "{report:?}");
     assert!(report.likelihood_error < 0.5, "{report:?}");
     let share = |a: usize, b: usize| {
@@ -210,7 +214,8 @@ fn all_that_is_shared_is_drawn() {
     }
 }
 
-/// Private shapes of 1, common ones of 2, ½ for every pair; those of the true class half as large again.
+/// Private shapes of 1, common shapes of 2 and ½ for every pair; those of the true class are 1.5 times as
+/// large.
 fn little_private() -> Truth {
     let class = |j: usize| {
         let grown = |shape: f64| -> Vec<f64> {
@@ -224,8 +229,8 @@ fn little_private() -> Truth {
     Truth::new(schema, (0..3).map(class).collect()).unwrap()
 }
 
-/// Classes are estimated as exactly as their probabilities ask for: fused probabilities have the wanted error, and the
-/// reported one is true. Against densities from other points to an error of 5e-4 each, which leave at most 2e-4 to a probability.
+/// Fused probabilities have the wanted error, and the reported error is correct. The reference are
+/// densities from other points with an error of 5e-4 each, which leaves at most 2e-4 for a probability.
 #[test]
 fn the_reported_error_of_a_fused_probability_is_the_true_one() {
     let truth = little_private();
@@ -235,9 +240,9 @@ fn the_reported_error_of_a_fused_probability_is_the_true_one() {
     let exact: Vec<MultiDensity> = truth
         .classes()
         .iter()
-        .map(|class| MultiDensity::new(class).unwrap().with_seed(77).with_most_points(1 << 19))
+        .map(|class| MultiDensity::new(class).unwrap().with_seed(77).with_max_points(1 << 19))
         .collect();
-    let (mut scratch, mut beyond_twice) = (Scratch::default(), 0);
+    let (mut scratch, mut beyond_twice) = (MultiScratch::default(), 0);
     for item in 0..outputs.n_items() {
         let x: Vec<&[f64]> = (0..3).map(|k| outputs.output(item, k).unwrap()).collect();
         let ln = exact.iter().map(|d| d.ln_density_of_item(&x, 0, 5e-4, &mut scratch).ln_density);

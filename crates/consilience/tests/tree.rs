@@ -1,18 +1,16 @@
-//! Many classifiers along a tree of pairs, against what must come out where the answer is known.
+//! Three and more sources along a tree of pairs, in cases with a known answer.
 
 use std::sync::Arc;
 
+use consilience::methods::Method;
 use consilience::methods::correlated::CorrelatedFusion;
+use consilience::methods::correlated::CorrelatedMethod;
 use consilience::methods::correlated::learning::{Correlated, CorrelatedInference};
 use consilience::methods::correlated::tree::{TREE_TOLERANCE, TreeFusion, TreeKind, TreePair};
 use consilience::methods::independent::{Alpha, IndependentFusion};
 use consilience::methods::{Fusion, fuse, ln_densities};
-use consilience::model::Method;
 use consilience::simulation::Truth;
-use consilience::{
-    ClassPrior, FitConfig, InputFormat, MethodChoice, Model, NoProgress, Outputs, OutputsBuilder,
-    Schema,
-};
+use consilience::{ClassPrior, InputFormat, Model, Outputs, OutputsBuilder, Schema};
 use correlated_dirichlet::CorrelatedDirichlet;
 
 const J: usize = 3;
@@ -22,7 +20,7 @@ fn schema(n: usize) -> Arc<Schema> {
     Arc::new(Schema::new(names, ["x", "y", "z"]).unwrap())
 }
 
-/// Classifiers that know something, each a little different.
+/// Informative sources, each a little different.
 fn alpha(n: usize) -> Alpha {
     let row = |k: usize, j: usize| {
         (0..J).map(|l| 4.0 + k as f64 + if l == j { 3.0 } else { 0.5 * l as f64 }).collect()
@@ -30,7 +28,7 @@ fn alpha(n: usize) -> Alpha {
     (0..n).map(|k| (0..J).map(|j| row(k, j)).collect()).collect()
 }
 
-/// The part `share` of the smaller α, in every class.
+/// A pair that shares this part of the smaller α in every class.
 fn pair(alpha: &Alpha, between: (usize, usize), share: f64, gain: f64) -> TreePair {
     let (a, b) = between;
     let row = |j: usize| {
@@ -44,7 +42,7 @@ fn tree(alpha: &Alpha, pairs: Vec<TreePair>, kind: TreeKind) -> TreeFusion {
     TreeFusion::new(schema(alpha.len()), alpha, pairs, kind, 0.0).unwrap()
 }
 
-/// Classifiers 0 and 1 share half of the smaller α; all others are independent.
+/// Sources 0 and 1 share half of the smaller α; all others are independent.
 fn truth(n: usize) -> Truth {
     let alpha = alpha(n);
     let shared = pair(&alpha, (0, 1), 0.5, 0.0);
@@ -79,7 +77,7 @@ fn two_classifiers_are_their_own_tree() {
     }
 }
 
-/// On data that are a tree the tree is exact: a correlated pair and an independent third.
+/// The tree is exact if the truth is a tree: a correlated pair and an independent third source.
 #[test]
 fn a_pair_and_an_independent_third() {
     let outputs = truth(3).simulate(15, 2).unwrap();
@@ -99,7 +97,7 @@ fn a_pair_and_an_independent_third() {
     for kind in [TreeKind::Tree, TreeKind::TreeMixture] {
         let (found, errors) = ln_densities(&tree(&three, pairs(), kind), &outputs).unwrap();
         for (i, found) in found.iter().enumerate() {
-            // a mixture counts the trees without the pair as well
+            // a mixture also contains trees without the pair
             let slack = if kind == TreeKind::Tree { 2.0 * errors[i / J] + 1e-12 } else { 3.0 };
             assert!((found - of_two[i] - of_third[i]).abs() < slack, "{kind:?} {i}");
         }
@@ -124,7 +122,7 @@ fn independent_classifiers() {
     }
 }
 
-/// The mixture averages: three trees over three classifiers, counted by hand.
+/// The mixture is the average over the three trees of three sources.
 #[test]
 fn a_mixture_is_the_average_over_trees() {
     let alpha = alpha(3);
@@ -149,7 +147,7 @@ fn a_mixture_is_the_average_over_trees() {
     }
 }
 
-/// A missing classifier is as if it had never been there; those left are joined by what is left.
+/// A missing source has no effect; the others are joined by the best remaining tree.
 #[test]
 fn missing_classifiers_are_left_out() {
     let all = alpha(3);
@@ -178,14 +176,15 @@ fn missing_classifiers_are_left_out() {
     }
 }
 
-/// The most neighbours that a classifier has in the tree.
+/// The largest number of neighbours of a source in the tree.
 fn most_neighbours(tree: &TreeFusion) -> usize {
     let n = tree.schema().n_classifiers();
     let of = |k: usize| tree.tree().filter(|p| p.between.0 == k || p.between.1 == k).count();
     (0..n).map(of).max().unwrap()
 }
 
-/// Gains that are equal, or within their errors, make a chain, also of those present; known ones decide by themselves.
+/// Gains within their standard errors give a chain, also among the sources present; precise gains decide
+/// the tree.
 #[test]
 fn nearly_equal_gains_make_a_chain() {
     let alpha = vec![alpha(1)[0].clone(); 5];
@@ -217,7 +216,7 @@ fn nearly_equal_gains_make_a_chain() {
     assert!(TreeFusion::new(schema(5), &alpha, negative, TreeKind::Tree, 0.0).is_err());
 }
 
-/// Ten copies of a classifier say what one says.
+/// Ten copies of a source give the fused probabilities of one.
 #[test]
 fn copies_change_nothing() {
     let one = alpha(1);
@@ -241,7 +240,7 @@ fn copies_change_nothing() {
     }
 }
 
-/// Simulated outputs have the margins' means and the correlations of every edge.
+/// Simulated outputs have the means of the Dirichlets and the correlations of every edge.
 #[test]
 fn draws_have_the_margins_and_the_correlations_of_the_edges() {
     let alpha = alpha(3);
@@ -255,7 +254,7 @@ fn draws_have_the_margins_and_the_correlations_of_the_edges() {
     let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
     for (k, rows) in alpha.iter().enumerate() {
         let total: f64 = rows[0].iter().sum();
-        // a standard deviation of at most .12, so a standard error of .0006; five of them
+        // a standard deviation of at most 0.12, so a standard error of 0.0006; five of them
         assert!((mean(&column(k, 0)) - rows[0][0] / total).abs() < 0.003, "{k}");
     }
     for TreePair { between: (a, b), delta, .. } in pairs {
@@ -272,7 +271,7 @@ fn draws_have_the_margins_and_the_correlations_of_the_edges() {
     }
 }
 
-/// Trees are drawn as often as their weights say.
+/// Trees are drawn in proportion to their weights.
 #[test]
 fn a_mixture_draws_from_all_trees() {
     let alpha = alpha(3);
@@ -298,20 +297,19 @@ fn a_mixture_draws_from_all_trees() {
 }
 
 /// The correlated model of any number of classifiers, at the posterior's mode.
-fn at_the_mode() -> FitConfig {
-    let inference = CorrelatedInference::Map;
-    let correlated = Correlated { inference, ..Correlated::default() };
-    FitConfig { method: MethodChoice::Correlated, correlated, ..FitConfig::default() }
+fn at_the_mode() -> Correlated {
+    Correlated { inference: CorrelatedInference::Map, ..Correlated::default() }
 }
 
-/// One correlated pair and an independent third: the fit finds out which, and the model built on
-/// it predicts better than taking all for independent.
+/// One correlated pair and an independent third source: the fit finds the pair and its correlation.
 #[test]
 fn what_pairs_share_is_learned() {
     let truth = truth(3);
     let train = truth.simulate(80, 11).unwrap();
-    let model = at_the_mode().fit(&train, &NoProgress).unwrap();
-    let Method::Tree(tree) = model.method() else { panic!("{:?}", model.method_name()) };
+    let model = at_the_mode().fit(&train).unwrap();
+    let Method::Correlated(CorrelatedMethod::Tree(tree)) = model.method() else {
+        panic!("{:?}", model.method_name())
+    };
     let strongest = tree.fusion().tree().next().unwrap();
     // three means of 80 gains each, whose standard deviation is of the order of 1
     assert!((0.02..0.5).contains(&strongest.gain_error), "{strongest:?}");
@@ -325,7 +323,7 @@ fn what_pairs_share_is_learned() {
     assert!(shares[2] > 0.9 && shares[0] + shares[1] < 1.7, "{shares:?}");
 }
 
-/// The outputs of the first classifier twice more, at the end.
+/// The outputs with two more copies of the first source at the end.
 fn with_two_copies(outputs: &Outputs) -> Outputs {
     let n = outputs.schema().n_classifiers();
     let mut builder = OutputsBuilder::new(schema(n + 2), InputFormat::default()).unwrap();
@@ -336,15 +334,17 @@ fn with_two_copies(outputs: &Outputs) -> Outputs {
     builder.finish()
 }
 
-/// Copies of a classifier change neither the default resolution nor the fused probabilities.
+/// Copies of a source change neither the default resolution nor the fused probabilities.
 #[test]
 fn copies_change_nothing_at_default_settings() {
     let train = truth(3).simulate(40, 12).unwrap();
     let fused = |outputs: &Outputs| {
-        let model = at_the_mode().fit(outputs, &NoProgress).unwrap();
-        let Method::Tree(tree) = model.method() else { panic!("{:?}", model.method_name()) };
+        let model = at_the_mode().fit(outputs).unwrap();
+        let Method::Correlated(CorrelatedMethod::Tree(tree)) = model.method() else {
+            panic!("{:?}", model.method_name())
+        };
         assert!((tree.resolution() - 0.03).abs() < 1e-12);
-        fuse(model.fusion().unwrap(), outputs, &ClassPrior::uniform(J)).unwrap().all().to_vec()
+        fuse(model.fusion(), outputs, &ClassPrior::uniform(J)).unwrap().all().to_vec()
     };
     let (few, many) = (fused(&train), fused(&with_two_copies(&train)));
     let largest = few.iter().zip(&many).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);

@@ -66,8 +66,8 @@ impl Dirichlet {
         self.mean().iter().map(|m| m * (1.0 - m) / (total + 1.0)).collect()
     }
 
-    /// The Kullback-Leibler divergence to another Dirichlet: the evidence in nats that a draw of
-    /// this one is expected to give for it and against the other.
+    /// The Kullback-Leibler divergence to another Dirichlet distribution, in nats: the expected log ratio of their densities under
+    /// this one.
     pub fn divergence(&self, other: &Self) -> f64 {
         let total: f64 = self.concentration.iter().sum();
         let pairs = self.concentration.iter().zip(&other.concentration);
@@ -75,7 +75,7 @@ impl Dirichlet {
         expected + other.ln_normaliser - self.ln_normaliser
     }
 
-    /// A draw, made in log space: entries may underflow to 0, never to NaN.
+    /// Draws a point of the simplex. Entries may underflow to 0 but are never NaN.
     pub fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> Vec<f64> {
         let mut x: Vec<f64> = self.concentration.iter().map(|&a| sample_ln_gamma(a, rng)).collect();
         simplex::softmax(&mut x);
@@ -83,7 +83,7 @@ impl Dirichlet {
     }
 }
 
-/// Refuses concentrations that are not finite and positive, naming the one to blame.
+/// Checks that there are at least two concentrations, all finite and positive; the error names the first one that is not.
 pub fn check_concentration(name: &str, concentration: &[f64]) -> Result<()> {
     if concentration.len() < 2 {
         let found = concentration.len();
@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    /// By its definition, as a mean over draws; six standard errors.
+    /// The definition, as a mean over draws; the bound is six standard errors.
     #[test]
     fn the_divergence_is_the_mean_log_ratio() {
         let (a, b) = (Dirichlet::new(&[3.0, 1.0, 0.7]), Dirichlet::new(&[1.0, 2.0, 1.5]));
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_boundary_the_density_is_what_the_formula_says() {
+    fn the_density_at_the_boundary_follows_the_formula() {
         let flat = Dirichlet::new(&[1.0, 1.0]).unwrap();
         assert_eq!(flat.ln_pdf(&[0.0, 1.0]), 0.0);
         assert_eq!(Dirichlet::new(&[2.0, 1.0]).unwrap().ln_pdf(&[0.0, 1.0]), f64::NEG_INFINITY);

@@ -1,38 +1,38 @@
-//! The correlated Dirichlet distribution of Trick & Rothkopf for any number of classifiers.
+//! The parameters of a correlated Dirichlet distribution.
 
 use crate::dirichlet::check_concentration;
 use crate::error::{Error, Result};
 
-/// What two classifiers share with each other and with nobody else.
+/// Gamma variables that two classifiers share with each other only.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SharedPair {
     /// Index of one classifier.
     pub first: usize,
     /// Index of the other.
     pub second: usize,
-    /// Shapes δ of the shared gammas, one a class.
+    /// Shapes δ of the shared gammas, one per component.
     pub delta: Vec<f64>,
 }
 
-/// Dirichlet-distributed outputs of K classifiers made dependent by gammas that they share.
+/// The joint distribution of K Dirichlet-distributed outputs that share gamma variables.
 ///
 /// ```text
-/// xᵏₗ ∝ Aᵏₗ + Dᵃₗ + Σ_{m≠k} Dᵏᵐₗ
-/// Dᵃₗ ~ Γ(δᵃₗ) common to all, Dᵏᵐₗ ~ Γ(δᵏᵐₗ) shared by k and m,
-/// Aᵏₗ ~ Γ(αᵏₗ − δᵃₗ − Σ_m δᵏᵐₗ) private
+/// xᵏₗ ∝ Aᵏₗ + Dₗ + Σ_{m≠k} Dᵏᵐₗ
+/// Dₗ ~ Gamma(δₗ) common to all, Dᵏᵐₗ ~ Gamma(δᵏᵐₗ) shared by k and m,
+/// Aᵏₗ ~ Gamma(αᵏₗ − δₗ − Σ_m δᵏᵐₗ) private
 /// ```
 ///
-/// Every classifier's margin is Dirichlet(αᵏ). A gamma of shape 0 is the constant 0, so δ = 0
-/// (independence) and δ = α (no private part) are legal.
+/// Every classifier's margin is Dirichlet(αᵏ). A gamma of shape 0 is the constant 0, so that δ = 0
+/// (independence) and δ = α (no private part) are allowed.
 ///
 /// # Example
 /// ```
 /// use correlated_dirichlet::CorrelatedDirichlet;
 /// use rand::{SeedableRng, rngs::ChaCha8Rng};
 /// let alpha = vec![vec![3.0, 2.0, 2.0], vec![3.0, 2.0, 2.0]];
-/// // No private part is left: both classifiers say the same.
-/// let twins = CorrelatedDirichlet::new(alpha, Some(vec![3.0, 2.0, 2.0]), vec![])?;
-/// let x = twins.sample(&mut ChaCha8Rng::seed_from_u64(0));
+/// // Nothing is private: both outputs are equal.
+/// let equal = CorrelatedDirichlet::new(alpha, Some(vec![3.0, 2.0, 2.0]), vec![])?;
+/// let x = equal.sample(&mut ChaCha8Rng::seed_from_u64(0));
 /// assert_eq!(x[..3], x[3..]);
 /// # Ok::<(), correlated_dirichlet::Error>(())
 /// ```
@@ -48,31 +48,34 @@ pub struct CorrelatedDirichlet {
     pub(crate) private: Vec<Vec<f64>>,
 }
 
-/// A private shape may come out this much below 0, relative to α, and counts as 0.
+/// Private shapes down to minus this times α count as 0: rounding in the subtraction of shared shapes.
 const ROUNDING: f64 = 1e-12;
 
 impl CorrelatedDirichlet {
-    /// Checks that all shapes are legal: α > 0, δ ≥ 0, no private shape negative.
+    /// Checks and stores the shapes.
     ///
-    /// `alpha[k]` is classifier k's margin; `common` what all share (`None`: nothing).
+    /// `alpha[k]` is the margin of classifier k, `common` the shapes that all classifiers share (`None`: nothing).
+    ///
+    /// # Errors
+    /// If lengths differ, if α ≤ 0 or δ < 0, or if a private shape, α minus all shared shapes, is negative.
     pub fn new(
         alpha: Vec<Vec<f64>>,
         common: Option<Vec<f64>>,
         pairs: Vec<SharedPair>,
     ) -> Result<Self> {
-        let n_classes = alpha.first().map_or(0, Vec::len);
+        let n_components = alpha.first().map_or(0, Vec::len);
         for (k, margin) in alpha.iter().enumerate() {
             check_concentration(&format!("alpha[{k}]"), margin)?;
-            check_length(&format!("alpha[{k}]"), margin, n_classes)?;
+            check_length(&format!("alpha[{k}]"), margin, n_components)?;
         }
-        let common = common.unwrap_or_else(|| vec![0.0; n_classes]);
-        check_delta("delta.common", &common, n_classes)?;
+        let common = common.unwrap_or_else(|| vec![0.0; n_components]);
+        check_delta("delta.common", &common, n_components)?;
         for pair in &pairs {
             let name = format!("delta.pairs[{}-{}]", pair.first, pair.second);
             if pair.first == pair.second || pair.first.max(pair.second) >= alpha.len() {
                 return Err(Error::parameter(name, "between two different classifiers", "others"));
             }
-            check_delta(&name, &pair.delta, n_classes)?;
+            check_delta(&name, &pair.delta, n_components)?;
         }
         let private = private_shapes(&alpha, &common, &pairs)?;
         Ok(Self { alpha, common, pairs, private })
@@ -83,33 +86,32 @@ impl CorrelatedDirichlet {
         self.alpha.len()
     }
 
-    /// Number of classes, J.
-    pub fn n_classes(&self) -> usize {
+    /// Number of components of each output, J.
+    pub fn n_components(&self) -> usize {
         self.common.len()
     }
 
-    /// The margins α.
+    /// The margins α, one row per classifier.
     pub fn alpha(&self) -> &[Vec<f64>] {
         &self.alpha
     }
 
-    /// The shapes shared by all classifiers.
+    /// The shapes that all classifiers share.
     pub fn common(&self) -> &[f64] {
         &self.common
     }
 
-    /// The shapes shared by pairs.
+    /// The shapes that pairs share.
     pub fn pairs(&self) -> &[SharedPair] {
         &self.pairs
     }
 
-    /// What every classifier has for itself: α less all shared shapes.
+    /// The private shapes, one row per classifier: α minus all shared shapes.
     pub fn private(&self) -> &[Vec<f64>] {
         &self.private
     }
 
-    /// δ of two classifiers when all others are marginalised: what the two share with each other
-    /// and with everybody. What either shares with a third joins its private part.
+    /// The shapes δ that two classifiers share if all others are marginalised: those of their pair plus the common ones.
     pub fn shared_by(&self, a: usize, b: usize) -> Vec<f64> {
         let mut delta = self.common.clone();
         let is_theirs = |pair: &&SharedPair| {
@@ -118,26 +120,26 @@ impl CorrelatedDirichlet {
         for pair in self.pairs.iter().filter(is_theirs) {
             delta.iter_mut().zip(&pair.delta).for_each(|(sum, d)| *sum += d);
         }
-        // The sum may exceed α by rounding.
+        // Rounding may raise the sum above α.
         let bounds = self.alpha[a].iter().zip(&self.alpha[b]).map(|(a, b)| a.min(*b));
         delta.iter_mut().zip(bounds).for_each(|(d, bound)| *d = d.min(bound));
         delta
     }
 }
 
-fn check_length(name: &str, values: &[f64], n_classes: usize) -> Result<()> {
-    if values.len() == n_classes {
+fn check_length(name: &str, values: &[f64], n_components: usize) -> Result<()> {
+    if values.len() == n_components {
         return Ok(());
     }
     Err(Error::Mismatch {
-        what: "numbers of classes",
-        expected: n_classes.to_string(),
+        what: "lengths",
+        expected: n_components.to_string(),
         found: format!("{} in `{name}`", values.len()),
     })
 }
 
-fn check_delta(name: &str, delta: &[f64], n_classes: usize) -> Result<()> {
-    check_length(name, delta, n_classes)?;
+fn check_delta(name: &str, delta: &[f64], n_components: usize) -> Result<()> {
+    check_length(name, delta, n_components)?;
     match delta.iter().position(|d| !(*d >= 0.0 && d.is_finite())) {
         None => Ok(()),
         Some(l) => Err(Error::parameter(format!("{name}[{l}]"), "finite and >= 0", delta[l])),
@@ -158,7 +160,7 @@ fn private_shapes(
         if shape < -ROUNDING * alpha[k][l] {
             return Err(Error::parameter(
                 format!("alpha[{k}][{l}]"),
-                "at least the sum of the deltas that its classifier takes part in",
+                "at least the sum of the shapes that its classifier shares",
                 format!("{} for a sum of {}", alpha[k][l], shared(k, l)),
             ));
         }
@@ -172,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn illegal_shapes_are_refused() {
+    fn invalid_shapes_are_refused() {
         let alpha = vec![vec![3.0, 2.0], vec![2.0, 2.0]];
         let pair = |first, second, delta: f64| SharedPair { first, second, delta: vec![delta; 2] };
         assert!(CorrelatedDirichlet::new(alpha.clone(), Some(vec![2.0, 2.0]), vec![]).is_ok());
@@ -193,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rounding_error_below_zero_is_zero() {
+    fn a_private_shape_below_zero_by_rounding_counts_as_zero() {
         let alpha = vec![vec![0.3, 1.0], vec![0.3, 1.0]];
         let distribution = CorrelatedDirichlet::new(alpha, Some(vec![0.1 + 0.2, 0.5]), vec![]);
         assert_eq!(distribution.unwrap().private[0][0], 0.0);

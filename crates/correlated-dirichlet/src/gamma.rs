@@ -1,20 +1,18 @@
-//! Gamma variates in log space, for any shape.
+//! Logarithms of gamma variates, for any shape.
 //!
-//! A gamma variate of shape 10⁻³ underflows to exactly 0 in half of all draws, and ratios of such
-//! variates become 0/0. Their logarithms are harmless, so only logarithms are drawn here.
+//! Half of all gamma variates of shape 10⁻³ underflow to 0, and ratios of such variates are 0/0. Their logarithms are finite.
 
 use rand::Rng;
 use rand_distr::{Distribution, Exp1, Gamma};
 
-/// The logarithm of a gamma variate of the given shape and scale 1. Shape 0 is the constant 0,
-/// so −∞.
+/// Draws the logarithm of a gamma variate of the given shape and scale 1; −∞ for shape 0, which is the constant 0.
 ///
 /// # Panics
-/// If the shape is negative, NaN or infinite; distributions check their shapes when made.
+/// If the shape is negative, NaN or infinite.
 ///
 /// # Numerics
-/// Below shape 1 by ln Γ-variate(a) = ln Γ-variate(a + 1) − E/a with E standard exponential:
-/// exact, and finite down to shapes where the variate is about e^(−1/a).
+/// Below shape 1, G(a) = G(a + 1) e^(−E/a) with E standard exponential, which is exact; its logarithm is finite however
+/// small the variate is.
 pub fn sample_ln_gamma<R: Rng + ?Sized>(shape: f64, rng: &mut R) -> f64 {
     if shape == 0.0 {
         return f64::NEG_INFINITY;
@@ -37,7 +35,7 @@ mod tests {
     use rand::SeedableRng;
     use rand::rngs::ChaCha8Rng;
 
-    /// E ln G = ψ(a), Var ln G = ψ′(a); six standard errors, so a false alarm in 10⁸ runs.
+    /// E ln G = ψ(a), Var ln G = ψ′(a). The bound is six standard errors, exceeded by chance in one of 10⁸ runs.
     #[test]
     fn mean_and_variance_of_the_logarithm_are_exact_at_every_shape() {
         let n = 50_000;

@@ -1,4 +1,4 @@
-//! Drawing from the correlated Dirichlet, in log space throughout.
+//! Samples of the correlated Dirichlet distribution, computed in log space.
 
 use rand::Rng;
 
@@ -8,28 +8,31 @@ use consilience_numerics::log_space::log_add_exp;
 use consilience_numerics::simplex;
 
 impl CorrelatedDirichlet {
-    /// One joint draw of all classifiers' outputs, K·J values, classifier by classifier.
+    /// Draws the outputs of all classifiers: K·J values, classifier by classifier.
     ///
-    /// Shapes from 0 to 10⁶ and more are safe: sums are taken of logarithms, so that no total
-    /// can be 0. Entries of the output may underflow to 0.
+    /// Any shapes are allowed, including 0 and 10⁶: gamma variables are added as logarithms, so that no total
+    /// is 0. Entries of the result may underflow to 0.
     pub fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> Vec<f64> {
-        let n_classes = self.n_classes();
+        let n_components = self.n_components();
         let mut x: Vec<f64> =
             self.private.iter().flatten().map(|&shape| sample_ln_gamma(shape, rng)).collect();
         for (l, &shape) in self.common.iter().enumerate() {
             let shared = sample_ln_gamma(shape, rng);
-            x.iter_mut().skip(l).step_by(n_classes).for_each(|ln| *ln = log_add_exp(*ln, shared));
+            x.iter_mut()
+                .skip(l)
+                .step_by(n_components)
+                .for_each(|ln| *ln = log_add_exp(*ln, shared));
         }
         for pair in &self.pairs {
             for (l, &shape) in pair.delta.iter().enumerate() {
                 let shared = sample_ln_gamma(shape, rng);
                 for k in [pair.first, pair.second] {
-                    let ln = &mut x[k * n_classes + l];
+                    let ln = &mut x[k * n_components + l];
                     *ln = log_add_exp(*ln, shared);
                 }
             }
         }
-        x.chunks_exact_mut(n_classes).for_each(simplex::softmax);
+        x.chunks_exact_mut(n_components).for_each(simplex::softmax);
         x
     }
 }
@@ -49,8 +52,8 @@ mod tests {
         covariance / (mean(&|p| (p.0 - a).powi(2)) * mean(&|p| (p.1 - b).powi(2))).sqrt()
     }
 
-    /// Exact correlations from the two-dimensional integral of the guide; n = 100 000, so a
-    /// standard error of at most 0.0032; the bound is five of them.
+    /// Exact correlations from a two-dimensional integral (`reference/`). 100 000 draws have a
+    /// standard error of at most 0.0032; the bound is five standard errors.
     #[test]
     fn correlations_are_those_of_the_integral() {
         let cases = [
@@ -63,7 +66,7 @@ mod tests {
             ),
         ];
         for (alpha, delta, expected) in cases {
-            // The same numbers whether the pair shares them as "common" or as a pair.
+            // The distribution is the same whether the shapes are common or those of the pair.
             let as_pair = SharedPair { first: 0, second: 1, delta: delta.clone() };
             let common = CorrelatedDirichlet::new(alpha.clone(), Some(delta), vec![]).unwrap();
             let pair = CorrelatedDirichlet::new(alpha, None, vec![as_pair]).unwrap();

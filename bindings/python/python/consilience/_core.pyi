@@ -7,10 +7,12 @@ import numpy.typing as npt
 __all__ = [
     "__version__",
     "ConsilienceError",
+    "hint_text",
     "Model",
     "Table",
     "CorrelatedDirichlet",
     "Dirichlet",
+    "method_options",
     "score",
     "compare",
     "simulate_preset",
@@ -25,11 +27,16 @@ __version__: str
 
 class ConsilienceError(ValueError): ...
 
+def hint_text(name: str) -> str: ...
+
 @final
 class Model:
     @staticmethod
     def fit(
-        settings: str,
+        method: str,
+        options: str,
+        class_prior: str,
+        floor: float,
         values: _Floats,
         labels: _Labels,
         classifiers: Sequence[str],
@@ -112,6 +119,7 @@ class Table:
     def column_names(self) -> list[str]: ...
     def rows(self, names: Sequence[str]) -> _Floats: ...
 
+def method_options(method: str) -> list[str]: ...
 def score(
     probabilities: _Floats, labels: _Labels, class_prior: Sequence[float] | None = None
 ) -> str: ...

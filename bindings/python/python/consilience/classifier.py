@@ -1,4 +1,4 @@
-"""The meta estimator over features."""
+"""Fusion of scikit-learn classifiers over features."""
 
 from __future__ import annotations
 
@@ -6,46 +6,88 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from sklearn import get_config
 from sklearn.base import ClassifierMixin, TransformerMixin, clone
 from sklearn.ensemble._base import _BaseHeterogeneousEnsemble
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
+from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch, _safe_indexing
+from sklearn.utils._repr_html.estimator import _VisualBlock
+from sklearn.utils.extmath import softmax
+from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_feature_names, _num_samples, check_is_fitted, column_or_1d
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import (
+    _check_feature_names, _num_samples, check_is_fitted, column_or_1d, has_fit_parameter,
+)
 
 from ._base import ClassPrior, Fusion
-from ._errors import ConsilienceError
-from ._tables import Floats
+from ._errors import ConsilienceError, DataWarning, warn
+from ._reading import output_columns
+from ._tables import Floats, quoted
 from .estimators import AutoFusion
 
 __all__ = ["FusionClassifier"]
 
+# The methods of an estimator that outputs can be made from, in order of preference.
+STACK_METHODS = ("predict_proba", "decision_function")
+
 
 class FusionClassifier(ClassifierMixin, TransformerMixin, _BaseHeterogeneousEnsemble):  # type: ignore[misc]
-    """Fuses classifiers over features; fusing is learned from outputs out of fold.
+    """Ensemble whose classifiers are combined by a fusion estimator.
+
+    The classifiers are fitted on all items. The fusion estimator is fitted on their outputs for items
+    of held-out folds, as in `sklearn.ensemble.StackingClassifier`.
 
     Parameters
     ----------
-    estimators : list of (name, classifier)
-        With `predict_proba`. For feature subsets, pipelines that select them. A classifier that
-        answers NaN for an item is missing there; one set to "drop" after fitting is missing
-        everywhere.
-    fusion : fusion estimator, optional
-        `AutoFusion(class_prior="empirical")` if not given: training items are taken for a sample
-        of those to come.
-    cv : int, splitter or "prefit"
-        How the outputs for learning to fuse are made; "prefit": the classifiers are fitted already,
-        on other items. Frozen estimators are used as they are, too.
-    n_jobs : int, optional
-        Fits done at the same time.
+    estimators : list of (str, estimator) tuples
+        The classifiers and their names. For subsets of features, use pipelines that select them. A
+        classifier that predicts NaN for an item is missing for this item. A classifier that is set to
+        "drop" after fitting is missing for all items.
+    fusion : fusion estimator, default=None
+        The method that combines the outputs. If None, `AutoFusion(class_prior="empirical")`.
+    cv : int, cross-validation generator, iterable or "prefit", default=5
+        How outputs for held-out items are made. "prefit": the classifiers are fitted already, on other
+        items, and are used as they are. Frozen estimators are used as they are, too.
+    n_jobs : int, default=None
+        Number of classifiers that are fitted in parallel.
+    stack_method : {"auto", "predict_proba", "decision_function"}, default="auto"
+        The method of the classifiers that outputs are made from. "auto" takes the first of the two that a
+        classifier has. See the notes for the outputs made from `decision_function`.
 
     Attributes
     ----------
-    classes_ : array of shape (J,)
-    estimators_ : list of fitted classifiers
-    named_estimators_ : the same by name
-    fusion_ : the fitted fusion estimator
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    estimators_ : list of estimators
+        The fitted classifiers, without those that were dropped.
+    named_estimators_ : :class:`~sklearn.utils.Bunch`
+        The fitted classifiers by name.
+    stack_method_ : list of str
+        The method that is called for each fitted classifier.
+    fusion_ : fusion estimator
+        The fitted fusion estimator.
+    n_features_in_ : int
+        Number of features. Only defined if the first classifier defines it.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features. Only defined if X is a data frame.
+
+    See Also
+    --------
+    AutoFusion : The default fusion estimator.
+    sklearn.ensemble.StackingClassifier : Logistic regression on the probabilities.
+
+    Notes
+    -----
+    Scores of `decision_function` are turned into probabilities as if they were logits: by the softmax
+    function over one score per class, and by the logistic function for the single score of two
+    classes. This is `predict_proba` for logistic regression. Margins, such as those of `SVC`, have another
+    scale. Fusion estimators that learn from the outputs correct it; `OpinionPool` does not.
+
+    There is no `passthrough`: a fusion estimator combines probabilities of the classes, and features
+    are none. To use the features once more, add a classifier of them to `estimators`.
 
     Examples
     --------
@@ -61,112 +103,232 @@ class FusionClassifier(ClassifierMixin, TransformerMixin, _BaseHeterogeneousEnse
 
     def __init__(
         self, estimators: Sequence[tuple[str, Any]], *, fusion: Fusion | None = None, cv: Any = 5,
-        n_jobs: int | None = None,
+        n_jobs: int | None = None, stack_method: str = "auto",
     ) -> None:
         self.estimators = estimators
         self.fusion = fusion
         self.cv = cv
         self.n_jobs = n_jobs
+        self.stack_method = stack_method
 
-    def fit(self, X: Any, y: Any) -> FusionClassifier:
-        """Fits the classifiers on all items, and the fusion on their outputs out of fold."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FusionClassifier:
+        """Fit the classifiers on all items, and the fusion estimator on outputs for held-out items.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_items, n_features)
+            The features.
+        y : array-like of shape (n_items,)
+            The true classes.
+        sample_weight : array-like of shape (n_items,), default=None
+            The items' weights; 1 if not given. They are passed to the fusion estimator and to every
+            classifier whose `fit` accepts them; of a pipeline, to the last step. A warning names the
+            classifiers that are fitted without weights. Items with weight 0 are left out of all fits.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
         if y is None:
             raise ValueError("FusionClassifier requires y to be passed, but the target y is None.")
         names, estimators = self._validate_estimators()
-        X = _indexable(X)
+        X = X if hasattr(X, "shape") or isinstance(X, list) else np.asarray(X)
+        y = self._check_labels(X, y)
+        fusion = AutoFusion(class_prior="empirical") if self.fusion is None else clone(self.fusion)
+        weights = None if sample_weight is None else fusion._check_weights(sample_weight, len(y))
+        used = [(name, est) for name, est in zip(names, estimators, strict=True) if est != "drop"]
+        self.classes_ = np.unique(y)
+        self.stack_method_ = [self._method_of(name, est) for name, est in used]
+        if weights is not None and not self._is_prefit():
+            _warn_unweighted(used)
+        self.estimators_, outputs = self._fit_estimators(X, y, used, weights)
+        self.named_estimators_ = Bunch(**dict(zip((n for n, _ in used), self.estimators_, strict=True)))
+        if hasattr(self.estimators_[0], "n_features_in_"):
+            self.n_features_in_ = self.estimators_[0].n_features_in_
+        _check_feature_names(self, X, reset=True)
+        predicted = ~np.isnan(outputs).all(axis=(1, 2))
+        fusion.set_params(classifiers=[name for name, _ in used], classes=None)
+        self.fusion_ = fusion.fit(
+            outputs[predicted], y[predicted], None if weights is None else weights[predicted]
+        )
+        return self
+
+    def _check_labels(self, X: Any, y: Any) -> Any:
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
         if _num_samples(X) != len(y):
             raise ValueError(f"Found input variables with inconsistent numbers of samples: "
                              f"{[_num_samples(X), len(y)]}")
-        self.classes_ = np.unique(y)
         if len(y) == 0:
             raise ConsilienceError("there are no items")
-        if len(self.classes_) < 2:
-            raise ConsilienceError(f"at least two classes are needed, found one class: {self.classes_[0]}")
-        kept = [(name, est) for name, est in zip(names, estimators, strict=True) if est != "drop"]
-        outputs = self._outputs_to_learn_from(X, y, kept)
-        self.named_estimators_ = Bunch(**dict(zip((n for n, _ in kept), self.estimators_, strict=True)))
-        if hasattr(self.estimators_[0], "n_features_in_"):
-            self.n_features_in_ = self.estimators_[0].n_features_in_
-        _check_feature_names(self, X, reset=True)
-        self._fit_fusion(outputs, y, [name for name, _ in kept])
-        return self
+        if (y == y[0]).all():
+            raise ConsilienceError(f"at least two classes are needed, found one class: {y[0]}")
+        return y
 
-    def _outputs_to_learn_from(self, X: Any, y: Any, kept: list[tuple[str, Any]]) -> Floats:
-        """Fits the classifiers, and answers for every item without having seen it."""
-        if isinstance(self.cv, str):
-            if self.cv != "prefit":
-                raise ConsilienceError(f"`cv` must be a number, a splitter or prefit, got {self.cv!r}")
-            self.estimators_ = [est for _, est in kept]
-            for est in self.estimators_:
+    def _method_of(self, name: str, estimator: Any) -> str:
+        """The method that an estimator's outputs are made from; known before anything is fitted."""
+        if self.stack_method != "auto" and self.stack_method not in STACK_METHODS:
+            raise ConsilienceError("`stack_method` must be auto, predict_proba or decision_function, "
+                                   f"got {self.stack_method!r}")
+        wanted = STACK_METHODS if self.stack_method == "auto" else (self.stack_method,)
+        for method in wanted:
+            if hasattr(estimator, method):
+                return method
+        raise ConsilienceError(
+            f"estimator `{name}` ({type(estimator).__name__}) has no {' or '.join(f'`{m}`' for m in wanted)}\n"
+            "hint: wrap it in `sklearn.calibration.CalibratedClassifierCV`"
+        )
+
+    def _is_prefit(self) -> bool:
+        if isinstance(self.cv, str) and self.cv != "prefit":
+            raise ConsilienceError(f"`cv` must be a number, a splitter or prefit, got {self.cv!r}")
+        return isinstance(self.cv, str)
+
+    def _fit_estimators(
+        self, X: Any, y: Any, used: list[tuple[str, Any]], weights: Floats | None
+    ) -> tuple[list[Any], Floats]:
+        """Classifiers fitted on all items, and outputs for every item by those that were not fitted on it."""
+        names, estimators = zip(*used, strict=True)
+        if self._is_prefit():
+            for est in estimators:
                 check_is_fitted(est)
-            return np.stack([self._answer(est, X) for est in self.estimators_], axis=1)
+            parts = zip(names, self.stack_method_, estimators, strict=True)
+            return list(estimators), np.stack([self._output(*part, X) for part in parts], axis=1)
         splits = list(check_cv(self.cv, y, classifier=True).split(X, y))
         parallel = Parallel(n_jobs=self.n_jobs)
-        self.estimators_ = parallel(delayed(_fitted)(est, X, y, None) for _, est in kept)
-        fold = [(k, train, test) for k in range(len(kept)) for train, test in splits]
-        fits = parallel(delayed(_fitted)(kept[k][1], X, y, train) for k, train, _ in fold)
-        total = np.zeros((len(y), len(kept), len(self.classes_)))
-        seen = np.zeros((len(y), len(kept), 1))
-        for (k, _, test), fit in zip(fold, fits, strict=True):
-            total[test, k] += self._answer(fit, _safe_indexing(X, test))
-            seen[test, k] += 1
+        fitted = parallel(delayed(_fitted)(est, X, y, weights, None) for est in estimators)
+        folds = [(k, train, test) for k in range(len(used)) for train, test in splits]
+        fits = parallel(delayed(_fitted)(estimators[k], X, y, weights, train) for k, train, _ in folds)
+        total = np.zeros((len(y), len(used), len(self.classes_)))
+        count = np.zeros((len(y), len(used), 1))
+        for (k, _, test), fit in zip(folds, fits, strict=True):
+            total[test, k] += self._output(names[k], self.stack_method_[k], fit, _safe_indexing(X, test))
+            count[test, k] += 1
         with np.errstate(invalid="ignore"):
-            return total / seen  # NaN, that is missing, where no fold has answered
+            return fitted, total / count  # NaN, that is missing, for items in no test fold
 
-    def _answer(self, fitted: Any, X: Any) -> Floats:
-        """A classifier's outputs with a column for every class; NaN where it says nothing."""
-        own = np.asarray(fitted.predict_proba(X), dtype=float)
-        answer = np.zeros((len(own), len(self.classes_)))
-        answer[:, np.searchsorted(self.classes_, fitted.classes_)] = own
-        answer[np.isnan(own).any(axis=1)] = np.nan
-        return answer
-
-    def _fit_fusion(self, outputs: Floats, y: Any, names: list[str]) -> None:
-        fusion = AutoFusion(class_prior="empirical") if self.fusion is None else clone(self.fusion)
-        self.fusion_ = fusion.set_params(classifiers=names, classes=None)
-        answered = ~np.isnan(outputs).all(axis=(1, 2))
-        self.fusion_.fit(outputs[answered], y[answered])
+    def _output(self, name: str, method: str, fitted: Any, X: Any) -> Floats:
+        """Outputs of a fitted classifier with one column per class; NaN for missing ones."""
+        values = np.asarray(getattr(fitted, method)(X), dtype=float)
+        if method == "decision_function":
+            values = _probabilities(values, len(fitted.classes_), name)
+        unknown = np.setdiff1d(fitted.classes_, self.classes_)
+        if len(unknown) > 0:
+            raise ConsilienceError(f"estimator `{name}` was fitted with classes that are not in y: "
+                                   f"{quoted([str(c) for c in unknown])}")
+        output = np.zeros((len(values), len(self.classes_)))
+        output[:, np.searchsorted(self.classes_, fitted.classes_)] = values
+        output[np.isnan(values).any(axis=1)] = np.nan
+        return output
 
     def outputs(self, X: Any) -> Floats:
-        """What the classifiers say, (n, K, J); NaN where one is missing."""
+        """Outputs of the classifiers.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_items, n_features)
+            The features.
+
+        Returns
+        -------
+        ndarray of shape (n_items, n_classifiers, n_classes)
+            The outputs; NaN for missing ones.
+        """
         check_is_fitted(self)
         _check_feature_names(self, X, reset=False)
         dropped = {name for name, est in self.estimators if isinstance(est, str)}
-        names = list(self.named_estimators_)
-        found = [
-            None if name in dropped else self._answer(est, X)
-            for name, est in zip(names, self.estimators_, strict=True)
-        ]
-        shape = (_num_samples(X), len(self.classes_))
-        return np.stack([np.full(shape, np.nan) if one is None else one for one in found], axis=1)
+        missing = np.full((_num_samples(X), len(self.classes_)), np.nan)
+        return np.stack([
+            missing if name in dropped else self._output(name, method, fitted, X)
+            for (name, fitted), method in zip(self.named_estimators_.items(), self.stack_method_, strict=True)
+        ], axis=1)
 
     def predict_proba(self, X: Any, *, class_prior: ClassPrior | None = None) -> Floats:
-        """Fused probabilities of the classes, (n, J)."""
+        """Fused probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_items, n_features)
+            The features.
+        class_prior : {"uniform", "empirical"} or array-like of shape (n_classes,), default=None
+            A class prior to use instead of that of `fusion_`.
+
+        Returns
+        -------
+        ndarray of shape (n_items, n_classes)
+            The fused probabilities.
+        """
         outputs = self.outputs(X)
         return self.fusion_.predict_proba(outputs, class_prior=class_prior)
 
     def predict(self, X: Any, *, class_prior: ClassPrior | None = None) -> Any:
-        """The most probable class of every item."""
+        """Most probable class of each item.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_items, n_features)
+            The features.
+        class_prior : {"uniform", "empirical"} or array-like of shape (n_classes,), default=None
+            A class prior to use instead of that of `fusion_`.
+
+        Returns
+        -------
+        ndarray of shape (n_items,)
+            The predicted classes.
+        """
         probabilities = self.predict_proba(X, class_prior=class_prior)
         return self.classes_[np.argmax(probabilities, axis=1)]
 
     def explain(self, X: Any, *, class_prior: ClassPrior | None = None) -> Floats:
-        """What each classifier adds for each class given all others, in nats: (n, K, J)."""
+        """Evidence that each classifier adds for each class, given all other classifiers.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_items, n_features)
+            The features.
+        class_prior : {"uniform", "empirical"} or array-like of shape (n_classes,), default=None
+            A class prior to use instead of that of `fusion_`.
+
+        Returns
+        -------
+        ndarray of shape (n_items, n_classifiers, n_classes)
+            Evidence in nats, with mean 0 over the classes; 0 for a missing output.
+        """
         outputs = self.outputs(X)
         return self.fusion_.explain(outputs, class_prior=class_prior)
 
     def transform(self, X: Any) -> Floats:
-        """What the classifiers say, as a wide table: a column `<classifier>_<class>` each."""
+        """Outputs of the classifiers as a wide table.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_items, n_features)
+            The features.
+
+        Returns
+        -------
+        ndarray of shape (n_items, n_classifiers * n_classes)
+            One column per classifier and class.
+        """
         outputs = self.outputs(X)
         return outputs.reshape(len(outputs), -1)
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Names of the columns of `transform`."""
+        """Names of the columns of `transform`.
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored; part of the interface of scikit-learn.
+
+        Returns
+        -------
+        ndarray of shape (n_classifiers * n_classes,)
+            The names `<classifier>_<class>`.
+        """
         check_is_fitted(self)
-        pairs = [f"{k}_{j}" for k in self.named_estimators_ for j in self.classes_]
-        return np.array(pairs, dtype=object)
+        return np.array(output_columns(self.named_estimators_, self.classes_), dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "fusion_")
@@ -177,21 +339,52 @@ class FusionClassifier(ClassifierMixin, TransformerMixin, _BaseHeterogeneousEnse
         return tags
 
     def _sk_visual_block_(self) -> Any:
-        from sklearn.utils._repr_html.estimator import _VisualBlock
-
         names, estimators = zip(*self.estimators, strict=True)
         return _VisualBlock("parallel", estimators, names=names)
 
 
-def _indexable(X: Any) -> Any:
-    """Something of which items can be chosen."""
-    return X if hasattr(X, "shape") or isinstance(X, list) else np.asarray(X)
-
-
-def _fitted(estimator: Any, X: Any, y: Any, items: Any) -> Any:
-    """A fresh copy fitted on some items, or all."""
-    if not hasattr(estimator, "predict_proba"):
-        raise ConsilienceError(f"{type(estimator).__name__} has no `predict_proba`")
+def _fitted(estimator: Any, X: Any, y: Any, weights: Floats | None, items: Any) -> Any:
+    """A clone fitted on some items, or on all if `items` is None."""
+    if weights is not None:
+        items = np.arange(len(y)) if items is None else np.arange(len(y))[items]
+        items = items[weights[items] > 0]
     if items is not None:
         X, y = _safe_indexing(X, items), y[items]
-    return clone(estimator).fit(X, y)
+    keyword = _weight_keyword(estimator)
+    metadata = {} if weights is None or keyword is None else {keyword: weights[items]}
+    return clone(estimator).fit(X, y, **metadata)
+
+
+def _weight_keyword(estimator: Any) -> str | None:
+    """The keyword by which an estimator's `fit` accepts weights, if it does."""
+    if has_fit_parameter(estimator, "sample_weight"):
+        return "sample_weight"
+    if get_routing_for_object(estimator).consumes("fit", ["sample_weight"]):
+        return "sample_weight"  # requested by `set_fit_request`
+    if isinstance(estimator, Pipeline) and not get_config()["enable_metadata_routing"]:
+        name, last = estimator.steps[-1]
+        inner = _weight_keyword(last)
+        return None if inner is None else f"{name}__{inner}"
+    return None
+
+
+def _warn_unweighted(used: list[tuple[str, Any]]) -> None:
+    without = [
+        name for name, est in used
+        if not isinstance(est, FrozenEstimator) and _weight_keyword(est) is None
+    ]
+    if without:
+        warn(f"`sample_weight` is not accepted by {quoted(without)}: fitted without weights, "
+             "which are used for the fusion only", DataWarning)
+
+
+def _probabilities(scores: Floats, n_classes: int, name: str) -> Floats:
+    """Probabilities of the classes from scores of `decision_function`, taken as logits."""
+    if scores.ndim == 1 and n_classes == 2:
+        scores = np.stack([np.zeros_like(scores), scores], axis=1)
+    if scores.ndim != 2 or scores.shape[1] != n_classes:
+        raise ConsilienceError(
+            f"`decision_function` of estimator `{name}` must give one score per class, got an array of "
+            f"shape {scores.shape} for {n_classes} classes"
+        )
+    return softmax(scores)

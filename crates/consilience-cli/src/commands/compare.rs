@@ -5,17 +5,16 @@ use std::path::Path;
 use consilience::evaluation::Weighting;
 use consilience::evaluation::compare::{
     Candidate, CompareSettings, ComparedMethod, Comparison, Protocol, TestSize, all_methods,
-    by_mode, compare_priors, named_methods,
+    compare_priors, named_methods,
 };
-use consilience::methods::correlated::learning::CorrelatedInference;
-use consilience::{DEFAULT_FLOOR, FitConfig, Outputs, PriorChoice};
+use consilience::{DEFAULT_FLOOR, MethodConfig, Outputs, PriorChoice};
 use consilience_io::{Location, ReadOptions, check_writable, read_outputs, write_whole};
 use serde_json::{Value, json};
 
 use super::pictures;
-use crate::args::{CommonOptions, CompareOptions, InferenceName, ProtocolName, ReportFormat};
+use crate::args::{CommonOptions, CompareOptions, ProtocolName, ReportFormat};
 use crate::error::Failure;
-use crate::output::{self, Talk, csv_cell, csv_number, weighting_sentence};
+use crate::output::{self, Messages, csv_cell, csv_number};
 use crate::progress::{TerminalProgress, Unit, stoppable};
 
 /// Random splits unless told otherwise: as many as the paper's.
@@ -24,7 +23,7 @@ const SPLITS: usize = 5;
 pub(crate) fn run(
     options: &CompareOptions,
     common: &CommonOptions,
-    talk: &Talk,
+    messages: &Messages,
 ) -> Result<(), Failure> {
     let csv = options.csv.clone().map(Location::from);
     let split_csv = options.split_csv.clone().map(Location::from);
@@ -37,7 +36,7 @@ pub(crate) fn run(
     {
         return Err(Failure::message(format!("{}: it is not a folder", folder.display())));
     }
-    let (outputs, comparisons) = stoppable(|| options.compare(common.seed, talk))?;
+    let (outputs, comparisons) = stoppable(|| options.compare(common.seed, messages))?;
     let named: Vec<Named<'_>> = options.class_prior.iter().zip(&comparisons).collect();
     for row in distinct_complaints(&comparisons) {
         tell(row);
@@ -54,7 +53,7 @@ pub(crate) fn run(
     match common.format {
         ReportFormat::Table => {
             let texts: Vec<String> =
-                comparisons.iter().map(|one| text(one, options.inference)).collect();
+                comparisons.iter().map(|one| text(one, &options.inference)).collect();
             output::print(&texts.join("\n"))
         }
         ReportFormat::Json => {
@@ -94,7 +93,11 @@ fn distinct_complaints(comparisons: &[Comparison]) -> Vec<&ComparedMethod> {
 }
 
 impl CompareOptions {
-    fn compare(&self, seed: u64, talk: &Talk) -> Result<(Outputs, Vec<Comparison>), Failure> {
+    fn compare(
+        &self,
+        seed: u64,
+        messages: &Messages,
+    ) -> Result<(Outputs, Vec<Comparison>), Failure> {
         let reading =
             ReadOptions { needs_labels: true, ..self.reading.read_options(DEFAULT_FLOOR) };
         let outputs = read_outputs(&self.data, &reading)?;
@@ -105,7 +108,7 @@ impl CompareOptions {
             weighting: if self.score_items { Weighting::Items } else { Weighting::ClassPrior },
             seed,
         };
-        let progress = TerminalProgress::new(talk.is_quiet(), Unit::Steps);
+        let progress = TerminalProgress::new(messages.is_quiet(), Unit::Steps);
         let comparisons =
             compare_priors(&outputs, &candidates, &settings, &self.class_prior, &progress)
                 .map_err(Failure::in_data(&self.data))?;
@@ -113,16 +116,14 @@ impl CompareOptions {
     }
 
     fn candidates(&self, outputs: &Outputs, seed: u64) -> Result<Vec<Candidate>, Failure> {
-        let floor = self.reading.floor.unwrap_or(DEFAULT_FLOOR);
-        let mut config = FitConfig { floor, ..FitConfig::default() }.with_seed(seed);
-        match self.inference {
-            InferenceName::Map => config = by_mode(&config),
-            InferenceName::Joint => config.correlated.inference = CorrelatedInference::Joint,
-            InferenceName::Posterior | InferenceName::TwoStep => {}
-        }
+        // Methods without this kind of inference keep their own.
+        let adapt = |config: &MethodConfig| {
+            let config = config.with_seed(seed);
+            config.with_option("inference", self.inference.as_str().into()).unwrap_or(config)
+        };
         match &self.methods {
-            None => Ok(all_methods(outputs.schema(), &config)),
-            Some(names) => Ok(named_methods(outputs.schema(), names, &config)?),
+            None => Ok(all_methods(outputs.schema(), adapt)),
+            Some(names) => Ok(named_methods(outputs.schema(), names, adapt)?),
         }
     }
 
@@ -147,85 +148,29 @@ fn tell(row: &ComparedMethod) {
             0 => String::new(),
             n => format!(" (and on {n} others)"),
         };
-        Talk::warning(format_args!(
+        Messages::warning(format_args!(
             "`{}` failed on split {}{others}: {}",
             row.method, failure.split, failure.message
         ));
     }
     for warning in &row.warnings {
-        Talk::warning(format_args!("`{}`: {warning}", row.method));
+        Messages::warning(format_args!("`{}`: {warning}", row.method));
     }
 }
 
-const HEADER: [&str; 10] = [
-    "method",
-    "log-loss",
-    "± se",
-    "beyond best (95 %)",
-    "Brier",
-    "accuracy",
-    "entropy",
-    "calib. error",
-    "fit s",
-    "fuse s",
-];
-
-fn text(comparison: &Comparison, inference: InferenceName) -> String {
-    let rows: Vec<Vec<String>> = comparison.methods.iter().map(row).collect();
-    let Comparison { n_items, protocol, .. } = comparison;
+fn text(comparison: &Comparison, inference: &str) -> String {
     let how = match inference {
-        InferenceName::Map => {
-            "Dirichlets and what classifiers share: posterior modes \
-             (`--inference two-step` for posterior means, slower)."
+        "map" => {
+            "Parameters: posterior modes (`--inference two-step` for posterior means, slower)."
         }
-        _ => "Dirichlets and what classifiers share: posterior means.",
+        _ => "Parameters: posterior means.",
     };
-    format!(
-        "{}\n{n_items} items, {protocol}. {}\n{how}\nLog-loss in nats. Seconds: the first fit, and \
-         fusing its test items. *: best single classifier.\n",
-        output::table(&HEADER, &rows),
-        weighting_sentence(comparison.weighting, &comparison.classes, &comparison.class_prior),
-    )
-}
-
-fn row(method: &ComparedMethod) -> Vec<String> {
-    let mark = if method.best_single { " *" } else { "" };
-    let name = format!("{}{mark}", method.method);
-    if !method.failures.is_empty() {
-        let mut cells = vec![name, "failed".to_owned()];
-        cells.resize(HEADER.len(), String::new());
-        return cells;
-    }
-    let difference = method.difference;
-    let beyond = match difference.mean {
-        0.0 => "-".to_owned(),
-        mean if difference.low.is_nan() => format!("{mean:.4}"),
-        mean => format!("{mean:.4} ({:.4} to {:.4})", difference.low, difference.high),
-    };
-    let scores = &method.scores;
-    let number = |value: f64| format!("{value:.4}");
-    let seconds = |value: f64| if value == 0.0 { "-".to_owned() } else { format!("{value:.3}") };
-    vec![
-        name,
-        number(scores.log_loss.mean),
-        if scores.log_loss.se.is_nan() { "-".into() } else { number(scores.log_loss.se) },
-        beyond,
-        number(scores.brier.mean),
-        number(scores.accuracy.mean),
-        number(scores.entropy.mean),
-        number(scores.ece.mean),
-        seconds(method.fit_seconds),
-        seconds(method.fuse_seconds),
-    ]
+    format!("{comparison}{how}\n")
 }
 
 fn report(comparison: &Comparison, options: &CompareOptions) -> Value {
     let mut value = serde_json::to_value(comparison).expect("scores are plain JSON values");
-    value["inference"] = json!(match options.inference {
-        InferenceName::Map => "map",
-        InferenceName::Joint => "joint",
-        InferenceName::Posterior | InferenceName::TwoStep => "two-step",
-    });
+    value["inference"] = json!(options.inference);
     value
 }
 

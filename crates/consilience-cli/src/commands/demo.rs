@@ -10,11 +10,8 @@ use consilience::evaluation::{
     BootstrapSettings, Evaluation, EvaluationSettings, Predictions, ReliabilityBin, evaluate_all,
     meta_classifiers, reliability, single_classifiers,
 };
-use consilience::methods::auto::Auto;
-use consilience::methods::correlated::learning::{Correlated, CorrelatedInference};
 use consilience::methods::fuse;
-use consilience::methods::independent::Independent;
-use consilience::{FitConfig, MethodChoice, Model, Outputs};
+use consilience::{FitOptions, MethodConfig, Model, Outputs};
 use consilience_io::{Location, ReadOptions, read_outputs, write_whole};
 
 use super::fit;
@@ -22,7 +19,7 @@ use super::fuse::Rule;
 use super::pictures::{self, DrawnMethod};
 use crate::args::{CommonOptions, DemoOptions, ReportFormat, TableOutput};
 use crate::error::Failure;
-use crate::output::{self, SCORE_HEADER, Talk, score_rows};
+use crate::output::{self, Messages};
 use crate::plots::Bar;
 use crate::progress::{TerminalProgress, Unit};
 
@@ -31,7 +28,7 @@ const PHOTOS: &str = include_str!("../../demo/photos.csv");
 pub(crate) fn run(
     options: &DemoOptions,
     common: &CommonOptions,
-    talk: &Talk,
+    messages: &Messages,
 ) -> Result<(), Failure> {
     let folder = options.output.as_path();
     output::make_folder(folder)?;
@@ -43,13 +40,14 @@ pub(crate) fn run(
     let reading = ReadOptions::default();
     let (train, test) =
         (read_outputs(&at("train.csv"), &reading)?, read_outputs(&at("test.csv"), &reading)?);
-    let progress = TerminalProgress::new(talk.is_quiet(), Unit::Steps);
-    let model = config(MethodChoice::default(), common.seed).fit(&train, &progress)?;
+    let progress = TerminalProgress::new(messages.is_quiet(), Unit::Steps);
+    let method = MethodConfig::default().with_seed(common.seed);
+    let model = Model::fit_with(method, &train, &FitOptions::default().with_progress(&progress))?;
     write_whole(&at("model.json"), model.to_json().as_bytes())?;
     let table = TableOutput { output: at("fused.csv"), output_format: None };
-    let silent = Talk::new(true);
+    let silent = Messages::new(true);
     let source = (&at("test.csv"), &reading);
-    let (fusion, prior) = (model.fusion()?, model.class_prior());
+    let (fusion, prior) = (model.fusion(), model.class_prior());
     let rule = Rule { model: &model, fusion, prior, explain: false, costs: None };
     rule.fuse_table(source, &table, &silent)?;
 
@@ -75,24 +73,15 @@ fn split(table: &str) -> (String, String) {
     (part(0), part(1))
 }
 
-fn config(method: MethodChoice, seed: u64) -> FitConfig {
-    let independent = Independent { seed, ..Independent::default() };
-    // the mode is enough for a table of scores, and quicker by far
-    let inference = CorrelatedInference::Map;
-    let correlated = Correlated { inference, seed, ..Correlated::default() };
-    let auto = Auto { seed };
-    FitConfig { method, independent, correlated, auto, ..FitConfig::default() }
-}
+/// The methods that `auto` is compared with.
+const BASELINES: [&str; 6] =
+    ["stacking", "correlated", "independent", "opinion-pool", "linear-pool", "log-pool"];
 
-/// What `auto` is compared with.
-const RIVALS: [MethodChoice; 6] = [
-    MethodChoice::Stacking,
-    MethodChoice::Correlated,
-    MethodChoice::Independent,
-    MethodChoice::OpinionPool,
-    MethodChoice::LinearPool,
-    MethodChoice::LogPool,
-];
+/// A baseline. The mode of the correlated model is enough for a table of scores, and faster.
+fn baseline(name: &str, seed: u64) -> consilience::Result<MethodConfig> {
+    let config = name.parse::<MethodConfig>()?.with_seed(seed);
+    Ok(if config.needs_several() { config.at_mode() } else { config })
+}
 
 /// The name of a method and how often it is right when it is so sure.
 type Reliability = (String, Vec<ReliabilityBin>);
@@ -107,12 +96,13 @@ fn compare(
 ) -> Result<(Evaluation, Vec<Reliability>), Failure> {
     let prior = model.class_prior();
     let predict = |model: &Model| -> Result<Predictions, Failure> {
-        let probabilities = fuse(model.fusion()?, test, prior)?.all().to_vec();
+        let probabilities = fuse(model.fusion(), test, prior)?.all().to_vec();
         Ok(Predictions { name: model.method_name(), probabilities })
     };
     let mut methods = vec![predict(model)?];
-    for choice in RIVALS {
-        methods.push(predict(&config(choice, seed).fit(train, progress)?)?);
+    let options = FitOptions::default().with_progress(progress);
+    for name in BASELINES {
+        methods.push(predict(&Model::fit_with(baseline(name, seed)?, train, &options)?)?);
     }
     methods.extend(single_classifiers(test, prior));
     methods.extend(meta_classifiers(model, test, prior)?);
@@ -185,6 +175,7 @@ fn explanation(evaluation: &Evaluation) -> String {
 }
 
 fn story(model: &Model, evaluation: &Evaluation, folder: &Path) -> Result<String, Failure> {
+    let cells = evaluation.cells();
     let folder = folder.display();
     Ok(format!(
         "{INTRODUCTION}\n\nFit on every second photo:\n\n{}\n\
@@ -194,18 +185,19 @@ fn story(model: &Model, evaluation: &Evaluation, folder: &Path) -> Result<String
          consilience evaluate {folder}/model.json {folder}/test.csv --per-class\n",
         fit::summary(model, &format!("{folder}/model.json"))?,
         evaluation.n_items,
-        output::table(&SCORE_HEADER, &score_rows(evaluation)),
+        output::table(&cells[0], &cells[1..]),
         explanation(evaluation),
     ))
 }
 
 fn report(model: &Model, evaluation: &Evaluation) -> Result<String, Failure> {
+    let cells = evaluation.cells();
     Ok(format!(
         "# Three image classifiers, fused\n\n{INTRODUCTION}\n\n## Fit\n\n```text\n{}```\n\n\
          ## Scores on {} other photos\n\n{}\n{}\n",
         fit::summary(model, "model.json")?,
         evaluation.n_items,
-        output::markdown(&SCORE_HEADER, &score_rows(evaluation)),
+        output::markdown(&cells[0], &cells[1..]),
         explanation(evaluation),
     ))
 }

@@ -2,90 +2,79 @@
 
 use std::path::Path;
 
-use consilience::evaluation::{Gain, GainSettings, worth};
-use consilience::methods::auto::Auto;
-use consilience::methods::bcc::Bcc;
-use consilience::methods::correlated::Structure;
-use consilience::methods::correlated::learning::{
-    Correlated, CorrelatedInference, DeltaPrior, DeltaSampler,
+use consilience::evaluation::{Gain, GainSettings, gain};
+use consilience::methods::PairPosterior;
+use consilience::{
+    DEFAULT_FLOOR, Diagnostics, FitOptions as ModelFit, MethodConfig, Model, Outputs,
 };
-use consilience::methods::independent::{AlphaPrior, Independent, Inference};
-use consilience::methods::logit_normal::LogitNormal;
-use consilience::methods::normal_mixture::{MixtureVariant, NormalMixture};
-use consilience::methods::stacking::Stacking;
-use consilience::model::PairPosterior;
-use consilience::sampling::diagnostics::Diagnostics;
-use consilience::{DEFAULT_FLOOR, FitConfig, MethodChoice, Model, Outputs, PriorChoice};
 use consilience_io::{Location, ReadOptions, check_writable, read_outputs, write_whole};
 use serde_json::json;
 
-use crate::args::{
-    AlphaPriorName, CommonOptions, DeltaPriorName, FitOptions, InferenceName, ReportFormat,
-    SamplerName, StructureName,
-};
-use crate::data::{raised_sentence, read_all, read_model};
-use crate::error::Failure;
-use crate::output::{self, Talk};
+use crate::args::{CommonOptions, FitOptions, ReportFormat};
+use crate::data::{floor_note, read_all, read_model};
+use crate::error::{Failure, warning_text};
+use crate::method_options::{flag, methods_with};
+use crate::output::{self, Messages};
 use crate::progress::{TerminalProgress, Unit, stoppable};
 
 pub(crate) fn run(
     options: &FitOptions,
     common: &CommonOptions,
-    talk: &Talk,
+    messages: &Messages,
 ) -> Result<(), Failure> {
     check_writable(&options.output)?;
-    for (option, methods) in options.without_effect() {
-        Talk::warning(format_args!(
-            "`--{option}` does nothing for `--method {}`; it is for {methods}",
-            options.method
-        ));
-    }
-    let (model, worth) = stoppable(|| match &options.update {
-        None => options.fit(common.seed, talk),
-        Some(path) => options.update(path, talk).map(|model| (model, None)),
+    let (model, gain) = stoppable(|| match &options.update {
+        None => options.fit(common.seed, messages),
+        Some(path) => options.update(path, messages).map(|model| (model, None)),
     })?;
     write_whole(&options.output, model.to_json().as_bytes())?;
-    report(&model, worth.as_ref(), &options.output, common.format, talk)
+    report(&model, gain.as_ref(), &options.output, common.format, messages)
 }
 
 impl FitOptions {
-    fn fit(&self, seed: u64, talk: &Talk) -> Result<(Model, Option<Gain>), Failure> {
+    fn fit(&self, seed: u64, messages: &Messages) -> Result<(Model, Option<Gain>), Failure> {
+        let config = self.config(seed)?;
         let reading =
             ReadOptions { needs_labels: true, ..self.reading.read_options(DEFAULT_FLOOR) };
         let outputs = read_outputs(&self.data, &reading)?;
-        let progress = TerminalProgress::new(talk.is_quiet(), Unit::Steps);
-        let fitted = self.config(seed)?.fit(&outputs, &progress);
-        let model = fitted.map_err(Failure::in_data(&self.data))?;
-        let worth = self.worth(&model, &outputs, seed, &progress, talk)?;
-        Ok((model, worth))
+        let progress = TerminalProgress::new(messages.is_quiet(), Unit::Steps);
+        let fit_options = ModelFit {
+            class_prior: self.class_prior.clone(),
+            floor: self.reading.floor.unwrap_or(DEFAULT_FLOOR),
+            progress: &progress,
+        };
+        let model = Model::fit_with(config, &outputs, &fit_options)
+            .map_err(Failure::in_data(&self.data))?;
+        let gain = self.gain(&model, &outputs, seed, &progress, messages)?;
+        Ok((model, gain))
     }
 
-    /// What fusing is worth, for `auto`; where classes are too small to tell, a note says so.
-    fn worth(
+    /// The gain of `auto` over its baselines. If it cannot be estimated, a note gives the reason.
+    fn gain(
         &self,
         model: &Model,
         outputs: &Outputs,
         seed: u64,
         progress: &TerminalProgress,
-        talk: &Talk,
+        messages: &Messages,
     ) -> Result<Option<Gain>, Failure> {
-        if self.method != MethodChoice::Auto {
+        if !matches!(self.method, MethodConfig::Auto(_)) {
             return Ok(None);
         }
         let settings = GainSettings { seed, ..GainSettings::default() };
-        match worth(outputs, model.class_prior(), &settings, progress) {
-            Ok(worth) => Ok(Some(worth)),
+        match gain(model, outputs, &settings, progress) {
+            Ok(gain) => Ok(Some(gain)),
             Err(error @ consilience::Error::Interrupted) => {
                 Err(Failure::in_data(&self.data)(error))
             }
             Err(error) => {
-                talk.note(format_args!("what fusing is worth cannot be told: {error}"));
+                messages.note(format_args!("the gain of fusing cannot be estimated: {error}"));
                 Ok(None)
             }
         }
     }
 
-    fn update(&self, path: &Path, talk: &Talk) -> Result<Model, Failure> {
+    fn update(&self, path: &Path, messages: &Messages) -> Result<Model, Failure> {
         let old = read_model(path)?;
         let floor = old.settings().map_or(DEFAULT_FLOOR, |settings| settings.floor);
         if self.reading.floor.is_some_and(|wanted| wanted != floor) {
@@ -95,8 +84,8 @@ impl FitOptions {
             )));
         }
         let reading = ReadOptions { needs_labels: true, ..self.reading.read_options_for(&old)? };
-        let outputs = read_all(&self.data, old.schema(), &reading, talk.is_quiet())?;
-        let progress = TerminalProgress::new(talk.is_quiet(), Unit::Steps);
+        let outputs = read_all(&self.data, old.schema(), &reading, messages.is_quiet())?;
+        let progress = TerminalProgress::new(messages.is_quiet(), Unit::Steps);
         old.update(&outputs, &progress).map_err(|error| match error {
             consilience::Error::InvalidModel(_) | consilience::Error::Unsupported { .. } => {
                 Failure::in_file(path.display())(error)
@@ -105,123 +94,49 @@ impl FitOptions {
         })
     }
 
-    fn config(&self, seed: u64) -> Result<FitConfig, Failure> {
-        let independent = self.independent(seed)?;
-        Ok(FitConfig {
-            method: self.method.clone(),
-            class_prior: self.class_prior.clone().unwrap_or_else(|| self.usual_prior()),
-            weights: self.weights.clone(),
-            correlated: self.correlated(&independent),
-            structure: match self.structure {
-                StructureName::Tree => Structure::Tree,
-                StructureName::TreeMixture => Structure::TreeMixture,
-                StructureName::Full => Structure::Full,
-                StructureName::Common => Structure::Common,
-            },
-            resolution: self.resolution,
-            independent,
-            stacking: Stacking { ridge: self.ridge, seed, ..Stacking::default() },
-            auto: Auto { seed },
-            logit_normal: LogitNormal::default(),
-            normal_mixture: NormalMixture {
-                variant: self.variant,
-                seed,
-                ..NormalMixture::default()
-            },
-            bcc: Bcc::default(),
-            floor: self.reading.floor.unwrap_or(DEFAULT_FLOOR),
-        })
-    }
-
-    /// The published variant of `normal-mixture` takes class frequencies for the class prior.
-    fn usual_prior(&self) -> PriorChoice {
-        let mixture = self.method == MethodChoice::NormalMixture;
-        match self.variant {
-            MixtureVariant::Published if mixture => PriorChoice::Empirical,
-            _ => PriorChoice::Uniform,
+    /// The method with its options. Options that the method does not have cause a warning.
+    fn config(&self, seed: u64) -> Result<MethodConfig, Failure> {
+        let (config, without_effect) = self.method_options.config(&self.method, seed)?;
+        for option in without_effect {
+            let methods = methods_with(&option).map(|info| format!("`{}`", info.name));
+            Messages::warning(format_args!(
+                "`--{}` has no effect on `--method {}`; it is an option of {}",
+                flag(&option),
+                self.method,
+                methods.collect::<Vec<_>>().join(", ")
+            ));
         }
-    }
-
-    fn independent(&self, seed: u64) -> Result<Independent, Failure> {
-        let correlated = self.method == MethodChoice::Correlated;
-        Ok(Independent {
-            alpha_prior: match self.alpha_prior {
-                AlphaPriorName::Pooled => AlphaPrior::Pooled { items: self.prior_items },
-                AlphaPriorName::Paper => AlphaPrior::Paper,
-            },
-            inference: match self.inference {
-                Some(InferenceName::TwoStep | InferenceName::Joint) if !correlated => {
-                    return Err(Failure::message(
-                        "`--inference two-step` and `joint` are for `--method correlated`; \
-                         use `posterior` or `map`",
-                    ));
-                }
-                Some(InferenceName::Map) => Inference::Map,
-                _ => Inference::Posterior,
-            },
-            chains: self.chains,
-            draws: self.draws,
-            warmup: self.warmup,
-            keep_draws: self.keep_draws,
-            seed,
-        })
-    }
-
-    /// The same chains, seed and margins as the independent model's.
-    fn correlated(&self, independent: &Independent) -> Correlated {
-        Correlated {
-            independent: independent.clone(),
-            delta_prior: match self.delta_prior {
-                DeltaPriorName::Pooled => DeltaPrior::Pooled,
-                DeltaPriorName::Uniform => DeltaPrior::Uniform,
-                DeltaPriorName::Paper => DeltaPrior::Paper,
-            },
-            inference: match self.inference {
-                Some(InferenceName::Map) => CorrelatedInference::Map,
-                Some(InferenceName::Joint) => CorrelatedInference::Joint,
-                Some(InferenceName::Posterior) => CorrelatedInference::Posterior,
-                _ => CorrelatedInference::TwoStep,
-            },
-            sampler: match self.sampler {
-                SamplerName::Likelihood => DeltaSampler::Likelihood,
-                SamplerName::Gibbs => DeltaSampler::Gibbs,
-            },
-            chains: self.chains,
-            draws: self.draws,
-            warmup: self.warmup,
-            keep_draws: self.keep_draws,
-            seed: independent.seed,
-            ..Correlated::default()
-        }
+        Ok(config)
     }
 }
 
 /// Warnings on standard error; the summary on standard output, unless the model goes there.
 fn report(
     model: &Model,
-    worth: Option<&Gain>,
+    gain: Option<&Gain>,
     target: &Location,
     format: ReportFormat,
-    talk: &Talk,
+    messages: &Messages,
 ) -> Result<(), Failure> {
     let training = model.training().expect("a fitted model has training facts");
     for warning in &training.warnings {
-        Talk::warning(warning);
+        Messages::warning(warning_text(warning));
     }
     let target_name = target.output_name();
     let text = || -> Result<String, Failure> {
-        Ok(summary(model, &target_name)? + &worth.map_or_else(String::new, output::worth_text))
+        let gain = gain.map_or_else(String::new, |gain| format!("\n{gain}\n"));
+        Ok(summary(model, &target_name)? + &gain)
     };
     match (target, format) {
         (Location::Standard, _) => {
-            talk.note(text()?.trim_end());
+            messages.note(text()?.trim_end());
             Ok(())
         }
         (Location::Path(_), ReportFormat::Table) => output::print(&text()?),
         (Location::Path(_), ReportFormat::Json) => {
             let mut value = summary_json(model, &target_name)?;
-            if let Some(worth) = worth {
-                value["worth"] = json!(worth);
+            if let Some(gain) = gain {
+                value["gain"] = json!(gain);
             }
             output::print(&format!("{value:#}"))
         }
@@ -242,12 +157,12 @@ pub(super) fn summary(model: &Model, target: &str) -> Result<String, Failure> {
         schema.classifiers().join(", "),
         counts.iter().sum::<u64>(),
         classes.join(", "),
-        raised_sentence(training.raised, floor),
+        floor_note(training.raised, floor),
     );
     if let Some(report) = model.posterior() {
         text += &chains_text("posterior", report.chains, report.draws, &report.worst);
     }
-    if let Some(worst) = worst_of_pairs(model) {
+    if let Some(worst) = model.worst_shared_diagnostics() {
         let pair =
             model.pair_posteriors().first().map(|pair| (pair.delta.chains, pair.delta.draws));
         let all = model.shared_posterior().map(|report| (report.chains, report.draws));
@@ -261,12 +176,6 @@ pub(super) fn summary(model: &Model, target: &str) -> Result<String, Failure> {
         );
     }
     Ok(text + &format!("model        {target}\n"))
-}
-
-/// The worst diagnostics over all pairs of classifiers.
-pub(super) fn worst_of_pairs(model: &Model) -> Option<Diagnostics> {
-    let pairs = model.pair_posteriors().iter().map(|pair| pair.delta.worst);
-    pairs.chain(model.shared_posterior().map(|report| report.worst)).reduce(Diagnostics::worst)
 }
 
 fn chains_text(what: &str, chains: usize, draws: usize, worst: &Diagnostics) -> String {
@@ -306,7 +215,7 @@ fn summary_json(model: &Model, target: &str) -> Result<serde_json::Value, Failur
             .shared_posterior()
             .map(|s| chains(s.chains, s.draws, s.acceptance, &s.worst)),
         "effective_classifiers": model.effective_number()?,
-        "warnings": training.warnings.iter().map(|w| w.message.as_str()).collect::<Vec<_>>(),
+        "warnings": training.warnings.iter().map(warning_text).collect::<Vec<_>>(),
         "model": target,
     }))
 }

@@ -9,6 +9,5 @@ pub(crate) mod fuse;
 pub(crate) mod generate;
 pub(crate) mod inspect;
 mod pictures;
-pub(crate) mod reproduce;
 pub(crate) mod simulate;
 mod stream;

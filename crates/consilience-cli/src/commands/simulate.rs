@@ -1,14 +1,13 @@
 //! `consilience simulate`: data whose truth is known.
 
-use consilience::model::{CorrelatedParameters, Method};
 use consilience::simulation::Truth;
-use consilience::{ClassPrior, Model, Progress};
+use consilience::{Model, Progress};
 use consilience_io::{TableWriter, batch_of, write_whole};
 
 use crate::args::{CommonOptions, SimulateOptions};
 use crate::data::read_model;
 use crate::error::Failure;
-use crate::output::Talk;
+use crate::output::Messages;
 use crate::progress::{TerminalProgress, Unit};
 
 /// Items drawn and written at a time.
@@ -17,7 +16,7 @@ const CHUNK: usize = 8192;
 pub(crate) fn run(
     options: &SimulateOptions,
     common: &CommonOptions,
-    talk: &Talk,
+    messages: &Messages,
 ) -> Result<(), Failure> {
     let (model, truth) = options.source()?;
     let n_classes = truth.schema().n_classes();
@@ -29,7 +28,7 @@ pub(crate) fn run(
         write_whole(location, model.to_json().as_bytes())?;
     }
     let mut simulator = truth.simulator(common.seed)?;
-    let progress = TerminalProgress::new(talk.is_quiet(), Unit::Steps);
+    let progress = TerminalProgress::new(messages.is_quiet(), Unit::Steps);
     progress.begin("simulating", total as u64);
     let mut nothing_written = true;
     for class in 0..n_classes {
@@ -47,7 +46,7 @@ pub(crate) fn run(
     progress.check()?;
     writer.finish()?;
     drop(progress);
-    talk.note(format_args!("drew {total} items -> {}", options.table.output.output_name()));
+    messages.note(format_args!("drew {total} items -> {}", options.table.output.output_name()));
     Ok(())
 }
 
@@ -57,9 +56,7 @@ impl SimulateOptions {
         match (&self.preset, &self.model) {
             (Some(preset), _) => {
                 let truth = preset.truth(self.correlation)?;
-                let method = Method::Correlated(CorrelatedParameters::new(&truth, 0.0)?);
-                let prior = ClassPrior::uniform(truth.schema().n_classes());
-                Ok((Model::new(method, prior)?, truth))
+                Ok((Model::from_truth(&truth)?, truth))
             }
             (None, Some(path)) => {
                 let model = read_model(path)?;

@@ -2,8 +2,8 @@
 
 use super::{Bench, MODEL};
 
-const NO_MODEL: &str = "a model is the JSON file that `consilience fit -o model.json` writes; on \
-                        the command line it comes before the data";
+const NO_MODEL: &str = "a model is the JSON file that `consilience fit -o model.json` writes; it is \
+                        given before the data";
 
 #[test]
 fn files_that_are_no_json() {
@@ -73,11 +73,7 @@ fn fields_and_values() {
         ("\"a\", \"b\"", "\"a\", \"a\"", "classifier `a` is named twice"),
         ("[0.5, 0.5]", "[1]", "class prior and classes do not match: expected 2, found 1"),
         ("[0.5, 0.5]", "[1, -1]", "`class_prior[1]` must be finite and > 0, got -1"),
-        (
-            "independent",
-            "meta:z",
-            "not a usable model: `meta:z` must have that classifier first and alone",
-        ),
+        ("independent", "meta:z", "not a usable model: a meta classifier has one classifier"),
     ] {
         let content = MODEL.replacen(from, to, 1);
         assert_ne!(content, MODEL);
@@ -103,14 +99,14 @@ fn models_of_other_classifiers_or_classes() {
     bench.refused(
         "fuse other.json table.csv",
         &format!("table.csv: there is no column `c_x`; {columns}"),
-        "needed is a column `<classifier>_<class>` for every classifier (`a` and `c`) and class \
-         (`x` and `y`); for one row a probability use `--layout long`",
+        "a wide table needs a column `<classifier>_<class>` for every classifier (`a` and `c`) and \
+         class (`x` and `y`); for one row per probability use `--layout long`",
     );
     bench.write("other.json", MODEL.replace(r#"["x", "y"]"#, r#"["x", "z"]"#));
     bench.refused(
         "evaluate other.json table.csv",
         &format!("table.csv: there is no column `a_z`; {columns}"),
-        "needed is a column `<classifier>_<class>` for every classifier (`a` and `b`) and class \
-         (`x` and `z`); for one row a probability use `--layout long`",
+        "a wide table needs a column `<classifier>_<class>` for every classifier (`a` and `b`) and \
+         class (`x` and `z`); for one row per probability use `--layout long`",
     );
 }

@@ -2,12 +2,12 @@
 
 use super::{Bench, TABLE};
 
-const NO_HEADER: &str = "the first line names the columns";
+const NO_HEADER: &str = "the first line must name the columns";
 const NAME_CLASSES: &str = "name every class with `--classes a,b,c`";
 const ONE_WAY: &str =
-    "rename classifiers or classes so that every column can be read in one way only";
-const DAMAGED: &str = "the file may be cut off, damaged or of another format";
-const OBJECTS: &str = "every line holds one object; missing values are null";
+    "rename classifiers or classes so that every column can be read in only one way";
+const DAMAGED: &str = "the file may be incomplete, damaged or of another format";
+const OBJECTS: &str = "every line must hold one object; missing values are null";
 
 #[test]
 fn columns_that_the_model_needs() {
@@ -17,16 +17,16 @@ fn columns_that_the_model_needs() {
         bench.refused(
             &format!("{command} model.json bad.csv"),
             "bad.csv: there is no column `b_y`; the columns are `label`, `a_x`, `a_y` and `b_x`",
-            "needed is a column `<classifier>_<class>` for every classifier (`a` and `b`) and \
-             class (`x` and `y`); for one row a probability use `--layout long`",
+            "a wide table needs a column `<classifier>_<class>` for every classifier (`a` and `b`) \
+             and class (`x` and `y`); for one row per probability use `--layout long`",
         );
     }
     bench.refused(
         "fuse model.json table.csv --layout long",
         "table.csv: there is no column `probability`; the columns are `label`, `a_x`, `a_y`, \
          `b_x` and `b_y`",
-        "a long table has the columns `item`, `classifier`, `class` and `probability`; for one \
-         row an item use `--layout wide`",
+        "a long table needs the columns `item`, `classifier`, `class` and `probability`; for one \
+         row per item use `--layout wide`",
     );
 }
 
@@ -34,7 +34,7 @@ fn columns_that_the_model_needs() {
 fn headers() {
     let bench = Bench::stocked();
     for (content, options, problem, hint) in [
-        ("label,a_x,a_y,a_x\n", "", "column `a_x` comes twice", "rename or remove one of them"),
+        ("label,a_x,a_y,a_x\n", "", "column `a_x` occurs twice", "rename or remove one of the two"),
         (
             "label,m_b,m_x_b,m_x_x_b\nb,0.5,0.5,0.5\n",
             "--classes b,x_b",
@@ -44,8 +44,8 @@ fn headers() {
         (
             "label,a_x,a_y,b_x\nx,0.5,0.5,0.5\ny,0.5,0.5,0.5\n",
             "",
-            "classifier `b` has columns for `x` but none for `y`; label `y` is first seen in row 2",
-            "add the column `b_y`, correct the label, or name every class with `--classes a,b,c`",
+            "classifier `b` has columns for `x` but none for `y`; label `y` first occurs in row 2",
+            "add the column `b_y`, or correct the label `y`",
         ),
         (
             "label,a_x,a_y\nx,0.5,0.5\n",
@@ -64,7 +64,8 @@ fn headers() {
             "",
             "no column is named `<classifier>_<class>` with one of the classes `x` and `y`; the \
              columns are `p` and `q`",
-            "rename the columns, or name every class with `--classes a,b,c`",
+            "name the columns `<classifier>_<class>`, such as `resnet_x`; for one row per \
+             probability use `--layout long`",
         ),
     ] {
         bench.write("bad.csv", content);
@@ -73,8 +74,8 @@ fn headers() {
     bench.write("twice.csv", "a_x,a_y,b_x,b_y,a_x\n");
     bench.refused(
         "fuse model.json twice.csv",
-        "twice.csv: column `a_x` comes twice",
-        "rename or remove one of them",
+        "twice.csv: column `a_x` occurs twice",
+        "rename or remove one of the two",
     );
 }
 
@@ -83,26 +84,32 @@ fn classes_that_never_occur() {
     let bench = Bench::stocked();
     bench.write("one.csv", "label,a_x\nx,1\n");
     let problem = "one.csv: at least two classes are needed, found `x`";
-    bench.refused("fit one.csv", problem, NAME_CLASSES);
+    bench.refused(
+        "fit one.csv",
+        problem,
+        "add items of a second class; every classifier needs a value for each class",
+    );
+    bench.refused("fit one.csv --classes x", problem, NAME_CLASSES);
     bench.write("same.csv", "label,a_x,a_y\nx,0.5,0.5\nx,0.6,0.4\n");
     bench.refused(
         "fit same.csv",
         "same.csv: column `a_y` of classifier `a`: class `y` never occurs as a label; the classes \
          found are `x`",
-        "name every class with `--classes x,y`, or rename the column if `y` is no class",
+        "if `y` is a class, add items with this label; if not, use `--classes x`",
     );
     bench.write("three.csv", "label,a_x,a_y,a_z\nx,0.5,0.3,0.2\ny,0.2,0.5,0.3\n");
     bench.refused(
         "fit three.csv",
         "three.csv: column `a_z` of classifier `a`: class `z` never occurs as a label; the \
          classes found are `x` and `y`",
-        "name every class with `--classes x,y,z`, or rename the column if `z` is no class",
+        "if `z` is a class, add items with this label; if not, use `--classes x,y`",
     );
     for method in ["independent", "log-pool"] {
         bench.refused(
             &format!("fit three.csv --classes x,y,z --method {method}"),
             "three.csv: class `z` has no training items",
-            "add labelled items of that class, or leave it out of the classes",
+            "add items with this label; to leave the class out, remove it from `--classes` and \
+             renormalise the other probabilities",
         );
     }
 }
@@ -110,7 +117,7 @@ fn classes_that_never_occur() {
 #[test]
 fn classifiers_that_never_speak() {
     let bench = Bench::stocked();
-    let hint = "leave the classifier out, or add items of that class for which it has an output";
+    let hint = "leave the classifier out, or add items of this class for which it has an output";
     let header = "label,a_x,a_y,b_x,b_y\n";
     for (rows, class) in [
         ("x,0.5,0.5,0.5,0.5\ny,0.4,0.6,,\ny,0.3,0.7,,\n", "y"),
@@ -132,7 +139,7 @@ fn classifiers_that_never_speak() {
 #[test]
 fn ragged_rows() {
     let bench = Bench::stocked();
-    let hint = "every row needs a cell for every column, if only an empty one";
+    let hint = "every row needs a cell for every column; it may be empty";
     for (row, found) in [("x,0.5,0.5,0.5", 4), ("x,0.5,0.5,0.5,0.5,", 6)] {
         bench.write("bad.csv", format!("{TABLE}{row}\n"));
         let message =
@@ -242,7 +249,7 @@ fn broken_json_lines() {
             OBJECTS,
         ),
         ("{\"label\": \"x\", \"a_x\"", "not a JSON object: EOF while parsing an object", OBJECTS),
-        ("{\"label\": \"x\", \"label\": \"y\"}", "key `label` comes twice", ""),
+        ("{\"label\": \"x\", \"label\": \"y\"}", "key `label` occurs twice", ""),
     ] {
         bench.write("bad.jsonl", format!("{good}\n\n{line}\n"));
         let message = format!("bad.jsonl, row 2 (line 3): {problem}");
@@ -258,12 +265,12 @@ fn faults_of_the_long_layout() {
         (
             "1,x,a,x,0.5\n1,x,a,y,0.5\n2,y,a,x,0.5\n",
             "row 3 (line 4): item `2`, classifier `a`: there is no row for class `y`",
-            "give all classes of a classifier or none, and sort the table by item",
+            "give every class of a classifier or none, and sort the table by item",
         ),
         (
             "1,x,a,x,0.5\n1,x,a,x,0.5\n",
             "row 2 (line 3), column `item`: item `1` has classifier `a`, class `x` twice",
-            "items need different names, and one row for every classifier and class",
+            "every item needs a name of its own, and one row per classifier and class",
         ),
         (
             "1,x,a,x,0.5\n1,y,a,y,0.5\n",
@@ -272,13 +279,13 @@ fn faults_of_the_long_layout() {
         ),
         (
             "1,x,a,x,0.5\n1,x,a,y,0.5\n,x,a,x,0.5\n",
-            "row 3 (line 4), column `item`: the item is empty",
+            "row 3 (line 4), column `item`: the name of the item is empty",
             "",
         ),
         (
             "1,x,a,x,0.5\n1,x,a,y,0.5\n2,y,a,x,0.5\n2,y,a,y,0.5\n1,x,b,x,0.5\n1,x,b,y,0.5\n",
-            "row 5 (line 6), column `item`: item `1` comes again after other items",
-            "sort the table by item, so that the rows of an item are together",
+            "row 5 (line 6), column `item`: item `1` occurs again after other items",
+            "sort the table by item, so that the rows of an item are consecutive",
         ),
     ] {
         bench.write("bad.csv", format!("item,label,classifier,class,probability\n{rows}"));
@@ -291,7 +298,7 @@ fn faults_of_the_long_layout() {
         "fuse model.json bad.csv --layout long",
         "bad.csv, row 1 (line 2), column `classifier`: unknown classifier `c`; known are `a` and \
          `b`",
-        "correct the name, or leave such rows out",
+        "correct the name, or remove such rows",
     );
 }
 
@@ -304,16 +311,16 @@ fn columns_that_would_be_there_twice() {
             &format!("{command} model.json once.csv -o twice.csv"),
             &format!("cannot write twice.csv: the input already has a column `{column}`"),
             &format!(
-                "leave `{column}` out of the input or rename it; the file may have been fused \
-                 already"
+                "remove or rename the column `{column}` of the input; the table may have been \
+                 fused before"
             ),
         );
         bench.refused(
             &format!("{command} model.json once.csv -o once.csv"),
             &format!("cannot write once.csv: the input already has a column `{column}`"),
             &format!(
-                "leave `{column}` out of the input or rename it; the file may have been fused \
-                 already"
+                "remove or rename the column `{column}` of the input; the table may have been \
+                 fused before"
             ),
         );
     }

@@ -2,13 +2,14 @@
 
 use super::{Bench, TABLE};
 
-const ADD_UP: &str = "probabilities of one classifier must add up to 1 within 1e-6; for other \
-                      kinds of values use `--values log-probabilities|logits|odds`";
+const ADD_UP: &str = "the probabilities of a classifier must add up to 1 within 1e-6; for other \
+                      values use `--values log-probabilities`, `logits` or `odds`";
 const NO_NUMBER: &str = "numbers have a decimal point; a missing output is an empty cell or null";
-const ALL_OR_NONE: &str = "give all classes of a classifier, or leave all of them empty";
-const INFINITE: &str = "leave all classes of the classifier empty if it has no output";
-const UNKNOWN_LABEL: &str =
-    "correct the label; a model keeps its classes, and a fit learns those of `--classes`";
+const ALL_OR_NONE: &str =
+    "give a value for every class of a classifier, or leave all of them empty";
+const INFINITE: &str = "if the classifier has no output, leave all its classes empty";
+const UNKNOWN_LABEL: &str = "correct the label, or add it to `--classes` of the fit (the classes of \
+                             a fitted model cannot be changed)";
 const LABELS: &str = "fitting and scoring need the true class of every item";
 
 /// Fitting and everything that uses a model refuse the same.
@@ -41,13 +42,13 @@ fn cells_of_csv() {
         (
             "NaN,0.7",
             "column `a_x`",
-            "some classes are empty and others are not (value `NaN`)",
+            "some classes have a value and others are empty (value `NaN`)",
             ALL_OR_NONE,
         ),
         (
             "0.3,",
             "column `a_y`",
-            "some classes are empty and others are not (the cell is empty)",
+            "some classes have a value and others are empty (the cell is empty)",
             ALL_OR_NONE,
         ),
         ("0.5,inf", "column `a_y`", "infinite value inf (value `inf`)", INFINITE),
@@ -70,7 +71,7 @@ fn other_kinds_of_values() {
             "0.5,2",
             "column `a_x`",
             "decimal odds below 1 (0.5) (value `0.5`)",
-            "decimal odds are at least 1 (2.5 pays 2.5 for 1)",
+            "decimal odds include the stake, so they are at least 1",
         ),
         ("logits", "1,inf", "column `a_y`", "infinite value inf (value `inf`)", INFINITE),
         (
@@ -110,13 +111,13 @@ fn values_of_json_lines() {
         (
             r#""a_x": null, "a_y": 1.0"#,
             "column `a_x`",
-            "some classes are empty and others are not (value `null`)",
+            "some classes have a value and others are empty (value `null`)",
             ALL_OR_NONE,
         ),
         (
             r#""a_x": 0.5"#,
             "column `a_y`",
-            "some classes are empty and others are not (the cell is empty)",
+            "some classes have a value and others are empty (the cell is empty)",
             ALL_OR_NONE,
         ),
         (
@@ -164,7 +165,7 @@ fn cells_of_the_long_layout() {
             "",
             6,
             output,
-            "some classes are empty and others are not (the cell is empty)",
+            "some classes have a value and others are empty (the cell is empty)",
             ALL_OR_NONE,
         ),
         (
@@ -172,7 +173,7 @@ fn cells_of_the_long_layout() {
             "1",
             5,
             output,
-            "some classes are empty and others are not (value `NaN`)",
+            "some classes have a value and others are empty (value `NaN`)",
             ALL_OR_NONE,
         ),
         ("0.5", "inf", 6, output, "infinite value inf (value `inf`)", INFINITE),
@@ -255,9 +256,9 @@ fn unknown_labels() {
             &format!("fit {name}"),
             &format!(
                 "{name}: classifier `a` has columns for `x` and `y` but none for `z`; label `z` \
-                 is first seen in row 3"
+                 first occurs in row 3"
             ),
-            "add the column `a_z`, correct the label, or name every class with `--classes a,b,c`",
+            "add the column `a_z`, or correct the label `z`",
         );
     }
     bench.write("long.csv", long_table("0.5", "0.5").replace("3,x,", "3,z,"));

@@ -50,21 +50,6 @@ fn what_was_learnt_is_told() {
     assert!(text.contains("90 % intervals") && text.contains("independent share"), "{text}");
 }
 
-/// The other ways to the posterior run from the command line, on few items and draws.
-#[test]
-fn joint_and_augmented_fits() {
-    let bench = Bench::new();
-    bench.good("simulate --preset sim2 --items-per-class 6 --seed 5 -o few.csv");
-    let few = "fit few.csv --method correlated --chains 2 --draws 5 --warmup 5 --keep-draws 2";
-    for how in ["--sampler gibbs", "--inference joint --resolution 0"] {
-        bench.good(&format!("{few} {how} -o model.json"));
-        bench.good("fuse model.json few.csv --predictive -o fused.csv");
-    }
-    let run =
-        bench.run("fit few.csv --method correlated --sampler gibbs --inference map -o m.json");
-    assert!(run.code == Some(1) && run.err.contains("`likelihood` with `map`"), "{}", run.err);
-}
-
 /// What is learned is better than taking the classifiers for independent, and worse than the truth.
 #[test]
 fn losses_are_in_order() {
@@ -107,7 +92,7 @@ fn settings_out_of_range() {
         assert_eq!(run.code, Some(1), "{options}");
         assert!(run.err.contains(message), "{options}: {}", run.err);
     }
-    let run = bench.run("fit train.csv --method independent --inference joint -o m.json");
+    let run = bench.run("fit train.csv --method independent --inference two-step -o m.json");
     assert!(run.code == Some(1) && run.err.contains("for `--method correlated`"), "{}", run.err);
     assert!(!bench.path("m.json").exists());
 }
@@ -132,16 +117,6 @@ fn explanations_add_up_for_independent_classifiers() {
         assert!((odds - evidence).abs() < 1e-12, "{odds} {evidence}");
         assert!((value("evidence_a_x") + value("evidence_a_y")).abs() < 1e-12);
     }
-}
-
-#[test]
-fn figure_2_is_drawn() {
-    let bench = Bench::new();
-    bench.good("reproduce --only figure-2 -o paper");
-    assert!(bench.text("paper/figure-2.svg").contains("<svg"));
-    assert_eq!(bench.read("paper/figure-2.png")[1..4], *b"PNG");
-    // the reference value of r = .5 to the digits shown
-    assert!(bench.text("paper/figure-2.csv").contains("\n101,0.50,0.674075\n"));
 }
 
 /// Three classifiers, two of them copies: a tree of pairs, learned, told and drawn from.

@@ -50,21 +50,21 @@ fn columns_and_rows_come_in_any_order_and_format() {
 #[test]
 fn bad_tables_of_costs_are_refused() {
     let bench = Bench::stocked();
-    let shape = "a table of costs has a row for every true class, named in the column `label`, a \
-                 column for every class that may be decided for and, if it has a price, `abstain`";
+    let shape = "a table of costs has a row per true class, named in the column `label`, and a \
+                 column per decision: every class and, if abstaining is allowed, `abstain`";
     let number = "numbers have a decimal point; a missing output is an empty cell or null";
-    let label = "correct the label; a model keeps its classes, and a fit learns those of \
-                 `--classes`";
-    let finite = "make what must never happen very expensive instead";
+    let label = "correct the label, or add it to `--classes` of the fit (the classes of a fitted \
+                 model cannot be changed)";
+    let finite = "give a decision that must never be made a very high cost instead";
     for (table, problem, hint) in [
         ("x,y\n0,1\n", ": there is no column `label`; the columns are `x` and `y`", shape),
         ("label,x\nx,0\n", ": there is no column `y`; the columns are `label` and `x`", shape),
-        ("label,x,y,z\nx,0,1,1\n", ": the column `z` is none of the classes `x` and `y`", shape),
+        ("label,x,y,z\nx,0,1,1\n", ": the column `z` is not one of the classes `x` and `y`", shape),
         ("label,x,y\nx,0,1\n", ": there is no row for the class `y`", shape),
         (
             "label,x,y\nx,0,1\nx,0,1\n",
             ", row 2 (line 3), column `label`: the class `x` has two rows",
-            "remove one of them",
+            "remove one of the two",
         ),
         (
             "label,x,y\nz,0,1\n",

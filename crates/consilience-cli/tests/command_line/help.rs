@@ -20,7 +20,6 @@ fn help_of_every_command() {
         "compare",
         "inspect",
         "simulate",
-        "reproduce",
         "completions",
         "man",
     ];

@@ -5,8 +5,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::{Bench, is_root};
 
-const EXTENSIONS: &str = "known extensions are .csv, .parquet, .arrow and .jsonl; for others name \
-                          the format with `--input-format` or `--output-format`";
+const EXTENSIONS: &str = "known extensions are .csv, .parquet, .arrow and .jsonl; for others use \
+                          `--input-format` or `--output-format`";
 
 #[test]
 fn inputs_that_cannot_be_read() {
@@ -108,10 +108,10 @@ fn an_output_that_cannot_be_written_is_told_before_the_fit() {
 }
 
 #[test]
-fn extensions_that_tell_no_format() {
+fn extensions_of_no_known_format() {
     let bench = Bench::stocked();
     bench.write("table.txt", bench.text("table.csv"));
-    let problem = |name: &str| format!("cannot tell the format of {name} by its extension");
+    let problem = |name: &str| format!("the extension of {name} is not that of a known format");
     bench.refused("fit table.txt", &problem("table.txt"), EXTENSIONS);
     bench.refused("fuse model.json table.txt", &problem("table.txt"), EXTENSIONS);
     bench.refused("fuse model.json table.csv -o out.xlsx", &problem("out.xlsx"), EXTENSIONS);

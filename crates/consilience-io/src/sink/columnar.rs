@@ -1,4 +1,4 @@
-//! Parquet and Arrow IPC out: columns keep their types, text becomes text or numbers.
+//! Parquet and Arrow IPC sinks: columns keep their types; cells of text become text or numbers.
 
 use std::error::Error as StdError;
 use std::io;
@@ -23,24 +23,24 @@ use crate::writer::{Added, AddedValues};
 
 use super::Sink;
 
-/// Rows of a Parquet row group, which is held in memory until it is full.
+/// Number of rows per Parquet row group, which is kept in memory until it is full.
 const ROW_GROUP: usize = 1 << 17;
 
-/// A Parquet or Arrow file under way.
+/// A Parquet or Arrow file being written.
 pub(super) struct ColumnarSink {
     name: String,
     state: State,
 }
 
 enum State {
-    /// Nothing was written, so the schema is not known.
+    /// Nothing has been written, so the schema is not known.
     Waiting {
         output: Output,
         format: Format,
     },
     Parquet(Box<ArrowWriter<Output>>),
     Arrow(Box<FileWriter<Output>>),
-    /// An error took the output away.
+    /// The output was lost by an error.
     Broken,
 }
 
@@ -49,7 +49,7 @@ impl ColumnarSink {
         Self { name: output.name().to_owned(), state: State::Waiting { output, format } }
     }
 
-    /// Starts the file, once.
+    /// Starts the file, unless it was started before.
     fn start(&mut self, schema: &SchemaRef) -> Result<()> {
         if !matches!(self.state, State::Waiting { .. }) {
             return Ok(());
@@ -60,10 +60,10 @@ impl ColumnarSink {
         };
         self.state = if format == Format::Parquet {
             let writer = ArrowWriter::try_new(output, Arc::clone(schema), Some(properties(schema)));
-            State::Parquet(Box::new(writer.map_err(|error| refuse(&self.name, &error))?))
+            State::Parquet(Box::new(writer.map_err(|error| write_error(&self.name, &error))?))
         } else {
             let writer = FileWriter::try_new(output, schema);
-            State::Arrow(Box::new(writer.map_err(|error| refuse(&self.name, &error))?))
+            State::Arrow(Box::new(writer.map_err(|error| write_error(&self.name, &error))?))
         };
         Ok(())
     }
@@ -77,9 +77,11 @@ impl ColumnarSink {
             Body::Text { cells, notation, numeric } => {
                 let convert = |(column, &numeric): (usize, &bool)| {
                     to_array(cells, column, *notation, numeric).map_err(|row| Error::Cell {
-                        place: carried.place(&self.name, row, vec![names[column].clone()]).into(),
+                        position: carried
+                            .position(&self.name, row, vec![names[column].clone()])
+                            .into(),
                         problem: "the cell cannot be written into this format".into(),
-                        hint: Some("text must be UTF-8"),
+                        hint: Some("text must be UTF-8".into()),
                     })
                 };
                 numeric.iter().enumerate().map(convert).collect::<Result<Vec<_>>>()?
@@ -89,8 +91,8 @@ impl ColumnarSink {
         Ok(with_metadata(record_batch(&names, columns), carried))
     }
 
-    /// Arrow files have one dictionary a column for all batches, which batches that were read
-    /// one by one do not share: there its values are written instead.
+    /// In an Arrow file all batches of a column share one dictionary. Batches that were read one
+    /// by one have different dictionaries, so their values are written instead.
     fn typed_columns(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
         let hydrate = match &self.state {
             State::Waiting { format, .. } => *format == Format::Arrow,
@@ -101,7 +103,7 @@ impl ColumnarSink {
             return Ok(batch.columns().to_vec());
         }
         let columns = batch.columns().iter().map(arrow_cells::plain);
-        columns.collect::<Result<_, _>>().map_err(|error| refuse(&self.name, &error))
+        columns.collect::<Result<_, _>>().map_err(|error| write_error(&self.name, &error))
     }
 }
 
@@ -113,8 +115,8 @@ impl Sink for ColumnarSink {
             return Ok(());
         }
         match &mut self.state {
-            State::Parquet(writer) => writer.write(&batch).map_err(|e| refuse(&self.name, &e)),
-            State::Arrow(writer) => writer.write(&batch).map_err(|e| refuse(&self.name, &e)),
+            State::Parquet(writer) => writer.write(&batch).map_err(|e| write_error(&self.name, &e)),
+            State::Arrow(writer) => writer.write(&batch).map_err(|e| write_error(&self.name, &e)),
             State::Waiting { .. } | State::Broken => Ok(()),
         }
     }
@@ -122,8 +124,8 @@ impl Sink for ColumnarSink {
     fn finish(mut self: Box<Self>) -> Result<Output> {
         self.start(&Arc::new(ArrowSchema::empty()))?;
         match self.state {
-            State::Parquet(writer) => writer.into_inner().map_err(|e| refuse(&self.name, &e)),
-            State::Arrow(writer) => writer.into_inner().map_err(|e| refuse(&self.name, &e)),
+            State::Parquet(writer) => writer.into_inner().map_err(|e| write_error(&self.name, &e)),
+            State::Arrow(writer) => writer.into_inner().map_err(|e| write_error(&self.name, &e)),
             State::Waiting { .. } | State::Broken => {
                 Err(Error::malformed(&self.name, "the file could not be started"))
             }
@@ -131,8 +133,8 @@ impl Sink for ColumnarSink {
     }
 }
 
-/// No dictionaries for numbers: hardly any probability comes twice, and looking for repetitions
-/// took half of the writer's time (fusing a Parquet file: 0.55 M rows a second with them).
+/// Numbers are written without dictionaries: probabilities rarely repeat, and building
+/// dictionaries takes half of the time of writing.
 fn properties(schema: &SchemaRef) -> WriterProperties {
     let builder = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -146,7 +148,7 @@ fn properties(schema: &SchemaRef) -> WriterProperties {
         .build()
 }
 
-/// Keeps the fields' metadata of carried columns, such as a data frame's extension types.
+/// Keeps the metadata of the input columns, such as extension types of a data frame.
 fn with_metadata(batch: RecordBatch, carried: &Batch) -> RecordBatch {
     let Body::Columns(original) = &carried.body else {
         return batch;
@@ -157,7 +159,7 @@ fn with_metadata(batch: RecordBatch, carried: &Batch) -> RecordBatch {
         .fields()
         .iter()
         .enumerate()
-        .map(|(place, field)| match schema.fields().get(place) {
+        .map(|(index, field)| match schema.fields().get(index) {
             Some(original) => {
                 Arc::new(field.as_ref().clone().with_metadata(original.metadata().clone()))
             }
@@ -168,8 +170,8 @@ fn with_metadata(batch: RecordBatch, carried: &Batch) -> RecordBatch {
     batch.with_schema(schema).expect("only metadata differs")
 }
 
-/// A column of text as Float64 if it is numeric, else as Utf8; the error is the row of a cell
-/// that is neither.
+/// A column of text as Float64 if it is numeric, otherwise as Utf8; the error is the row of a
+/// cell that cannot be converted.
 fn to_array(
     cells: &Cells,
     column: usize,
@@ -209,8 +211,8 @@ fn added_array(values: &AddedValues) -> ArrayRef {
     }
 }
 
-/// The system's own error where there is one underneath, so that a broken pipe stays one.
-fn refuse(name: &str, error: &(dyn StdError + 'static)) -> Error {
+/// The error of the operating system, if it is the cause, so that a broken pipe is recognised.
+fn write_error(name: &str, error: &(dyn StdError + 'static)) -> Error {
     let mut cause = Some(error);
     while let Some(layer) = cause {
         if let Some(reason) = layer.downcast_ref::<io::Error>() {

@@ -1,4 +1,4 @@
-//! CSV out: cells that came from CSV go back as they were.
+//! CSV sink: cells that were read from CSV are written unchanged.
 
 use std::io::Write;
 
@@ -12,10 +12,10 @@ use crate::writer::{Added, AddedValues};
 
 use super::{Sink, writable_columns};
 
-/// Bytes collected before they are handed on.
+/// Number of bytes that are written at once.
 const BUFFER: usize = 1 << 16;
 
-/// A CSV file under way.
+/// A CSV file being written.
 pub(super) struct CsvSink {
     output: Output,
     buffer: Vec<u8>,
@@ -86,14 +86,14 @@ impl CsvSink {
         }
     }
 
-    fn hand_on(&mut self) -> Result<()> {
+    fn flush_buffer(&mut self) -> Result<()> {
         let written = self.output.write_all(&self.buffer);
         self.buffer.clear();
         written.map_err(|reason| Error::io("write", self.output.name(), reason))
     }
 }
 
-/// Writes a cell and a comma, with quotes where the cell would otherwise be read differently.
+/// Writes a cell and a comma, with quotes where they are needed to read the cell back.
 fn push_cell(out: &mut Vec<u8>, cell: &[u8]) {
     let special = |byte: &u8| matches!(byte, b',' | b'"' | b'\n' | b'\r');
     if cell.iter().any(special) {
@@ -111,8 +111,8 @@ fn push_cell(out: &mut Vec<u8>, cell: &[u8]) {
     out.push(b',');
 }
 
-/// Turns the last comma of a row into a line end; a lone empty cell gets quotes, since blank
-/// lines are skipped when read.
+/// Replaces the last comma of a row by a line end. A row of one empty cell gets quotes, because
+/// blank lines are skipped in reading.
 fn end_row(out: &mut Vec<u8>, start: usize) {
     out.pop();
     if out.len() == start {
@@ -133,14 +133,14 @@ impl Sink for CsvSink {
         for row in 0..carried.n_rows() {
             self.row(carried, &columns, added, row);
             if self.buffer.len() >= BUFFER {
-                self.hand_on()?;
+                self.flush_buffer()?;
             }
         }
         Ok(())
     }
 
     fn finish(mut self: Box<Self>) -> Result<Output> {
-        self.hand_on()?;
+        self.flush_buffer()?;
         Ok(self.output)
     }
 }

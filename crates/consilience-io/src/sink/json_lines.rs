@@ -1,4 +1,4 @@
-//! JSON lines out: numbers as numbers, JSON values as they were spelt.
+//! JSON lines sink: numbers as numbers, JSON values unchanged.
 
 use std::io::Write;
 
@@ -11,10 +11,10 @@ use crate::writer::{Added, AddedValues};
 
 use super::{Sink, writable_columns};
 
-/// Bytes collected before they are handed on.
+/// Number of bytes that are written at once.
 const BUFFER: usize = 1 << 16;
 
-/// JSON lines under way.
+/// A file of JSON lines being written.
 pub(super) struct JsonSink {
     output: Output,
     buffer: Vec<u8>,
@@ -31,8 +31,8 @@ impl JsonSink {
         let names = carried.names().iter().map(String::as_str);
         let names = names.chain(added.iter().map(|column| &*column.name)).enumerate();
         self.keys = names
-            .map(|(place, name)| {
-                let mut key = vec![if place == 0 { b'{' } else { b',' }];
+            .map(|(index, name)| {
+                let mut key = vec![if index == 0 { b'{' } else { b',' }];
                 push_json_string(&mut key, name);
                 key.push(b':');
                 key
@@ -58,8 +58,12 @@ impl JsonSink {
                     let cell = cells.get(row, column);
                     let pushed = push_text_cell(&mut self.buffer, cell, *notation, numeric[column]);
                     pushed.ok_or_else(|| Error::Cell {
-                        place: carried
-                            .place(self.output.name(), row, vec![carried.names()[column].clone()])
+                        position: carried
+                            .position(
+                                self.output.name(),
+                                row,
+                                vec![carried.names()[column].clone()],
+                            )
                             .into(),
                         problem: "the cell is not UTF-8 and cannot be written as JSON".into(),
                         hint: None,
@@ -80,7 +84,7 @@ impl JsonSink {
         Ok(())
     }
 
-    fn hand_on(&mut self) -> Result<()> {
+    fn flush_buffer(&mut self) -> Result<()> {
         let written = self.output.write_all(&self.buffer);
         self.buffer.clear();
         written.map_err(|reason| Error::io("write", self.output.name(), reason))
@@ -110,14 +114,14 @@ impl Sink for JsonSink {
         for row in 0..carried.n_rows() {
             self.row(carried, &columns, added, row)?;
             if self.buffer.len() >= BUFFER {
-                self.hand_on()?;
+                self.flush_buffer()?;
             }
         }
         Ok(())
     }
 
     fn finish(mut self: Box<Self>) -> Result<Output> {
-        self.hand_on()?;
+        self.flush_buffer()?;
         Ok(self.output)
     }
 }

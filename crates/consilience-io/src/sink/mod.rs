@@ -1,4 +1,4 @@
-//! Sinks: batches of cells and computed columns as files.
+//! Sinks: write batches of cells and computed columns to files.
 
 mod columnar;
 mod csv_file;
@@ -11,12 +11,12 @@ use crate::location::Format;
 use crate::whole::Output;
 use crate::writer::Added;
 
-/// A table being written. The first batch fixes the columns.
+/// A table being written. The first batch determines the columns.
 pub(crate) trait Sink: Send {
     /// Writes rows.
     fn write(&mut self, carried: &Batch, added: &[Added]) -> Result<()>;
 
-    /// Writes what is left and gives the output back, to be put in its place.
+    /// Writes the remaining bytes and returns the output.
     fn finish(self: Box<Self>) -> Result<Output>;
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn create(output: Output, format: Format) -> Box<dyn Sink> {
     }
 }
 
-/// The columns of a batch as plain arrays whose cells can be written as text; empty for text.
+/// The columns of a batch as arrays whose cells can be written as text; empty for batches of text.
 fn writable_columns(carried: &Batch, name: &str) -> Result<Vec<arrow_array::ArrayRef>> {
     let Body::Columns(batch) = &carried.body else {
         return Ok(Vec::new());

@@ -1,7 +1,7 @@
-//! CSV: comma-separated cells under a header, with quotes where needed.
+//! CSV source: comma-separated cells below a header, with quotes where needed.
 //!
-//! Built on `csv-core`, the parser inside `csv`, and not on `csv` itself: that counts lines
-//! wrongly where they end in CR LF or are blank, and every message of ours names the line.
+//! It uses `csv-core`, the parser inside `csv`, instead of `csv` itself, whose line numbers are
+//! wrong if lines end in CR LF or are blank. Messages about cells name the line.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use csv_core::ReadRecordResult;
 
 use super::Source;
 use crate::batch::{Batch, Notation};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 use crate::text::Cells;
 
-/// Bytes asked from the system at a time.
+/// Number of bytes that are read at once.
 const BUFFER: usize = 1 << 17;
 
-/// A CSV table under way.
+/// A CSV table being read.
 pub(super) struct CsvSource {
     name: String,
     names: Arc<[String]>,
@@ -34,7 +34,7 @@ impl CsvSource {
             return Err(Error::Malformed {
                 name: name.to_owned(),
                 problem: "the file is empty: there is no header".into(),
-                hint: Some("the first line names the columns"),
+                hint: Some("the first line must name the columns".into()),
             });
         }
         let names = (0..n_cells).map(|cell| {
@@ -47,14 +47,14 @@ impl CsvSource {
 
     fn ragged(&self, line: Option<u64>, found: usize) -> Error {
         Error::Cell {
-            place: Box::new(Place {
+            position: Box::new(Position {
                 table: self.name.clone(),
                 row: self.rows + 1,
                 line,
                 columns: Vec::new(),
             }),
             problem: format!("found {found} cells where the header has {}", self.names.len()),
-            hint: Some("every row needs a cell for every column, if only an empty one"),
+            hint: Some("every row needs a cell for every column; it may be empty".into()),
         }
     }
 }
@@ -89,8 +89,8 @@ impl Source for CsvSource {
     }
 }
 
-/// The records of a CSV file. Lines without quotes are taken as they are (this doubles the speed);
-/// all others go through the parser.
+/// The records of a CSV file. Lines without quotes are split at their commas, which is twice as
+/// fast as the parser; all others are parsed.
 struct Records {
     input: BufReader<Box<dyn Read + Send>>,
     parser: csv_core::Reader,
@@ -121,7 +121,7 @@ impl Records {
         }
     }
 
-    /// Adds the next line if it is one whole record without quotes; else reads nothing.
+    /// Adds the next line if it is a whole record without quotes; otherwise reads nothing.
     fn read_clean(&mut self, cells: &mut Cells) -> io::Result<usize> {
         let input = self.input.fill_buf()?;
         let Some(end) = memchr::memchr(b'\n', input) else {
@@ -138,7 +138,7 @@ impl Records {
         Ok(n_cells)
     }
 
-    /// Adds the next record whatever it looks like, skipping blank lines.
+    /// Adds the next record with the parser, which skips blank lines.
     fn read_any(&mut self, cells: &mut Cells) -> io::Result<usize> {
         let (mut n_bytes, mut n_cells, mut last) = (0, 0, 0);
         self.parser.set_line(self.line);
@@ -159,8 +159,8 @@ impl Records {
                 ReadRecordResult::End => return Ok(0),
             }
         }
-        // Of the line feeds so far, those inside quotes and the one at the end came after the
-        // record began.
+        // The line feeds inside quotes and the one at the end are part of the record; the record
+        // began before them.
         let bytes = &self.bytes[..n_bytes];
         let inside = memchr::memchr_iter(b'\n', bytes).count() as u64;
         self.line = self.parser.line();
@@ -170,7 +170,7 @@ impl Records {
         Ok(n_cells)
     }
 
-    /// The parser stops between CR and LF; reads the LF, so that the next line begins cleanly.
+    /// Reads the LF after a CR, where the parser stops.
     fn finish_line_end(&mut self, last: u8) -> io::Result<()> {
         if last == b'\r' && self.input.fill_buf()?.first() == Some(&b'\n') {
             self.input.consume(1);
@@ -187,7 +187,7 @@ mod tests {
 
     use super::*;
 
-    /// Hands out a few bytes at a time, as pipes may.
+    /// Returns a few bytes per call, as pipes may.
     struct Drip(Vec<u8>, usize);
 
     impl Read for Drip {
@@ -220,7 +220,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_short_cut_reads_what_the_parser_reads(
+        fn the_fast_path_reads_what_the_parser_reads(
             text in "([ab1,\r\n\"]|\r\n|,1|\"a\"){0,40}",
             drip in prop_oneof![1usize..6, Just(1000)],
         ) {

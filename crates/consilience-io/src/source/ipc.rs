@@ -1,4 +1,4 @@
-//! Arrow IPC: the file format and the stream format, told apart by their first bytes.
+//! Arrow IPC source: the file format and the stream format, distinguished by their first bytes.
 
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read, Seek, SeekFrom};
@@ -12,11 +12,11 @@ use super::{DAMAGED, Input, Source, empty_columns, guard, names_of};
 use crate::batch::Batch;
 use crate::error::{Error, Result};
 
-/// What the file format begins with; the stream format does not.
+/// The first bytes of the file format; the stream format begins differently.
 const FILE_MAGIC: &[u8] = b"ARROW1";
 
-/// Opens a file or a stream. A file that comes as a stream is copied first, since the file
-/// format is read from its end.
+/// Opens a file or a stream. The file format is read from its end, so it is copied first if it
+/// comes from a stream.
 pub(super) fn open(input: Input, name: &str) -> Result<Box<dyn Source>> {
     let cannot = |reason| Error::io("read", name, reason);
     let total = input.len();
@@ -57,7 +57,7 @@ fn check_not_empty(magic: &[u8], name: &str) -> Result<()> {
 
 fn open_file(file: File, name: &str, total_bytes: u64) -> Result<Box<dyn Source>> {
     let reader = guard(name, || FileReader::try_new_buffered(file, None))?
-        .map_err(|error| refuse(name, &error))?;
+        .map_err(|error| read_error(name, &error))?;
     let (schema, n_batches) = (reader.schema(), reader.num_batches() as u64);
     let progress = move |_: &FileReader<BufReader<File>>, batches: u64| {
         total_bytes * batches.min(n_batches) / n_batches.max(1)
@@ -68,17 +68,17 @@ fn open_file(file: File, name: &str, total_bytes: u64) -> Result<Box<dyn Source>
 fn open_stream<R: Read + Send + 'static>(stream: R, name: &str) -> Result<Box<dyn Source>> {
     let counted = Counted { inner: stream, bytes: 0 };
     let reader = guard(name, || StreamReader::try_new_buffered(counted, None))?
-        .map_err(|error| refuse(name, &error))?;
+        .map_err(|error| read_error(name, &error))?;
     let schema = reader.schema();
     let progress =
         |reader: &StreamReader<BufReader<Counted<R>>>, _: u64| reader.get_ref().get_ref().bytes;
     Ok(Box::new(IpcSource::new(name, schema, reader, Box::new(progress))))
 }
 
-/// How far a reader has come, in bytes, given the number of batches read.
+/// The number of bytes that a reader has read, given its number of batches.
 type Progress<R> = Box<dyn Fn(&R, u64) -> u64 + Send>;
 
-/// Record batches under way; those of the file may be larger than those asked for.
+/// Record batches being read; those in the file may be larger than those requested.
 struct IpcSource<R> {
     name: String,
     names: Arc<[String]>,
@@ -121,7 +121,9 @@ where
             }
             match guard(&self.name, || self.reader.next())? {
                 None => return Ok(None),
-                Some(batch) => self.rest = Some(batch.map_err(|error| refuse(&self.name, &error))?),
+                Some(batch) => {
+                    self.rest = Some(batch.map_err(|error| read_error(&self.name, &error))?);
+                }
             }
             self.batches += 1;
         };
@@ -145,7 +147,7 @@ where
     }
 }
 
-/// A stream that counts what is read.
+/// A stream that counts the bytes read.
 struct Counted<R> {
     inner: R,
     bytes: u64,
@@ -159,10 +161,10 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-fn refuse(name: &str, error: &ArrowError) -> Error {
+fn read_error(name: &str, error: &ArrowError) -> Error {
     Error::Malformed {
         name: name.to_owned(),
         problem: format!("cannot be read as Arrow IPC: {error}"),
-        hint: Some(DAMAGED),
+        hint: Some(DAMAGED.into()),
     }
 }

@@ -1,4 +1,4 @@
-//! JSON lines: one object a line; values are kept as they are spelt.
+//! JSON lines source: one object per line; values are kept as they are written.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
@@ -12,18 +12,18 @@ use serde_json::value::RawValue;
 
 use super::Source;
 use crate::batch::{Batch, Notation};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 use crate::text::Cells;
 
-/// Bytes asked from the system at a time.
+/// Number of bytes that are read at once.
 const BUFFER: usize = 1 << 17;
 
-/// JSON lines under way. The columns are the keys of all objects of the first batch.
+/// A file of JSON lines being read. The columns are the keys of all objects of the first batch.
 pub(super) struct JsonSource {
     name: String,
     names: Arc<[String]>,
     reader: BufReader<Box<dyn Read + Send>>,
-    /// Lines read ahead to learn the keys, with their numbers.
+    /// Lines that were read in advance to find the keys, with their numbers.
     ahead: VecDeque<(u64, Vec<u8>)>,
     row: Row,
     line: u64,
@@ -45,7 +45,10 @@ impl JsonSource {
         };
         let mut text = Vec::new();
         while source.ahead.len() < first && source.read_line(&mut text)? {
-            source.row.read(&text).map_err(|problem| source.refuse(source.ahead.len(), problem))?;
+            source
+                .row
+                .read(&text)
+                .map_err(|problem| source.rejected(source.ahead.len(), problem))?;
             source.ahead.push_back((source.line, std::mem::take(&mut text)));
         }
         source.row.learn = false;
@@ -73,17 +76,17 @@ impl JsonSource {
         }
     }
 
-    fn refuse(&self, row: usize, problem: RowProblem) -> Error {
+    fn rejected(&self, row: usize, problem: RowProblem) -> Error {
         let (problem, hint) = problem.describe();
         Error::Cell {
-            place: Box::new(Place {
+            position: Box::new(Position {
                 table: self.name.clone(),
                 row: row as u64 + 1,
                 line: Some(self.line),
                 columns: Vec::new(),
             }),
             problem,
-            hint,
+            hint: hint.map(Into::into),
         }
     }
 }
@@ -107,7 +110,9 @@ impl Source for JsonSource {
                 break;
             };
             if let Err(problem) = self.row.read(&text) {
-                return Err(self.refuse(usize::try_from(self.rows).unwrap_or(usize::MAX), problem));
+                return Err(
+                    self.rejected(usize::try_from(self.rows).unwrap_or(usize::MAX), problem)
+                );
             }
             self.row.push_to(&mut cells);
             cells.lines.push(line);
@@ -127,20 +132,20 @@ impl Source for JsonSource {
     }
 }
 
-/// One object taken apart: its values by column.
+/// The values of one object by column.
 #[derive(Default)]
 struct Row {
     names: Vec<String>,
-    places: HashMap<String, usize>,
+    columns: HashMap<String, usize>,
     /// Whether unknown keys become new columns.
     learn: bool,
     values: Vec<u8>,
-    /// Where the value of each column lies in `values`.
+    /// The range of each column's value in `values`.
     slots: Vec<Option<Range<usize>>>,
-    refused: Option<RowProblem>,
+    rejected: Option<RowProblem>,
 }
 
-/// Why a line was refused.
+/// Why a line was rejected.
 enum RowProblem {
     Json(String),
     UnknownKey(String),
@@ -152,13 +157,13 @@ impl RowProblem {
         match self {
             Self::Json(error) => (
                 format!("not a JSON object: {error}"),
-                Some("every line holds one object; missing values are null"),
+                Some("every line must hold one object; missing values are null"),
             ),
             Self::UnknownKey(key) => (
                 format!("key `{key}` does not occur in the first rows"),
-                Some("give every key, if only with null, in the first object"),
+                Some("give every key in the first object, with null where there is no value"),
             ),
-            Self::DuplicateKey(key) => (format!("key `{key}` comes twice"), None),
+            Self::DuplicateKey(key) => (format!("key `{key}` occurs twice"), None),
         }
     }
 }
@@ -169,7 +174,7 @@ impl Row {
         self.slots.fill(None);
         let mut deserializer = serde_json::Deserializer::from_slice(line);
         let read = (&mut *self).deserialize(&mut deserializer).and_then(|()| deserializer.end());
-        let own = self.refused.take();
+        let own = self.rejected.take();
         read.map_err(|error| own.unwrap_or_else(|| RowProblem::Json(without_line(&error))))
     }
 
@@ -179,26 +184,26 @@ impl Row {
         }
     }
 
-    /// The column of a key; `expected` is tried first, since objects are mostly alike.
-    fn place(&mut self, key: &str, expected: usize) -> Result<usize, RowProblem> {
-        let place = match self.names.get(expected) {
+    /// The column of a key; `expected` is tried first, because most objects have the same keys.
+    fn column_of(&mut self, key: &str, expected: usize) -> Result<usize, RowProblem> {
+        let column = match self.names.get(expected) {
             Some(name) if name == key => expected,
-            _ => match self.places.get(key) {
-                Some(&place) => place,
+            _ => match self.columns.get(key) {
+                Some(&column) => column,
                 None if self.learn => self.add(key),
                 None => return Err(RowProblem::UnknownKey(key.to_owned())),
             },
         };
-        if self.slots[place].is_some() {
+        if self.slots[column].is_some() {
             return Err(RowProblem::DuplicateKey(key.to_owned()));
         }
-        Ok(place)
+        Ok(column)
     }
 
     fn add(&mut self, key: &str) -> usize {
         self.names.push(key.to_owned());
         self.slots.push(None);
-        self.places.insert(key.to_owned(), self.names.len() - 1);
+        self.columns.insert(key.to_owned(), self.names.len() - 1);
         self.names.len() - 1
     }
 }
@@ -222,33 +227,33 @@ impl<'de> Visitor<'de> for &mut Row {
         let mut expected = 0;
         while let Some(Key(key)) = map.next_key::<Key>()? {
             let value: &RawValue = map.next_value()?;
-            let place = match self.place(&key, expected) {
-                Ok(place) => place,
+            let column = match self.column_of(&key, expected) {
+                Ok(column) => column,
                 Err(problem) => {
-                    self.refused = Some(problem);
-                    return Err(A::Error::custom("refused"));
+                    self.rejected = Some(problem);
+                    return Err(A::Error::custom("rejected"));
                 }
             };
             let start = self.values.len();
             self.values.extend_from_slice(value.get().as_bytes());
-            self.slots[place] = Some(start..self.values.len());
-            expected = place + 1;
+            self.slots[column] = Some(start..self.values.len());
+            expected = column + 1;
         }
         Ok(())
     }
 }
 
-/// A key, borrowed where it has no escapes.
+/// A key, borrowed if it has no escapes.
 #[derive(serde::Deserialize)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// serde's message without "at line 1 column 5", which counts within the line.
+/// The message of serde without "at line 1 column 5", which counts within the line.
 fn without_line(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.split(" at line ").next().unwrap_or_default().to_owned()
 }
 
-/// A JSON value as plain text: strings without quotes and escapes, nothing for null.
+/// A JSON value as plain text: strings without quotes and escapes, null as nothing.
 pub(crate) fn json_text(value: &[u8]) -> Cow<'_, [u8]> {
     match value {
         b"null" => Cow::Borrowed(&[]),

@@ -1,4 +1,4 @@
-//! Sources: files and streams as batches of cells.
+//! Sources: read files and streams as batches of cells.
 
 mod csv_file;
 mod ipc;
@@ -19,18 +19,18 @@ use crate::location::{Format, Location};
 
 pub(crate) use json_lines::json_text;
 
-/// A table read batch by batch.
+/// A table that is read in batches.
 pub(crate) trait Source: Send {
     /// Names of the columns.
     fn names(&self) -> &Arc<[String]>;
 
-    /// The next rows, at most `most` and at least one; `None` at the end.
+    /// The next rows, at least one and at most `most`; `None` at the end.
     fn next_batch(&mut self, most: usize) -> Result<Option<Batch>>;
 
     /// The columns without rows.
     fn empty_batch(&self) -> Batch;
 
-    /// Bytes read so far, or an estimate where the format is read out of order.
+    /// Number of bytes read so far, estimated for formats that are not read in order.
     fn bytes_read(&self) -> u64;
 
     /// The type of a column, where the format has types.
@@ -38,13 +38,13 @@ pub(crate) trait Source: Send {
         None
     }
 
-    /// Reads only these columns where that saves work; others may still come.
+    /// Restricts reading to these columns, where that saves work; other columns may remain.
     fn select(&mut self, _columns: &[usize]) {}
 }
 
-/// An opened input.
+/// An open input.
 pub(crate) enum Input {
-    /// A regular file, which can be read twice and from the end.
+    /// A regular file, which can be read more than once and from its end.
     File(File),
     /// Anything else.
     Stream(Box<dyn Read + Send>),
@@ -65,7 +65,7 @@ impl Input {
         Ok(if kind.is_file() { Self::File(file) } else { Self::Stream(Box::new(file)) })
     }
 
-    /// A file of the same content: a stream is copied into an unnamed temporary file.
+    /// The input as a file; a stream is copied to an unnamed temporary file.
     pub(crate) fn into_file(self, name: &str) -> Result<File> {
         let mut stream = match self {
             Self::File(file) => return Ok(file),
@@ -94,8 +94,8 @@ impl Input {
     }
 }
 
-/// Opens a table; `name` is for messages, `first` the size of the first batch where the format
-/// needs to look ahead.
+/// Opens a table. `name` is used in messages; `first` is the number of rows from which formats
+/// without a header find their columns.
 pub(crate) fn open(
     input: Input,
     format: Format,
@@ -124,8 +124,8 @@ fn names_of(schema: &arrow_schema::Schema) -> Arc<[String]> {
     schema.fields().iter().map(|field| field.name().clone()).collect()
 }
 
-/// Runs a step of Arrow's or Parquet's reader, which panics on some damaged files (lengths that
-/// reach beyond a buffer): to the user that is a damaged file like any other.
+/// Runs a step of the Arrow or Parquet reader and reports a panic as a damaged file. Both readers
+/// panic on some damaged files, for example if a length exceeds a buffer.
 fn guard<T>(name: &str, step: impl FnOnce() -> T) -> Result<T> {
     GUARDED.set(true);
     let done = panic::catch_unwind(AssertUnwindSafe(step));
@@ -133,7 +133,7 @@ fn guard<T>(name: &str, step: impl FnOnce() -> T) -> Result<T> {
     done.map_err(|_| Error::Malformed {
         name: name.to_owned(),
         problem: "the file is damaged".into(),
-        hint: Some(DAMAGED),
+        hint: Some(DAMAGED.into()),
     })
 }
 
@@ -141,10 +141,10 @@ thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether a panic of this thread would be caught and become an error of a damaged file: a
-/// program's panic hook then has nothing to say.
+/// Whether a panic of this thread would be caught and reported as a damaged file. The panic hook
+/// of a program should print nothing then.
 pub fn is_guarded() -> bool {
     GUARDED.get()
 }
 
-const DAMAGED: &str = "the file may be cut off, damaged or of another format";
+const DAMAGED: &str = "the file may be incomplete, damaged or of another format";

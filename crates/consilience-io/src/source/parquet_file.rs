@@ -1,4 +1,4 @@
-//! Parquet files, read row group by row group.
+//! Parquet source, read one row group at a time.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::{DAMAGED, Source, empty_columns, guard, names_of};
 use crate::batch::Batch;
 use crate::error::{Error, Result};
 
-/// A Parquet file under way; the reader is made when the first batch is asked for.
+/// A Parquet file being read; the reader is created for the first batch.
 pub(super) struct ParquetSource {
     name: String,
     names: Arc<[String]>,
@@ -33,7 +33,7 @@ impl ParquetSource {
             return Err(Error::malformed(name, "the file is empty"));
         }
         let builder = guard(name, || ParquetRecordBatchReaderBuilder::try_new(file))?
-            .map_err(|error| refuse(name, &error))?;
+            .map_err(|error| read_error(name, &error))?;
         check_codecs(builder.metadata(), name)?;
         let schema = Arc::clone(builder.schema());
         Ok(Self {
@@ -51,7 +51,7 @@ impl ParquetSource {
     fn start(&mut self, most: usize) -> Result<()> {
         if let Some(builder) = self.builder.take() {
             let reader = guard(&self.name, || builder.with_batch_size(most).build())?;
-            self.reader = Some(reader.map_err(|error| refuse(&self.name, &error))?);
+            self.reader = Some(reader.map_err(|error| read_error(&self.name, &error))?);
         }
         Ok(())
     }
@@ -66,7 +66,7 @@ impl Source for ParquetSource {
         self.start(most)?;
         let columns = match guard(&self.name, || self.reader.as_mut().and_then(Iterator::next))? {
             None => return Ok(None),
-            Some(Err(error)) => return Err(refuse(&self.name, &error.into())),
+            Some(Err(error)) => return Err(read_error(&self.name, &error.into())),
             Some(Ok(columns)) => columns,
         };
         let first_row = self.rows;
@@ -102,7 +102,7 @@ impl Source for ParquetSource {
     }
 }
 
-/// Names a codec that is not built in, before its pages fail with a message about features.
+/// Checks that all codecs are supported; the Parquet reader itself would only name a feature.
 fn check_codecs(metadata: &ParquetMetaData, name: &str) -> Result<()> {
     for column in metadata.row_groups().iter().flat_map(RowGroupMetaData::columns) {
         let codec = match column.compression() {
@@ -114,21 +114,21 @@ fn check_codecs(metadata: &ParquetMetaData, name: &str) -> Result<()> {
         return Err(Error::Malformed {
             name: name.to_owned(),
             problem: format!("the Parquet codec {codec} is not supported"),
-            hint: Some("write the file with zstd, snappy, lz4 or without compression"),
+            hint: Some("write the file with zstd, snappy or lz4, or without compression".into()),
         });
     }
     Ok(())
 }
 
-fn refuse(name: &str, error: &ParquetError) -> Error {
+fn read_error(name: &str, error: &ParquetError) -> Error {
     Error::Malformed {
         name: name.to_owned(),
         problem: format!("cannot be read as Parquet: {}", describe(error)),
-        hint: Some(DAMAGED),
+        hint: Some(DAMAGED.into()),
     }
 }
 
-/// The message without the crate's prefix.
+/// The message without the prefix of the parquet crate.
 fn describe(error: &ParquetError) -> String {
     match error {
         ParquetError::General(text) | ParquetError::NYI(text) | ParquetError::EOF(text) => {

@@ -128,7 +128,7 @@ fn bad_json_lines_are_refused_with_their_line() {
         (r#"{"a_x":NaN}"#, "not a JSON object: expected value"),
         (r#"{"a_x":1"#, "not a JSON object: EOF while parsing an object"),
         (r#"{"a_x":1} 2"#, "not a JSON object: trailing characters"),
-        (r#"{"a_x":1,"a_x":0}"#, "key `a_x` comes twice"),
+        (r#"{"a_x":1,"a_x":0}"#, "key `a_x` occurs twice"),
         (r#"{"new":1}"#, "key `new` does not occur in the first rows"),
     ] {
         let message = known_refusal("t.jsonl", format!("{good}\n\n{line}\n"), &one);

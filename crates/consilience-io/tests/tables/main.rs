@@ -111,7 +111,7 @@ fn added<'a>(numbers: &'a [f64], index: &'a [u32]) -> [Added<'a>; 2] {
 fn refusal(content: &str, options: &ReadOptions) -> (String, String) {
     let files = Files::new();
     let error = read_outputs(&files.with("t.csv", content), options).unwrap_err();
-    (files.message(&error), error.hint().map(String::from).unwrap_or_default())
+    (files.message(&error), error.hint().map(|hint| hint.to_string()).unwrap_or_default())
 }
 
 /// The message with which a table is refused when read with a known schema.

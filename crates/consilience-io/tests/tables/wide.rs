@@ -125,7 +125,7 @@ fn bad_cells_are_refused_with_their_place_and_value() {
         ("y,0.5,0.5,inf,0", "column `b_x`: infinite value inf (value `inf`)"),
         (
             "y,0.5,,0,1",
-            "column `a_y`: some classes are empty and others are not (the cell is empty)",
+            "column `a_y`: some classes have a value and others are empty (the cell is empty)",
         ),
         (
             "y,0.5,0.25,0,1",
@@ -177,10 +177,10 @@ fn an_unknown_label_is_refused() {
     let (message, hint) = refusal(table, &options());
     assert_eq!(
         message,
-        "t.csv: classifier `a` has columns for `x` but none for `z`; label `z` is first seen in \
+        "t.csv: classifier `a` has columns for `x` but none for `z`; label `z` first occurs in \
          row 2"
     );
-    assert!(hint.contains("--classes"));
+    assert_eq!(hint, "add the column `a_z`, or correct the label `z`");
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn a_missing_or_doubled_column_is_refused() {
         "t.csv: there is no column `b_y`; the columns are `a_x`, `a_y` and `b_x`"
     );
     let twice = known_refusal("t.csv", "a_x,a_y,b_x,b_y,id,id\n", &options());
-    assert_eq!(twice, "t.csv: column `id` comes twice");
+    assert_eq!(twice, "t.csv: column `id` occurs twice");
     let long = ReadOptions { layout: Layout::Long, ..options() };
     assert_eq!(
         known_refusal("t.csv", "item,class\n", &long),

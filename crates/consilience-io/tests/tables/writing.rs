@@ -127,7 +127,7 @@ fn an_added_column_may_not_be_there_already() {
         files.message(&error),
         "cannot write twice.csv: the input already has a column `half`"
     );
-    assert!(error.hint().unwrap().ends_with("the file may have been fused already"));
+    assert!(error.hint().unwrap().to_string().ends_with("the table may have been fused before"));
     assert_eq!(files.names(), ["once.csv", "t.csv"]);
 }
 

@@ -1,4 +1,4 @@
-//! The probabilities of the classes before any classifier has spoken.
+//! Class priors: the probabilities of the classes before any output is known.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// A class prior in force: positive probabilities that add up to 1.
+/// A class prior: positive probabilities that add up to 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClassPrior {
     probabilities: Vec<f64>,
@@ -15,18 +15,18 @@ pub struct ClassPrior {
 }
 
 impl ClassPrior {
-    /// Every class alike.
+    /// The same probability for every class.
     pub fn uniform(n_classes: usize) -> Self {
         Self::from_normalised(vec![1.0 / n_classes as f64; n_classes])
     }
 
-    /// From positive weights, which are normalised.
+    /// Creates a prior from positive weights, which are normalised.
     pub fn new(weights: &[f64]) -> Result<Self> {
         if let Some(j) = weights.iter().position(|w| !(*w > 0.0 && w.is_finite())) {
             let name = format!("class_prior[{j}]");
             return Err(Error::parameter(name, "finite and > 0", weights[j]));
         }
-        // By the largest first: the sum of finite weights may be infinite.
+        // Divided by the largest first, because the sum of finite weights may be infinite.
         let largest = weights.iter().copied().fold(0.0, f64::max);
         let sum: f64 = weights.iter().map(|w| w / largest).sum();
         let normalised: Vec<f64> = weights.iter().map(|w| w / largest / sum).collect();
@@ -34,7 +34,11 @@ impl ClassPrior {
             None => Ok(Self::from_normalised(normalised)),
             Some(j) => {
                 let name = format!("class_prior[{j}]");
-                Err(Error::parameter(name, "not vanishingly small beside the others", weights[j]))
+                Err(Error::parameter(
+                    name,
+                    "not vanishingly small compared with the others",
+                    weights[j],
+                ))
             }
         }
     }
@@ -55,22 +59,22 @@ impl ClassPrior {
     }
 }
 
-/// Which class prior is wanted: `uniform`, `empirical` or `p1,p2,...`.
+/// The choice of a class prior, as text: `uniform`, `empirical` or `p1,p2,...`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PriorChoice {
-    /// Every class alike.
+    /// The same probability for every class.
     #[default]
     Uniform,
     /// The frequencies of the training labels.
     Empirical,
-    /// Given weights, one a class.
+    /// The given weights, one per class.
     Given(Vec<f64>),
 }
 
 impl PriorChoice {
-    /// The prior itself; `counts` are the training items of each class, or what they count, where
-    /// known.
+    /// The chosen prior; `counts` are the numbers (or sums of weights) of the training items per
+    /// class, where known.
     pub fn resolve(&self, classes: &[String], counts: Option<&[f64]>) -> Result<ClassPrior> {
         match self {
             Self::Uniform => Ok(ClassPrior::uniform(classes.len())),
@@ -78,7 +82,7 @@ impl PriorChoice {
                 let counts = counts.ok_or_else(|| {
                     Error::parameter(
                         "class prior",
-                        "uniform or given (the model does not say how often each class occurred)",
+                        "uniform or given (the model has no training counts of its classes)",
                         "empirical",
                     )
                 })?;
@@ -134,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn choices_resolve_or_tell_why_not() {
+    fn choices_resolve_or_fail() {
         let classes = ["x".to_owned(), "y".to_owned()];
         let resolve = |text: &str, counts: Option<&[f64]>| {
             text.parse::<PriorChoice>()?.resolve(&classes, counts)

@@ -1,4 +1,6 @@
-//! The door: raw numbers of a table become probabilities, or are refused.
+//! Conversion of raw values (probabilities, logarithms, logits, odds) to checked probabilities.
+
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -7,37 +9,73 @@ use crate::math::row_sums::Plain;
 use crate::math::transpose::LANES;
 use consilience_numerics::simplex;
 
-/// How many values of an output were raised to the floor, `None` where it is missing; or which
-/// class (if a single one) is wrong, and how.
-pub type Admitted = Result<Option<usize>, (Option<usize>, OutputProblem)>;
-
-/// An output may miss a sum of 1 by this much and is then renormalised.
+/// Largest deviation of an output's sum from 1; within it the output is renormalised.
 pub const SUM_TOLERANCE: f64 = 1e-6;
 
-/// Smaller probabilities are raised to this by default (measured over real sets; see the guide).
+/// Default of [`InputFormat::floor`], chosen by measurements on real data sets (see the guide).
 pub const DEFAULT_FLOOR: f64 = 1e-6;
 
-/// What the numbers of a table are.
+/// One classifier's output for one item after its conversion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Converted {
+    /// All values were NaN.
+    Missing,
+    /// The values are probabilities now.
+    Present {
+        /// Number of probabilities that were raised to the floor.
+        n_raised: usize,
+    },
+}
+
+/// Why the values of one classifier for one item are not an output.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Rejected {
+    /// Index of the class whose value is wrong, where a single one is.
+    pub(crate) class: Option<usize>,
+    /// What is wrong.
+    pub(crate) problem: OutputProblem,
+}
+
+/// The kind of the values in a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ValueKind {
     /// Probabilities that add up to 1.
     #[default]
     Probabilities,
-    /// Natural logarithms of such probabilities; −∞ is probability 0.
+    /// Natural logarithms of probabilities that add up to 1; −∞ stands for probability 0.
     LogProbabilities,
-    /// Any finite scores, turned into probabilities by softmax.
+    /// Finite scores, converted to probabilities by softmax.
     Logits,
-    /// Decimal odds: reciprocals, normalised.
+    /// Decimal odds, at least 1; their reciprocals are normalised.
     Odds,
 }
 
-/// How raw values become outputs.
+impl FromStr for ValueKind {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "probabilities" => Ok(Self::Probabilities),
+            "log-probabilities" => Ok(Self::LogProbabilities),
+            "logits" => Ok(Self::Logits),
+            "odds" => Ok(Self::Odds),
+            _ => Err(Error::parameter(
+                "values",
+                "probabilities, log-probabilities, logits or odds",
+                text,
+            )),
+        }
+    }
+}
+
+/// The kind of the raw values and the smallest probability that is kept.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct InputFormat {
-    /// What the raw values are.
+    /// The kind of the raw values.
     pub kind: ValueKind,
-    /// Probabilities below it are raised to it and the output renormalised; in [0, 1/J).
+    /// Smaller probabilities are raised to the floor and the output is renormalised; at least 0
+    /// and below 1 / number of classes.
     pub floor: f64,
 }
 
@@ -60,15 +98,20 @@ impl InputFormat {
         Ok(())
     }
 
-    /// Turns one classifier's raw values into probabilities in place; returns how many were
-    /// raised to the floor, or `None` where the output is missing (all NaN).
-    pub fn admit(&self, values: &mut [f64]) -> Admitted {
+    /// Converts one classifier's raw values to probabilities in place; an output whose values are
+    /// all NaN is missing.
+    pub(crate) fn convert(&self, values: &mut [f64]) -> Result<Converted, Rejected> {
+        let rejected = |class, problem| Rejected { class, problem };
         if let Some(first) = values.iter().position(|value| value.is_nan()) {
             let all = values.iter().all(|value| value.is_nan());
-            return if all { Ok(None) } else { Err((Some(first), OutputProblem::PartlyMissing)) };
+            return if all {
+                Ok(Converted::Missing)
+            } else {
+                Err(rejected(Some(first), OutputProblem::PartlyMissing))
+            };
         }
         for (class, value) in values.iter().enumerate() {
-            self.check_value(*value).map_err(|problem| (Some(class), problem))?;
+            self.check_value(*value).map_err(|problem| rejected(Some(class), problem))?;
         }
         match self.kind {
             ValueKind::Probabilities => {}
@@ -81,26 +124,26 @@ impl InputFormat {
         }
         let sum: f64 = values.iter().sum();
         if !((sum - 1.0).abs() <= SUM_TOLERANCE) {
-            return Err((None, OutputProblem::WrongSum(sum)));
+            return Err(rejected(None, OutputProblem::WrongSum(sum)));
         }
         if sum != 1.0 {
             values.iter_mut().for_each(|value| *value /= sum);
         }
-        Ok(Some(simplex::raise_to_floor(values, self.floor)))
+        Ok(Converted::Present { n_raised: simplex::raise_to_floor(values, self.floor) })
     }
 
-    /// The same for one output after the other, `n_classes` values each, from `raw` into `values`.
-    /// `tell` hears, by the output's place, of every one but those that need no more than
-    /// renormalising, and may stop.
-    pub(crate) fn admit_each(
+    /// Converts many outputs of `n_classes` values each from `raw` into `values`. `report` gets
+    /// the index and the result of every output except those that were only renormalised; its
+    /// error stops the conversion.
+    pub(crate) fn convert_all(
         &self,
         raw: &[f64],
         values: &mut [f64],
         n_classes: usize,
-        mut tell: impl FnMut(usize, Admitted) -> Result<()>,
+        mut report: impl FnMut(usize, Result<Converted, Rejected>) -> Result<()>,
     ) -> Result<()> {
-        // What is above this is above the floor after renormalising; nothing above 1 leaves the
-        // sum at 1.
+        // A value of at least `least` is at least the floor after renormalising, and an output of
+        // such values that adds up to 1 has none above 1.
         let least = self.floor * (1.0 + 2.0 * SUM_TOLERANCE);
         let plain = (self.kind == ValueKind::Probabilities)
             .then_some(Plain { least, tolerance: SUM_TOLERANCE });
@@ -108,13 +151,13 @@ impl InputFormat {
         while done < values.len() {
             let (raw, values) = (&raw[done..], &mut values[done..]);
             let fast = plain.map_or(0, |plain| n_classes * plain.divide(raw, values, n_classes));
-            let place = (done + fast) / n_classes;
-            // Where one of a group stops the fast way, the group goes one by one.
+            let first = (done + fast) / n_classes;
+            // The group of outputs in which the fast way stopped is converted one by one.
             let end = (fast + LANES * n_classes).min(raw.len());
             values[fast..end].copy_from_slice(&raw[fast..end]);
             for (i, output) in values[fast..end].chunks_exact_mut(n_classes).enumerate() {
                 if !plain.is_some_and(|plain| plain.divide_one(output)) {
-                    tell(place + i, self.admit(output))?;
+                    report(first + i, self.convert(output))?;
                 }
             }
             done += end;

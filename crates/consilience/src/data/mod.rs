@@ -1,4 +1,4 @@
-//! The data that everything works on: names, outputs, their format, class priors.
+//! Input data: names of classifiers and classes, outputs, their format, class priors.
 
 pub(crate) mod class_prior;
 pub(crate) mod input_format;

@@ -1,4 +1,4 @@
-//! The names of classifiers and classes, which give every table and model its shape.
+//! Names of the classifiers and classes of a table or model.
 
 use crate::error::{Error, Result, quoted};
 
@@ -19,8 +19,8 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Checks that there are at least one classifier and two classes, and that no name is empty
-    /// or comes twice.
+    /// Creates a schema; there must be at least one classifier and two classes, and no name may be
+    /// empty or occur twice.
     pub fn new<K, J>(classifiers: K, classes: J) -> Result<Self>
     where
         K: IntoIterator<Item: Into<String>>,
@@ -62,22 +62,22 @@ impl Schema {
         self.classes.len()
     }
 
-    /// Values of one item, K·J.
+    /// Number of values per item, K·J.
     pub fn width(&self) -> usize {
         self.n_classifiers() * self.n_classes()
     }
 
-    /// Where a class stands.
+    /// Index of a class.
     pub fn class_index(&self, name: &str) -> Option<usize> {
         self.classes.iter().position(|class| class == name)
     }
 
-    /// Where a classifier stands.
+    /// Index of a classifier.
     pub fn classifier_index(&self, name: &str) -> Option<usize> {
         self.classifiers.iter().position(|classifier| classifier == name)
     }
 
-    /// The same classes with one classifier only.
+    /// The schema of a single classifier with the same classes.
     #[must_use]
     pub fn only(&self, classifier: usize) -> Self {
         Self {

@@ -1,8 +1,7 @@
 //! Fusion methods: from the outputs of several classifiers to one distribution over the classes.
 //!
-//! A fitted method implements [`Fusion`]: it says, for a block of items, the unnormalised log
-//! posterior of every class and how large the rounding or integration error of that may be.
-//! Normalising, predicting and spreading the work over threads are done here, once for all.
+//! Every method has a folder of its own with its options, its fit, its fitted form and its form
+//! in the model file; [`list`] is the list of all methods.
 
 pub mod auto;
 pub mod bcc;
@@ -10,10 +9,14 @@ mod block;
 pub mod correlated;
 pub mod discounted;
 mod explain;
+mod fusion;
 pub mod independent;
+mod list;
 mod log_linear;
 mod log_ratio;
 pub mod logit_normal;
+pub mod meta;
+mod method;
 pub mod normal_mixture;
 pub mod pools;
 mod predictive;
@@ -22,122 +25,12 @@ mod rows;
 pub mod shares;
 pub mod stacking;
 
-use std::sync::Arc;
-
 pub use block::Block;
 pub use explain::explain;
+pub use fusion::{Fused, Fusion, fuse, fuse_into, ln_densities};
+pub(crate) use fusion::{check_schema, fuse_checked};
+pub use list::{Method, MethodConfig, MethodInfo};
+pub use method::{Draw, MethodOption, PairPosterior};
+pub(crate) use method::{Fit, FitMethod, FitReport, FittedMethod, SEED, TrainingSet, read};
 pub use predictive::PosteriorPredictive;
 pub use rows::{Rows, Source, fuse_rows, ln_density_rows};
-
-use crate::data::class_prior::ClassPrior;
-use crate::data::outputs::{Items, Outputs};
-use crate::data::schema::Schema;
-use crate::error::{Error, Result, quoted};
-use crate::progress::NoProgress;
-use consilience_numerics::simplex;
-
-/// A fitted fusion method.
-pub trait Fusion: Send + Sync {
-    /// The classifiers and classes that it fuses.
-    fn schema(&self) -> &Arc<Schema>;
-
-    /// Writes the unnormalised log posterior of every class for every item of the block, and the
-    /// estimated absolute error of these logarithms.
-    fn ln_joint(&self, items: &Items<'_>, prior: &ClassPrior, block: &mut Block);
-
-    /// Writes the log density of the items' outputs under every class, and its error.
-    ///
-    /// An error for methods that have no density.
-    fn ln_density(&self, items: &Items<'_>, block: &mut Block) -> Result<()>;
-
-    /// How many items one thread takes at a time: fewer where an item is expensive.
-    fn items_per_task(&self) -> usize {
-        4096
-    }
-}
-
-/// The fused distribution of every item.
-///
-/// A model fuses outputs whose schema is its own; see [`Outputs::select`] for reordering.
-pub fn fuse(fusion: &dyn Fusion, outputs: &Outputs, prior: &ClassPrior) -> Result<Fused> {
-    let mut fused = Fused::default();
-    fuse_into(fusion, outputs, prior, &mut fused)?;
-    Ok(fused)
-}
-
-/// The same into a result whose memory is used again, for those who fuse many tables.
-pub fn fuse_into(
-    fusion: &dyn Fusion,
-    outputs: &Outputs,
-    prior: &ClassPrior,
-    fused: &mut Fused,
-) -> Result<()> {
-    let (n, n_classes) = (outputs.n_items(), outputs.schema().n_classes());
-    fused.n_classes = n_classes;
-    fused.probabilities.resize(n * n_classes, 0.0);
-    fused.errors.resize(n, 0.0);
-    let rows = Rows { values: &mut fused.probabilities, errors: Some(&mut fused.errors) };
-    fuse_rows(fusion, Source::Checked(outputs), prior, rows, &NoProgress)
-}
-
-/// Log densities of every item under every class, n × J, with the error of each item.
-pub fn ln_densities(fusion: &dyn Fusion, outputs: &Outputs) -> Result<(Vec<f64>, Vec<f64>)> {
-    let n = outputs.n_items();
-    let (mut densities, mut errors) = (vec![0.0; n * outputs.schema().n_classes()], vec![0.0; n]);
-    let rows = Rows { values: &mut densities, errors: Some(&mut errors) };
-    ln_density_rows(fusion, Source::Checked(outputs), rows, &NoProgress)?;
-    Ok((densities, errors))
-}
-
-fn check_schema(fusion: &dyn Fusion, data: &Arc<Schema>) -> Result<()> {
-    let model = fusion.schema();
-    if model == data {
-        return Ok(());
-    }
-    let (what, expected, found) = if model.classes() == data.classes() {
-        ("classifiers of model and data", model.classifiers(), data.classifiers())
-    } else {
-        ("classes of model and data", model.classes(), data.classes())
-    };
-    Err(Error::Mismatch { what, expected: quoted(expected), found: quoted(found) })
-}
-
-/// Fused distributions, item by item.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Fused {
-    n_classes: usize,
-    probabilities: Vec<f64>,
-    errors: Vec<f64>,
-}
-
-impl Fused {
-    /// Number of items.
-    pub fn n_items(&self) -> usize {
-        self.errors.len()
-    }
-
-    /// The fused distribution of one item.
-    pub fn probabilities(&self, item: usize) -> &[f64] {
-        &self.probabilities[item * self.n_classes..(item + 1) * self.n_classes]
-    }
-
-    /// All distributions, n × J.
-    pub fn all(&self) -> &[f64] {
-        &self.probabilities
-    }
-
-    /// The most probable class of one item.
-    pub fn predicted(&self, item: usize) -> usize {
-        simplex::arg_max(self.probabilities(item))
-    }
-
-    /// The entropy of one item's distribution in nats.
-    pub fn entropy(&self, item: usize) -> f64 {
-        simplex::entropy(self.probabilities(item))
-    }
-
-    /// The estimated largest absolute numerical error of the item's probabilities.
-    pub fn error(&self, item: usize) -> f64 {
-        self.errors[item]
-    }
-}

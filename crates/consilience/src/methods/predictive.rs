@@ -29,9 +29,7 @@ impl PosteriorPredictive {
     /// From the rules of at least one draw, all of the same classifiers and classes.
     pub fn new(draws: Vec<Box<dyn Fusion>>) -> Result<Self> {
         if draws.is_empty() {
-            return Err(Error::InvalidModel(
-                "it has no posterior draws; fit it with `--keep-draws`".into(),
-            ));
+            return Err(Error::NoDraws);
         }
         Ok(Self { draws })
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Block, Fusion, check_schema};
 use crate::data::class_prior::ClassPrior;
 use crate::data::input_format::InputFormat;
-use crate::data::outputs::{Items, Outputs, admit};
+use crate::data::outputs::{Items, Outputs, convert_items};
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 use crate::math::aligned::AlignedBuffer;
@@ -169,8 +169,10 @@ impl Reader<'_> {
         };
         let raw = &values[range.start * schema.width()..range.end * schema.width()];
         self.checked.resize(raw.len());
-        let found = admit(&input_format, schema, range.start, raw, &mut self.checked)?;
-        Ok(Items::new(schema, &self.checked, found.any_missing))
+        let checked = &mut self.checked;
+        let any_missing =
+            convert_items(&input_format, schema, range.start, raw, checked, |_, _| {})?;
+        Ok(Items::new(schema, &self.checked, any_missing))
     }
 }
 

@@ -1,101 +1,58 @@
-//! The density of three and more classifiers' outputs under the correlated Dirichlet distribution.
+//! The density of any number of classifiers' outputs, by randomised quasi-Monte Carlo.
 //!
-//! With totals sₖ and shared gammas D_S (S: all classifiers, or a pair) the density is an integral over K totals and one
-//! D for every factor and class,
+//! With totals sₖ and shared gammas D_S (S: all classifiers, or a pair) the density is an integral over the K totals and one D
+//! per shared part and component,
 //!
 //! ```text
 //! f(x) = C ∫ Π_k s_k^(J−1) ds_k Π_l ∫ Π_S D_Sl^(δ_Sl−1) dD_Sl Π_k A_kl^(a_kl−1) e^−T,
-//! A_kl = s_k x_kl − Σ_{S∋k} D_Sl > 0,   T = Σ A + Σ D,   a_kl = α_kl − Σ_{S∋k} δ_Sl,
+//! A_kl = s_k x_kl − Σ_{S∋k} D_Sl > 0,   T = Σ A + Σ D,   a_kl = α_kl − Σ_{S∋k} δ_Sl.
 //! ```
 //!
-//! 15 dimensions for three classifiers and classes. It is estimated, with an error, in one of two regimes:
+//! It has 15 dimensions for three classifiers and three components. Classifiers that share nothing with each other are
+//! independent, so the density first factorises into groups ([`group`]): a single classifier has a Dirichlet density, two have
+//! the quadrature of [`crate::pair`], and the integral over a larger group is estimated by one of two samplers:
 //!
-//! - `transport`: ε = 0. Coordinates without walls (`chart`), centred where the integrand is largest (`centre`); one-dimensional laws
-//!   along their axes (`law`), corrected by pilots (`learned`); scrambled Sobol points (`points`) through a vector kernel (`kernel`).
-//! - `sequential`: outputs known to a relative ε (`blur`), for private shapes near and at 0, where the exact density has
-//!   spikes that no points find. Gammas are drawn one by one from tabulated conditional densities (`ladder`).
+//! - [`exact`]: importance sampling at scrambled Sobol points ([`sobol`]), in coordinates without boundaries that are centred at the
+//!   mode of the integrand ([`mode`]);
+//! - [`noisy`]: sequential importance sampling for outputs with log-normal noise, where private shapes may be 0.
 //!
-//! Independent groups of classifiers factorise first (`block`): one alone is a Dirichlet, two have the exact quadrature of
-//! [`crate::pair`]. `replicates` turns weights into estimates, `fused` estimates several classes for their probabilities.
+//! [`replicates`] turns the weights of the points into an estimate with an error. [`class_estimates`] estimates the densities under
+//! several true classes together, to the accuracy that their posterior probabilities need.
 
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "counts of points and places in short tables, clamped where they are made"
+    reason = "numbers of points and indices of short tables, clamped where they are computed"
 )]
 #![allow(clippy::doc_markdown, reason = "formulas in the documentation carry their indices")]
+#![allow(rustdoc::private_intra_doc_links, reason = "a map of the folder for its readers")]
 
-mod block;
-mod blur;
-mod centre;
-mod chart;
 #[doc(hidden)]
-pub mod fused;
-mod kernel;
-mod ladder;
-mod law;
-mod learned;
-mod points;
+pub mod class_estimates;
+mod constants;
+mod exact;
+mod group;
+mod mode;
+mod noisy;
 mod replicates;
-mod sequential;
-mod tilted;
-mod transport;
+mod sobol;
 
-use crate::CorrelatedDirichlet;
 use crate::pair::{self, PairDensity};
-use crate::{Error, Result};
-use block::Block;
-use consilience_numerics::special::ln_multivariate_beta;
-use sequential::{Sequential, SequentialScratch};
+use crate::{CorrelatedDirichlet, Dirichlet, Error, Estimate, Result};
+use constants::{DEFAULT_MAX_POINTS, DIRICHLET_ROUNDING};
+use exact::{ExactIntegral, ExactScratch};
+use group::Group;
+use noisy::{NoisyIntegral, NoisyScratch};
+
+pub use constants::DEFAULT_TOLERANCE;
 #[doc(hidden)]
-pub use tilted::Tilted;
-use transport::{Transport, TransportScratch};
+pub use exact::importance_points::{ImportancePoints, ReweightedSum};
 
-/// A log density with its estimated error.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Estimate {
-    /// ln f(x).
-    pub ln_density: f64,
-    /// Estimated absolute error of `ln_density`: the true one is below twice this in about 95 of 100 cases. Infinite where
-    /// the estimate is not resolved.
-    pub error: f64,
-    /// Whether the error may be believed. If not, too few points carried the weight, or single ones too much
-    /// of it: the number is a guess, and the integral may hold mass that no point has found.
-    pub resolved: bool,
-}
-
-impl Estimate {
-    const UNKNOWN: Self = Self { ln_density: f64::NAN, error: f64::INFINITY, resolved: false };
-
-    /// Multiplies the density by an independent one.
-    fn add(&mut self, other: Self) {
-        self.ln_density += other.ln_density;
-        self.error = self.error.hypot(other.error);
-        self.resolved &= other.resolved;
-    }
-}
-
-/// The error of ln f wanted unless told otherwise.
-pub const DEFAULT_TOLERANCE: f64 = 1e-3;
-
-/// Points spent on an item at the most unless told otherwise.
-pub const DEFAULT_MOST_POINTS: usize = 1 << 16;
-
-#[derive(Debug, Clone, Copy)]
-struct Goal {
-    tolerance: f64,
-    seed: u64,
-    item: u64,
-    most_points: usize,
-}
-
-/// The correlated Dirichlet density of any number of classifiers, prepared once and evaluated for many items.
+/// The density of a [`CorrelatedDirichlet`] of any number of classifiers, prepared once and evaluated for many items.
 ///
 /// # Example
 /// ```
-/// use correlated_dirichlet::CorrelatedDirichlet;
-/// use correlated_dirichlet::SharedPair;
-/// use correlated_dirichlet::multi::{MultiDensity, Scratch};
+/// use correlated_dirichlet::{CorrelatedDirichlet, MultiDensity, MultiScratch, SharedPair};
 ///
 /// let alpha = vec![vec![6.0, 4.0, 4.0], vec![5.0, 4.0, 5.0], vec![6.0, 5.0, 4.0]];
 /// let pair = |first, second, delta: [f64; 3]| SharedPair { first, second, delta: delta.to_vec() };
@@ -107,16 +64,20 @@ struct Goal {
 /// let distribution = CorrelatedDirichlet::new(alpha, Some(vec![1.5, 1.0, 1.2]), pairs)?;
 /// let density = MultiDensity::new(&distribution)?.with_tolerance(5e-3)?;
 /// let x: [&[f64]; 3] = [&[0.5, 0.2, 0.3], &[0.4, 0.3, 0.3], &[0.45, 0.25, 0.3]];
-/// let estimate = density.ln_density(&x, &mut Scratch::default());
-/// assert!(estimate.resolved && (estimate.ln_density - 7.3651).abs() < 0.02);
+/// let estimate = density.ln_density(&x, &mut MultiScratch::default());
+/// assert!(estimate.is_resolved() && (estimate.ln_density - 7.3651).abs() < 0.02);
 /// # Ok::<(), correlated_dirichlet::Error>(())
 /// ```
 ///
 /// # Numerics
-/// At ε = 0 private shapes above about .5 are served well, below .3 the weights have infinite variance and `resolved` is false more
-/// often than not; a private shape of 0 is never resolved. At ε > 0 private shapes may be 0; errors are
-/// .02 to .1 for the points of the default. The same seed gives the same number; it also gives all items the same points, so that errors
-/// of similar items are alike: [`Self::ln_density_of_item`] reflects them, where errors are to average out.
+/// Groups of one and two classifiers are computed to 1e-14 and 1e-6. For three and more:
+///
+/// - Private shapes above about 0.5 are served well. Below 0.3 the weights of the points have infinite variance, and most estimates are
+///   not resolved; with a private shape of 0 none is. Use [`Self::with_log_noise`] there, or the tree of pair densities of the
+///   fusion library.
+/// - With log noise private shapes may be 0. Errors are 0.02 to 0.1 at the default number of points.
+/// - The same seed gives the same value. It also gives all items the same points, so that the errors of similar items are correlated;
+///   [`Self::ln_density_of_item`] reflects the points by the item's number, so that errors average out over items.
 ///
 /// # References
 /// Trick & Rothkopf (2022), "Bayesian Classifier Fusion with an Explicit Model of Correlation", AISTATS, supplement C.3.
@@ -124,34 +85,47 @@ struct Goal {
 #[derive(Debug, Clone)]
 pub struct MultiDensity {
     distribution: CorrelatedDirichlet,
-    parts: Vec<Part>,
+    groups: Vec<GroupDensity>,
     goal: Goal,
 }
 
-/// Memory that evaluations reuse; anything may be left in it by another density.
+/// Buffers that evaluations reuse; one value serves all densities of a thread.
 #[derive(Debug, Default)]
-pub struct Scratch {
+pub struct MultiScratch {
     pair: pair::Scratch,
-    transport: TransportScratch,
-    sequential: SequentialScratch,
+    exact: ExactScratch,
+    noisy: NoisyScratch,
+}
+
+/// The accuracy of one evaluation and the points that it may use.
+#[derive(Debug, Clone, Copy)]
+struct Goal {
+    /// The error of ln f at which no more points are added.
+    tolerance: f64,
+    /// Seed of the scrambling.
+    seed: u64,
+    /// Number of the item, by which its points are reflected; 0 leaves them as they are.
+    item: u64,
+    /// Largest number of points, all replicates together.
+    max_points: usize,
 }
 
 impl MultiDensity {
-    /// Prepares the exact density, ε = 0.
+    /// Prepares the density of outputs without noise.
     pub fn new(distribution: &CorrelatedDirichlet) -> Result<Self> {
         Ok(Self {
-            parts: parts(distribution, 0.0)?,
+            groups: group_densities(distribution, 0.0)?,
             distribution: distribution.clone(),
             goal: Goal {
                 tolerance: DEFAULT_TOLERANCE,
                 seed: 0,
                 item: 0,
-                most_points: DEFAULT_MOST_POINTS,
+                max_points: DEFAULT_MAX_POINTS,
             },
         })
     }
 
-    /// Sets the wanted error of ln f. Points are added until it is reached, up to [`Self::with_most_points`].
+    /// Sets the wanted error of ln f. Points are added until it is reached, up to [`Self::with_max_points`].
     pub fn with_tolerance(mut self, tolerance: f64) -> Result<Self> {
         if !(tolerance > 0.0 && tolerance < 1.0) {
             return Err(Error::parameter("tolerance", "between 0 and 1", tolerance));
@@ -160,15 +134,21 @@ impl MultiDensity {
         Ok(self)
     }
 
-    /// Observes the outputs at the resolution ε: every ln G carries an N(0, ε²/2) error.
+    /// Adds log-normal noise to every gamma: the density of outputs x^k ∝ G^k e^(η^k), η^k_l ~ N(0, ε²/2) independent.
     ///
-    /// Two classifiers that share nothing with others keep the convention of [`PairDensity::with_resolution`], and one
-    /// that shares with nobody its Dirichlet density. Tables are made here, once for all items.
-    pub fn with_resolution(mut self, epsilon: f64) -> Result<Self> {
-        if !(0.0..=1.0).contains(&epsilon) {
-            return Err(Error::parameter("resolution", "between 0 and 1", epsilon));
+    /// The difference of two classifiers' log gammas then carries N(0, ε²), and the density is finite for any private shapes. 0 means no
+    /// noise; the largest ε is [`pair::LARGEST_RESOLUTION`]. Tables are computed here, once for all items.
+    ///
+    /// # Relation to the resolution of two classifiers
+    /// [`PairDensity::with_resolution`] is another noise model with the same variance of the difference: it holds the smaller
+    /// of the two gammas fixed and moves the other. For two classifiers the two models differ by up to 0.04 in ln f at ε = 0.03 and α up
+    /// to 8; the difference grows like ε²α. Groups of two classifiers keep the model of [`PairDensity`], and a
+    /// single classifier its Dirichlet density, because these have algorithms without sampling error.
+    pub fn with_log_noise(mut self, epsilon: f64) -> Result<Self> {
+        if !(0.0..=pair::LARGEST_RESOLUTION).contains(&epsilon) {
+            return Err(Error::parameter("log_noise", "between 0 and 0.2", epsilon));
         }
-        self.parts = parts(&self.distribution, epsilon)?;
+        self.groups = group_densities(&self.distribution, epsilon)?;
         Ok(self)
     }
 
@@ -179,123 +159,134 @@ impl MultiDensity {
         self
     }
 
-    /// Sets how many points are spent on an item at the most (at a finite resolution a 512th of them: each costs
-    /// that much more).
+    /// Sets the largest number of points per item; 65 536 by default. With log noise the number is divided by 512, because a point costs
+    /// that much more.
     #[must_use]
-    pub fn with_most_points(mut self, most_points: usize) -> Self {
-        self.goal.most_points = most_points;
+    pub fn with_max_points(mut self, max_points: usize) -> Self {
+        self.goal.max_points = max_points;
         self
     }
 
-    /// The log density at `x`, one point inside the simplex for every classifier.
+    /// The log density at `x`, which holds one point inside the simplex per classifier.
     ///
-    /// Outputs with entries that are not positive and finite give NaN, not resolved.
+    /// The result is NaN and not resolved if an entry is not positive and finite.
     ///
     /// # Panics
-    /// If `x` does not have one output a classifier and one value a class.
-    pub fn ln_density(&self, x: &[&[f64]], scratch: &mut Scratch) -> Estimate {
+    /// If `x` does not hold one output per classifier, with one value per component.
+    pub fn ln_density(&self, x: &[&[f64]], scratch: &mut MultiScratch) -> Estimate {
         self.ln_density_of_item(x, 0, self.goal.tolerance, scratch)
     }
 
-    /// The same to a wanted error, with the points reflected for this item by its number: errors of many items then
-    /// average out. (The number 0 leaves the points as they are.)
+    /// The log density of one of many items: to its own tolerance, with points reflected by the item's number.
+    ///
+    /// Errors of items with different numbers are nearly independent and average out in sums. The number 0 leaves
+    /// the points as they are.
     ///
     /// # Panics
-    /// If `x` does not have one output a classifier and one value a class.
+    /// If `x` does not hold one output per classifier, with one value per component.
     pub fn ln_density_of_item(
         &self,
         x: &[&[f64]],
         item: u64,
         tolerance: f64,
-        scratch: &mut Scratch,
+        scratch: &mut MultiScratch,
     ) -> Estimate {
         let goal = Goal { tolerance, item, ..self.goal };
-        let n_classes = self.distribution.n_classes();
+        let n_components = self.distribution.n_components();
         let fits = x.len() == self.distribution.n_classifiers();
-        assert!(fits && x.iter().all(|x| x.len() == n_classes), "one value a classifier and class");
+        assert!(
+            fits && x.iter().all(|x| x.len() == n_components),
+            "one value per classifier and component"
+        );
         if !x.iter().copied().flatten().all(|x| *x > 0.0 && x.is_finite()) {
-            return Estimate::UNKNOWN;
+            return Estimate::UNRESOLVED;
         }
-        let mut sum = Estimate { ln_density: 0.0, error: 0.0, resolved: true };
-        for part in &self.parts {
-            sum.add(part.ln_density(x, &goal, scratch));
+        let mut product = Estimate::ONE;
+        for group in &self.groups {
+            product.multiply(group.ln_density(x, &goal, scratch));
         }
-        sum
+        product
     }
-}
 
-impl MultiDensity {
-    /// Weighted points of an item, `n_batches` of 64, that serve for neighbouring shared shapes as well. `None` where the
-    /// weights do not allow it, where classifiers fall into independent groups, and at a finite resolution.
+    /// Weighted points of an item, `n_batches` of 64, whose weights can be changed to neighbouring shared shapes.
+    ///
+    /// `None` if too few points carry the weight, if the classifiers fall into several groups, and with log noise.
     #[doc(hidden)]
-    pub fn tilted(
+    pub fn importance_points(
         &self,
         x: &[&[f64]],
         (seed, item): (u64, u64),
         n_batches: usize,
-        scratch: &mut Scratch,
-    ) -> Option<Tilted> {
-        let [Part::Transport { classifiers, transport }] = self.parts.as_slice() else {
+        scratch: &mut MultiScratch,
+    ) -> Option<ImportancePoints> {
+        let [GroupDensity::Exact { classifiers, integral }] = self.groups.as_slice() else {
             return None;
         };
-        let x: Vec<Vec<f64>> = classifiers.iter().map(|&k| x[k].to_vec()).collect();
         let goal = Goal { seed, item, ..self.goal };
-        transport.tilted(&x, &goal, n_batches, &mut scratch.transport)
+        integral.importance_points(
+            &outputs_of(x, classifiers),
+            &goal,
+            n_batches,
+            &mut scratch.exact,
+        )
     }
 }
 
-/// A group of classifiers independent of all others.
+/// The density of a group of classifiers that is independent of all others.
 #[derive(Debug, Clone)]
-enum Part {
-    Alone { classifier: usize, alpha: Vec<f64> },
+enum GroupDensity {
+    Single { classifier: usize, margin: Dirichlet },
     Pair { classifiers: [usize; 2], density: Box<PairDensity> },
-    Transport { classifiers: Vec<usize>, transport: Transport },
-    Sequential { classifiers: Vec<usize>, sequential: Sequential },
+    Exact { classifiers: Vec<usize>, integral: ExactIntegral },
+    Noisy { classifiers: Vec<usize>, integral: NoisyIntegral },
 }
 
-fn parts(distribution: &CorrelatedDirichlet, epsilon: f64) -> Result<Vec<Part>> {
-    let part = |block: Block| {
-        let classifiers = block.classifiers.clone();
+fn group_densities(
+    distribution: &CorrelatedDirichlet,
+    log_noise: f64,
+) -> Result<Vec<GroupDensity>> {
+    let density = |group: Group| {
+        let classifiers = group.classifiers.clone();
         Ok(match classifiers[..] {
             [classifier] => {
-                Part::Alone { classifier, alpha: distribution.alpha()[classifier].clone() }
+                GroupDensity::Single { classifier, margin: distribution.marginal(classifier) }
             }
             [a, b] => {
-                let alpha = distribution.alpha();
-                let density =
-                    PairDensity::new(&alpha[a], &alpha[b], &distribution.shared_by(a, b))?;
-                let density = Box::new(density.with_resolution(epsilon)?);
-                Part::Pair { classifiers: [a, b], density }
+                let density = distribution.pair_density(a, b)?.with_resolution(log_noise)?;
+                GroupDensity::Pair { classifiers: [a, b], density: Box::new(density) }
             }
-            _ if epsilon > 0.0 => {
-                Part::Sequential { classifiers, sequential: Sequential::new(block, epsilon) }
+            _ if log_noise > 0.0 => {
+                GroupDensity::Noisy { classifiers, integral: NoisyIntegral::new(group, log_noise) }
             }
-            _ => Part::Transport { classifiers, transport: Transport::new(block) },
+            _ => GroupDensity::Exact { classifiers, integral: ExactIntegral::new(group) },
         })
     };
-    Block::split(distribution).into_iter().map(part).collect()
+    Group::split(distribution).into_iter().map(density).collect()
 }
 
-impl Part {
-    fn ln_density(&self, x: &[&[f64]], goal: &Goal, scratch: &mut Scratch) -> Estimate {
-        let chosen =
-            |who: &[usize]| -> Vec<Vec<f64>> { who.iter().map(|&k| x[k].to_vec()).collect() };
+impl GroupDensity {
+    fn ln_density(&self, x: &[&[f64]], goal: &Goal, scratch: &mut MultiScratch) -> Estimate {
         match self {
-            Self::Alone { classifier, alpha } => {
-                let power = x[*classifier].iter().zip(alpha).map(|(x, a)| (a - 1.0) * x.ln());
-                let ln_density = power.sum::<f64>() - ln_multivariate_beta(alpha);
-                Estimate { ln_density, error: 1e-14 * (1.0 + ln_density.abs()), resolved: true }
+            Self::Single { classifier, margin } => {
+                let x = x[*classifier];
+                let ln_density = margin.ln_pdf(x);
+                let scale = margin.ln_normaliser().abs() + ln_density.abs() + 1.0;
+                Estimate { ln_density, error: DIRICHLET_ROUNDING * scale * x.len() as f64 }
             }
             Self::Pair { classifiers: [a, b], density } => {
-                let got = density.ln_density(x[*a], x[*b], &mut scratch.pair);
-                Estimate { ln_density: got.ln_density, error: got.error, resolved: true }
+                density.ln_density(x[*a], x[*b], &mut scratch.pair)
             }
-            Self::Transport { classifiers, transport } => {
-                transport.ln_density(&chosen(classifiers), goal, &mut scratch.transport)
+            Self::Exact { classifiers, integral } => {
+                integral.ln_density(&outputs_of(x, classifiers), goal, &mut scratch.exact)
             }
-            Self::Sequential { classifiers, sequential } => {
-                sequential.ln_density(&chosen(classifiers), goal, &mut scratch.sequential)
+            Self::Noisy { classifiers, integral } => {
+                integral.ln_density(&outputs_of(x, classifiers), goal, &mut scratch.noisy)
             }
         }
     }
+}
+
+/// The outputs of some classifiers.
+fn outputs_of(x: &[&[f64]], classifiers: &[usize]) -> Vec<Vec<f64>> {
+    classifiers.iter().map(|&k| x[k].to_vec()).collect()
 }

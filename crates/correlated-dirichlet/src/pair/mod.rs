@@ -39,7 +39,7 @@ use std::sync::{Arc, OnceLock};
 
 use pulp::Arch;
 
-use crate::{Error, Result};
+use crate::{Error, Estimate, Result};
 use accuracy::Accuracy;
 use component::Component;
 use consilience_numerics::laguerre::Laguerre;
@@ -88,15 +88,6 @@ pub struct PairDensity {
     epsilon: f64,
     tables: OnceLock<Arc<Tables>>,
     slope_tables: OnceLock<Arc<Tables>>,
-}
-
-/// A log density with its estimated error.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Estimate {
-    /// ln f(x¹, x²); +∞ where the density has a pole, −∞ outside its support.
-    pub ln_density: f64,
-    /// Estimated absolute error of `ln_density`.
-    pub error: f64,
 }
 
 /// The relative error wanted of a density unless told otherwise.

@@ -5,7 +5,8 @@ mod laws;
 mod reference;
 mod resolution;
 
-use correlated_dirichlet::pair::{Estimate, PairDensity, Scratch};
+use correlated_dirichlet::Estimate;
+use correlated_dirichlet::pair::{PairDensity, Scratch};
 
 /// One row of a reference table: x¹, x², α¹, α², δ, then numbers.
 struct Row {

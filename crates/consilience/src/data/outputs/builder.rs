@@ -1,13 +1,13 @@
-//! Items on their way into a table, each checked.
+//! Builder of [`Outputs`]: converts and checks raw values item by item.
 
 use std::sync::Arc;
 
 use super::Outputs;
-use crate::data::input_format::InputFormat;
+use crate::data::input_format::{Converted, InputFormat, Rejected};
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 
-/// Builds [`Outputs`] item by item, checking each.
+/// Builder of [`Outputs`] that checks every item.
 #[derive(Debug)]
 pub struct OutputsBuilder {
     input_format: InputFormat,
@@ -27,13 +27,14 @@ impl OutputsBuilder {
         self.outputs.n_items()
     }
 
-    /// Makes room for more items.
+    /// Reserves memory for more items.
     pub fn reserve(&mut self, n_items: usize) {
         self.outputs.values.reserve(n_items * self.outputs.schema.width());
         self.outputs.labels.reserve(n_items);
     }
 
-    /// Adds an item from its K·J raw values (NaN where empty) and its label.
+    /// Adds an item from its raw values, K·J of them with NaN where an output is missing, and its
+    /// label.
     pub fn push(&mut self, raw: &[f64], label: Option<&str>) -> Result<()> {
         let label = label.map(|name| self.label_index(name)).transpose()?;
         self.push_indexed(raw, label)
@@ -52,9 +53,9 @@ impl OutputsBuilder {
         })
     }
 
-    /// Adds many items from their raw values, K·J an item, and their labels as class indices,
-    /// asked for by place; all of them or, if one is refused, none. A rest shorter than an item is
-    /// left out.
+    /// Adds many items from their raw values, K·J per item, and their labels; `label` gets the
+    /// index of an item within `raw` and returns its class index. If an item is rejected, none is
+    /// added. Values at the end that do not make a whole item are ignored.
     pub fn push_all(&mut self, raw: &[f64], label: impl Fn(usize) -> Option<usize>) -> Result<()> {
         let width = self.outputs.schema.width();
         let (items, n_new) = (self.n_items(), raw.len() / width);
@@ -68,7 +69,7 @@ impl OutputsBuilder {
         added
     }
 
-    /// What was added so far.
+    /// The items added so far.
     pub fn outputs(&self) -> &Outputs {
         &self.outputs
     }
@@ -78,7 +79,7 @@ impl OutputsBuilder {
         self.outputs
     }
 
-    /// Takes what was added so far and starts again, keeping names and settings.
+    /// Takes the items added so far and starts an empty table with the same names and format.
     pub fn take(&mut self) -> Outputs {
         let schema = Arc::clone(&self.outputs.schema);
         std::mem::replace(&mut self.outputs, empty(schema))
@@ -88,9 +89,18 @@ impl OutputsBuilder {
         let Outputs { schema, values, n_raised, any_missing, .. } = &mut self.outputs;
         let start = values.len();
         values.resize(start + raw.len(), 0.0);
-        let found = admit(&self.input_format, schema, first, raw, &mut values[start..])?;
-        *n_raised += found.n_raised;
-        *any_missing |= found.any_missing;
+        let (first_output, mut found) = (start / schema.n_classes(), Vec::new());
+        let into = &mut values[start..];
+        let missing = convert_items(&self.input_format, schema, first, raw, into, |output, n| {
+            found.push((first_output + output, n));
+        })?;
+        if !(found.is_empty() && n_raised.is_empty()) {
+            n_raised.resize(values.len() / schema.n_classes(), 0);
+        }
+        for (output, n) in found {
+            n_raised[output] = n;
+        }
+        *any_missing |= missing;
         Ok(())
     }
 
@@ -122,39 +132,35 @@ impl OutputsBuilder {
     }
 }
 
-/// What was met among items on their way in.
-#[derive(Debug, Default)]
-pub(crate) struct Findings {
-    n_raised: usize,
-    pub(crate) any_missing: bool,
-}
-
-/// Turns the raw values of whole items into outputs; `first` is the place of their first in all.
-pub(crate) fn admit(
+/// Converts the raw values of whole items, the first of which has index `first`, to outputs.
+/// `raised` gets the index of every output, within these items, of which values were raised to
+/// the floor, and their number. Returns whether any output is missing.
+pub(crate) fn convert_items(
     input_format: &InputFormat,
     schema: &Schema,
     first: usize,
     raw: &[f64],
     values: &mut [f64],
-) -> Result<Findings> {
-    let (n_classifiers, mut found) = (schema.n_classifiers(), Findings::default());
-    input_format.admit_each(raw, values, schema.n_classes(), |row, admitted| match admitted {
-        Ok(Some(raised)) => {
-            found.n_raised += raised;
-            Ok(())
+    mut raised: impl FnMut(usize, usize),
+) -> Result<bool> {
+    let (n_classifiers, mut any_missing) = (schema.n_classifiers(), false);
+    input_format.convert_all(raw, values, schema.n_classes(), |output, converted| {
+        match converted {
+            Ok(Converted::Present { n_raised: 0 }) => {}
+            Ok(Converted::Present { n_raised }) => raised(output, n_raised),
+            Ok(Converted::Missing) => any_missing = true,
+            Err(Rejected { class, problem }) => {
+                return Err(Error::InvalidOutput {
+                    item: first + output / n_classifiers,
+                    classifier: schema.classifiers()[output % n_classifiers].clone(),
+                    class,
+                    problem,
+                });
+            }
         }
-        Ok(None) => {
-            found.any_missing = true;
-            Ok(())
-        }
-        Err((class, problem)) => Err(Error::InvalidOutput {
-            item: first + row / n_classifiers,
-            classifier: schema.classifiers()[row % n_classifiers].clone(),
-            class,
-            problem,
-        }),
+        Ok(())
     })?;
-    Ok(found)
+    Ok(any_missing)
 }
 
 /// A table without items.
@@ -164,7 +170,7 @@ fn empty(schema: Arc<Schema>) -> Outputs {
         values: Vec::new(),
         labels: Vec::new(),
         weights: Vec::new(),
-        n_raised: 0,
+        n_raised: Vec::new(),
         any_missing: false,
     }
 }
@@ -183,7 +189,7 @@ mod tests {
     fn problem_of(kind: ValueKind, raw: [f64; 4]) -> OutputProblem {
         match builder(kind, 0.0).push(&raw, None) {
             Err(Error::InvalidOutput { problem, .. }) => problem,
-            other => panic!("expected a refused output, got {other:?}"),
+            other => panic!("expected a rejected output, got {other:?}"),
         }
     }
 
@@ -207,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_outputs_are_refused_with_their_reason() {
+    fn bad_outputs_are_rejected_with_their_reason() {
         let p = ValueKind::Probabilities;
         assert_eq!(problem_of(p, [0.5, 0.5, -0.5, 1.5]), OutputProblem::Negative(-0.5));
         assert_eq!(problem_of(p, [1.5, 0.5, 0.5, 0.5]), OutputProblem::AboveOne(1.5));
@@ -226,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_item_leaves_the_table_as_it_was() {
+    fn a_rejected_item_leaves_the_table_as_it_was() {
         let mut builder = builder(ValueKind::Probabilities, 0.0);
         builder.push(&[0.5; 4], Some("x")).unwrap();
         assert!(builder.push(&[0.5, 0.5, 0.5, 0.6], Some("x")).is_err());
@@ -258,8 +264,8 @@ mod tests {
         assert!((sum - 1.0).abs() < 1e-15);
     }
 
-    /// Many at once against one by one: groups of plain outputs, the edges of what needs no more than renormalising among them,
-    /// then raised and missing ones; for numbers of classes with loops of their own and others.
+    /// Groups of outputs that are only renormalised, some of them just within the tolerance, then
+    /// raised and missing ones; for numbers of classes with unrolled loops and others.
     #[test]
     fn many_items_at_once_are_the_same_as_one_by_one() {
         for n_classes in [2, 3, 4, 5, 6, 7, 8, 10, 11_usize] {
@@ -285,11 +291,15 @@ mod tests {
                 OutputsBuilder::new(Arc::clone(&schema), input_format).unwrap(),
             );
             for item in raw.chunks_exact(schema.width()) {
-                let mut checked = item.to_vec();
-                for output in checked.chunks_exact_mut(n_classes) {
-                    one_by_one.outputs.n_raised += input_format.admit(output).unwrap().unwrap_or(0);
+                let mut converted = item.to_vec();
+                for output in converted.chunks_exact_mut(n_classes) {
+                    let n_raised = match input_format.convert(output).unwrap() {
+                        Converted::Present { n_raised } => n_raised,
+                        Converted::Missing => 0,
+                    };
+                    one_by_one.outputs.n_raised.push(n_raised);
                 }
-                one_by_one.outputs.values.extend(checked);
+                one_by_one.outputs.values.extend(converted);
             }
             at_once.push_all(&raw, |item| Some(item % n_classes)).unwrap();
             let bits = |builder: &OutputsBuilder| {
@@ -303,9 +313,9 @@ mod tests {
             let Err(Error::InvalidOutput { item, classifier, .. }) =
                 at_once.push_all(&bad, |_| None)
             else {
-                panic!("a negative probability is refused")
+                panic!("a negative probability is rejected")
             };
-            // 24 plain outputs and two times nine others, two an item, were there already
+            // 24 renormalised outputs and two times nine others, two per item, were there already.
             assert_eq!((item, classifier.as_str()), (21 + 1, "1"));
             assert_eq!(bits(&at_once), bits(&one_by_one));
         }

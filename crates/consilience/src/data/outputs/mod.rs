@@ -1,22 +1,22 @@
-//! The table of classifier outputs: items × classifiers × classes, checked once at the door.
+//! The table of outputs, items × classifiers × classes, checked when it is built.
 //!
-//! Everything behind this door may rely on it: every output present is a probability vector
-//! whose entries are at least the floor (up to its renormalisation), every output absent is
-//! absent as a whole, every label is a class.
+//! All other code relies on three properties. Every output that is present is a probability
+//! vector whose entries are at least the floor (up to its renormalisation). An output is present
+//! or missing as a whole. Every label is a class.
 
 mod builder;
 
 use std::sync::Arc;
 
 pub use builder::OutputsBuilder;
-pub(crate) use builder::admit;
+pub(crate) use builder::convert_items;
 
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 
 /// The outputs of all classifiers for all items, with labels where they are known.
 ///
-/// One contiguous block, item by item, in each item classifier by classifier.
+/// The values are contiguous in memory: item by item, and classifier by classifier within an item.
 ///
 /// # Example
 /// ```
@@ -35,19 +35,22 @@ pub struct Outputs {
     schema: Arc<Schema>,
     values: Vec<f64>,
     labels: Vec<Option<u32>>,
-    /// What every item counts; empty if all count 1.
+    /// The weight of every item; empty if all weights are 1.
     weights: Vec<f64>,
-    n_raised: usize,
+    /// Number of values raised to the floor per output; empty if there are none.
+    n_raised: Vec<usize>,
     any_missing: bool,
 }
 
-/// What an item may count that counts at all, and all of them together: so that sums of weights,
-/// and of logarithms times weights, are exact in fixed point.
+/// Allowed weights other than 0. With [`LARGEST_TOTAL`] this keeps sums of weights, and of
+/// logarithms times weights, exact in fixed point.
 const WEIGHTS: std::ops::RangeInclusive<f64> = 1e-9..=1e9;
+
+/// Largest sum of all weights.
 const LARGEST_TOTAL: f64 = 1e15;
 
 impl Outputs {
-    /// Names and shape.
+    /// The classifiers and classes.
     pub fn schema(&self) -> &Arc<Schema> {
         &self.schema
     }
@@ -77,7 +80,7 @@ impl Outputs {
             .collect()
     }
 
-    /// Number of items of each class among the labelled ones.
+    /// Number of labelled items per class.
     pub fn class_counts(&self) -> Vec<u64> {
         let mut counts = vec![0; self.schema.n_classes()];
         for label in self.labels.iter().flatten() {
@@ -86,13 +89,13 @@ impl Outputs {
         counts
     }
 
-    /// The same items, each counting as often as its weight says: to a fit an item with weight 2
-    /// is the item twice, one with weight 0 is left out here and now. Weights are numbers of items,
-    /// not only their proportions: twice the weights are twice the evidence.
+    /// The same items with weights. For a fit, an item with weight 2 equals two copies of the
+    /// item; an item with weight 0 is removed. Weights are numbers of items, not proportions:
+    /// doubling all of them doubles the evidence.
     ///
-    /// [Fits](crate::FitConfig::fit) that cannot take weights refuse them. Where a fit cuts the
-    /// items into folds (`auto`, a ridge chosen by cross-validation) an item stays in one fold,
-    /// while its copies would be dealt out. Scores count every item once.
+    /// [Fits](crate::MethodConfig) that do not support weights return an error. Where a fit
+    /// divides the items into folds (`auto`, a ridge chosen by cross-validation), a weighted item
+    /// stays in one fold, whereas copies of it would be spread over several. Scores ignore weights.
     ///
     /// # Example
     /// ```
@@ -130,22 +133,22 @@ impl Outputs {
         Ok(weighted)
     }
 
-    /// What an item counts: 1 unless [weighted](Self::with_weights).
+    /// The item's weight; 1 if no [weights](Self::with_weights) were given.
     pub fn weight(&self, item: usize) -> f64 {
         self.weights.get(item).copied().unwrap_or(1.0)
     }
 
-    /// What every item counts.
+    /// The weights of all items.
     pub fn weights(&self) -> Vec<f64> {
         (0..self.n_items()).map(|item| self.weight(item)).collect()
     }
 
-    /// Whether some item counts other than 1.
+    /// Whether any weight differs from 1.
     pub fn is_weighted(&self) -> bool {
         !self.weights.is_empty()
     }
 
-    /// What the labelled items of each class count together.
+    /// Sum of the weights of the labelled items per class.
     pub fn class_weights(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.schema.n_classes()];
         for (item, label) in self.labels.iter().enumerate() {
@@ -156,9 +159,9 @@ impl Outputs {
         sums
     }
 
-    /// How many values were raised to the floor.
+    /// Number of values that were raised to the floor.
     pub fn n_raised(&self) -> usize {
-        self.n_raised
+        self.n_raised.iter().sum()
     }
 
     /// Whether any output is missing.
@@ -194,14 +197,19 @@ impl Outputs {
         if self.is_weighted() || other.is_weighted() {
             self.weights = [self.weights(), other.weights()].concat();
         }
+        if !(self.n_raised.is_empty() && other.n_raised.is_empty()) {
+            self.n_raised.resize(self.n_items() * self.schema.n_classifiers(), 0);
+            self.n_raised.extend(&other.n_raised);
+            let n_items = self.n_items() + other.n_items();
+            self.n_raised.resize(n_items * self.schema.n_classifiers(), 0);
+        }
         self.values.extend(other.values);
         self.labels.extend(other.labels);
-        self.n_raised += other.n_raised;
         self.any_missing |= other.any_missing;
         Ok(())
     }
 
-    /// The items at the given places, in that order.
+    /// The items with the given indices, in that order.
     #[must_use]
     pub fn select_items(&self, items: &[usize]) -> Self {
         let width = self.schema.width();
@@ -209,6 +217,7 @@ impl Outputs {
         for &item in items {
             values.extend_from_slice(&self.values[item * width..(item + 1) * width]);
         }
+        let outputs = items.iter().flat_map(|&item| self.outputs_of(item));
         Self {
             schema: Arc::clone(&self.schema),
             any_missing: values.iter().any(|value| value.is_nan()),
@@ -219,7 +228,7 @@ impl Outputs {
             } else {
                 Vec::new()
             },
-            n_raised: self.n_raised,
+            n_raised: self.n_raised_of(outputs),
         }
     }
 
@@ -230,6 +239,9 @@ impl Outputs {
         let n_classes = self.schema.n_classes();
         for item in rest.values.chunks_exact_mut(self.schema.width()) {
             item[classifier * n_classes..(classifier + 1) * n_classes].fill(f64::NAN);
+        }
+        for item in rest.n_raised.chunks_exact_mut(self.schema.n_classifiers()) {
+            item[classifier] = 0;
         }
         rest.any_missing = true;
         rest
@@ -245,7 +257,7 @@ impl Outputs {
                 found: crate::error::quoted(self.schema.classes()),
             });
         }
-        let places: Vec<usize> = schema
+        let indices: Vec<usize> = schema
             .classifiers()
             .iter()
             .map(|name| {
@@ -259,22 +271,38 @@ impl Outputs {
         let n_classes = schema.n_classes();
         let mut values = Vec::with_capacity(self.n_items() * schema.width());
         for item in self.values.chunks_exact(self.schema.width()) {
-            for &place in &places {
-                values.extend_from_slice(&item[place * n_classes..(place + 1) * n_classes]);
+            for &k in &indices {
+                values.extend_from_slice(&item[k * n_classes..(k + 1) * n_classes]);
             }
         }
+        let outputs = (0..self.n_items())
+            .flat_map(|item| indices.iter().map(move |k| self.outputs_of(item).start + k));
         Ok(Self {
             schema: Arc::clone(schema),
             any_missing: values.iter().any(|value| value.is_nan()),
             values,
             labels: self.labels.clone(),
             weights: self.weights.clone(),
-            n_raised: self.n_raised,
+            n_raised: self.n_raised_of(outputs),
         })
+    }
+
+    /// The indices of an item's outputs, counted over all items.
+    fn outputs_of(&self, item: usize) -> std::ops::Range<usize> {
+        let n_classifiers = self.schema.n_classifiers();
+        item * n_classifiers..(item + 1) * n_classifiers
+    }
+
+    /// Number of values raised to the floor in some outputs; empty if there are none at all.
+    fn n_raised_of(&self, outputs: impl Iterator<Item = usize>) -> Vec<usize> {
+        if self.n_raised.is_empty() {
+            return Vec::new();
+        }
+        outputs.map(|output| self.n_raised[output]).collect()
     }
 }
 
-/// A borrowed run of items.
+/// A view of consecutive items.
 #[derive(Debug, Clone, Copy)]
 pub struct Items<'a> {
     values: &'a [f64],
@@ -284,7 +312,7 @@ pub struct Items<'a> {
 }
 
 impl<'a> Items<'a> {
-    /// Whole items of checked values.
+    /// A view of checked values.
     pub(crate) fn new(schema: &Schema, values: &'a [f64], any_missing: bool) -> Self {
         let (n_classifiers, n_classes) = (schema.n_classifiers(), schema.n_classes());
         Self { values, n_classifiers, n_classes, any_missing }
@@ -315,7 +343,7 @@ impl<'a> Items<'a> {
         self.any_missing
     }
 
-    /// The raw block; missing outputs are NaN.
+    /// The values of all items; missing outputs are NaN.
     pub fn values(&self) -> &'a [f64] {
         self.values
     }
@@ -333,19 +361,7 @@ impl<'a> Items<'a> {
         (0..self.n_classifiers).filter_map(move |k| view.output(item, k).map(|output| (k, output)))
     }
 
-    /// As many items with other values.
-    #[must_use]
-    pub(crate) fn with_values<'b>(&self, values: &'b [f64]) -> Items<'b> {
-        debug_assert_eq!(values.len(), self.values.len());
-        Items {
-            values,
-            n_classifiers: self.n_classifiers,
-            n_classes: self.n_classes,
-            any_missing: self.any_missing,
-        }
-    }
-
-    /// A part of these items.
+    /// A view of some of these items.
     #[must_use]
     pub fn range(&self, range: std::ops::Range<usize>) -> Self {
         let width = self.n_classifiers * self.n_classes;
@@ -356,7 +372,33 @@ impl<'a> Items<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::input_format::InputFormat;
     use crate::simulation::Preset;
+
+    /// Classifier `a` has one raised value in item 0, classifier `b` one in each of items 0 and 2.
+    #[test]
+    fn raised_values_are_counted_in_the_selected_outputs_only() {
+        let schema = Schema::new(["a", "b"], ["x", "y"]).unwrap();
+        let mut builder = OutputsBuilder::new(schema.clone(), InputFormat::default()).unwrap();
+        builder.push(&[1.0, 0.0, 0.0, 1.0], Some("x")).unwrap();
+        builder.push(&[0.5, 0.5, 0.5, 0.5], Some("y")).unwrap();
+        builder.push(&[0.5, 0.5, 1.0, 0.0], Some("y")).unwrap();
+        let outputs = builder.finish();
+        assert_eq!(outputs.n_raised(), 3);
+        assert_eq!(outputs.select_items(&[2, 1]).n_raised(), 1);
+        assert_eq!(outputs.select_items(&[0, 0]).n_raised(), 4);
+        assert_eq!(outputs.with_weights(&[0.0, 1.0, 2.0]).unwrap().n_raised(), 1);
+        assert_eq!(outputs.select(&Arc::new(schema.only(0))).unwrap().n_raised(), 1);
+        let swapped = Arc::new(Schema::new(["b", "a"], ["x", "y"]).unwrap());
+        let swapped = outputs.select(&swapped).unwrap();
+        assert_eq!((swapped.n_raised(), swapped.select_items(&[2]).n_raised()), (3, 1));
+        assert_eq!(outputs.without(1).n_raised(), 1);
+        let mut both = outputs.select_items(&[1]);
+        both.append(outputs.clone()).unwrap();
+        both.append(outputs.select_items(&[1])).unwrap();
+        assert_eq!(both.n_raised(), 3);
+        assert_eq!(both.select_items(&[3]).n_raised(), 1);
+    }
 
     #[test]
     fn weights_follow_their_items() {
@@ -374,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_that_cannot_count_are_refused() {
+    fn weights_out_of_range_are_rejected() {
         let outputs = Preset::Sim1.truth(0.0).unwrap().simulate(1, 1).unwrap();
         for bad in [f64::NAN, f64::INFINITY, -1.0, 1e-10, 1e10] {
             assert!(outputs.with_weights(&[1.0, bad, 1.0]).is_err(), "{bad} was accepted");

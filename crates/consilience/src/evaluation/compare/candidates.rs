@@ -1,83 +1,72 @@
-//! What is compared.
+//! The methods of a comparison.
 
 use crate::data::schema::Schema;
-use crate::error::{Error, Result};
-use crate::methods::correlated::learning::CorrelatedInference;
-use crate::methods::independent::Inference;
-use crate::model::{FitConfig, MethodChoice};
+use crate::error::{Error, Result, quoted};
+use crate::methods::MethodConfig;
+use crate::methods::meta::Meta;
 
-/// A method with its settings, under a name of its own.
+/// A method with its options, to be compared under a name of its own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// What its row is called.
+    /// Name of its row.
     pub name: String,
-    /// How it is fitted; the class prior is the comparison's.
-    pub config: FitConfig,
+    /// The method and its options; the comparison sets the class prior.
+    pub config: MethodConfig,
 }
 
-/// Methods about what several classifiers share.
-const OF_SEVERAL: [MethodChoice; 2] = [MethodChoice::Correlated, MethodChoice::Discounted];
-
-/// The settings of a comparison: those given, but posterior modes of Dirichlets and of what
-/// classifiers share instead of full posteriors. They predict nearly alike and take seconds
-/// instead of minutes.
-#[must_use]
-pub fn by_mode(config: &FitConfig) -> FitConfig {
-    let mut config = config.clone();
-    config.independent.inference = Inference::Map;
-    config.correlated.independent.inference = Inference::Map;
-    config.correlated.inference = CorrelatedInference::Map;
-    config
+impl Candidate {
+    /// A candidate with the name of its method.
+    pub fn new(config: MethodConfig) -> Self {
+        Self { name: config.name(), config }
+    }
 }
 
-/// Every method that suits these classifiers, with the meta classifier of each.
-pub fn all_methods(schema: &Schema, config: &FitConfig) -> Vec<Candidate> {
-    let suits = |method: &MethodChoice| schema.n_classifiers() > 1 || !OF_SEVERAL.contains(method);
-    MethodChoice::named()
+/// All methods that can fuse these classifiers, and every meta classifier. `adapt` changes the options
+/// of each, for instance [`MethodConfig::at_mode`].
+pub fn all_methods(
+    schema: &Schema,
+    adapt: impl Fn(&MethodConfig) -> MethodConfig,
+) -> Vec<Candidate> {
+    let suits = |config: &MethodConfig| schema.n_classifiers() > 1 || !config.needs_several();
+    MethodConfig::all()
         .filter(suits)
-        .map(|method| Candidate {
-            name: method.to_string(),
-            config: FitConfig { method, ..config.clone() },
-        })
-        .chain(meta_classifiers(schema, config))
+        .chain(meta_classifiers(schema))
+        .map(|config| Candidate::new(adapt(&config)))
         .collect()
 }
 
-/// The methods named, as of `--method`, with the meta classifier of every classifier.
+/// The methods with the given names, each once, and every meta classifier. `adapt` changes the options
+/// of each.
 pub fn named_methods(
     schema: &Schema,
     names: &[String],
-    config: &FitConfig,
+    adapt: impl Fn(&MethodConfig) -> MethodConfig,
 ) -> Result<Vec<Candidate>> {
     let mut candidates: Vec<Candidate> = Vec::new();
-    let metas = meta_classifiers(schema, config);
+    let metas = meta_classifiers(schema).map(|config| Candidate::new(adapt(&config)));
+    let metas: Vec<Candidate> = metas.collect();
     for name in names {
-        let method: MethodChoice = name.parse()?;
-        if let MethodChoice::Meta(classifier) = &method
+        let config: MethodConfig = name.parse()?;
+        if let Some(classifier) = config.classifier()
             && schema.classifier_index(classifier).is_none()
         {
             return Err(Error::Mismatch {
                 what: "classifiers",
                 expected: format!("`{classifier}`"),
-                found: crate::error::quoted(schema.classifiers()),
+                found: quoted(schema.classifiers()),
             });
         }
         let known = candidates.iter().chain(&metas).any(|known| known.name == *name);
         if !known {
-            let config = FitConfig { method, ..config.clone() };
-            candidates.push(Candidate { name: name.clone(), config });
+            candidates.push(Candidate::new(adapt(&config)));
         }
     }
     candidates.extend(metas);
     Ok(candidates)
 }
 
-fn meta_classifiers(schema: &Schema, config: &FitConfig) -> Vec<Candidate> {
-    let meta = |classifier: &String| Candidate {
-        name: format!("meta:{classifier}"),
-        config: FitConfig { method: MethodChoice::Meta(classifier.clone()), ..config.clone() },
-    };
-    schema.classifiers().iter().map(meta).collect()
+fn meta_classifiers(schema: &Schema) -> impl Iterator<Item = MethodConfig> {
+    schema.classifiers().iter().map(|name| Meta::of(name).into())
 }
 
 #[cfg(test)]
@@ -85,22 +74,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn meta_classifiers_are_always_there_and_nothing_twice() {
+    fn every_meta_classifier_is_a_candidate_and_no_candidate_is_repeated() {
         let schema = Schema::new(["a", "b"], ["x", "y"]).unwrap();
-        let config = FitConfig::default();
         let names = |words: &[&str]| -> Result<Vec<String>> {
             let words: Vec<String> = words.iter().map(ToString::to_string).collect();
-            Ok(named_methods(&schema, &words, &config)?.into_iter().map(|c| c.name).collect())
+            Ok(named_methods(&schema, &words, Clone::clone)?.into_iter().map(|c| c.name).collect())
         };
         let got = names(&["stacking", "meta:b", "auto", "stacking"]).unwrap();
         assert_eq!(got, ["stacking", "auto", "meta:a", "meta:b"]);
         assert!(names(&["meta:c"]).is_err());
         assert!(names(&["nonsense"]).is_err());
-        let all = all_methods(&schema, &config);
+        let all = all_methods(&schema, MethodConfig::at_mode);
         assert!(all.iter().any(|candidate| candidate.name == "correlated"));
         let one = Schema::new(["a"], ["x", "y"]).unwrap();
-        let alone = all_methods(&one, &config);
-        assert!(alone.iter().all(|candidate| !OF_SEVERAL.contains(&candidate.config.method)));
+        let alone = all_methods(&one, MethodConfig::at_mode);
+        assert!(alone.iter().all(|candidate| !candidate.config.needs_several()));
         assert!(alone.iter().any(|candidate| candidate.name == "meta:a"));
     }
 }

@@ -4,20 +4,24 @@ use std::sync::Arc;
 
 use nalgebra::DMatrix;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::evidence::Evidence;
 use super::{AutoFusion, AutoParameters, LayerParameters};
 use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::methods::method::SEED;
+use crate::methods::shares::EvidenceCovariance;
 use crate::methods::stacking::logit::{ClassFeatures, LogitPosterior};
 use crate::methods::stacking::{
     ClassBalance, LogTable, LogisticParameters, Training, fit_logistic,
 };
+use crate::methods::{Fit, FitMethod, FitReport, MethodOption, TrainingSet, read};
 use crate::progress::Progress;
 use crate::warning::Warning;
 
-/// Settings of [`Auto::fit`]; there is nothing to tune.
+/// Options of `auto`; there is nothing to tune.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Auto {
@@ -41,9 +45,28 @@ const ITEMS_PER_PARAMETER: f64 = 5.0;
 /// With a smaller harmonic mean of the class sizes nothing can be learned.
 const FEWEST_ITEMS: f64 = 2.0;
 
+impl FitMethod for Auto {
+    type Fitted = AutoFusion;
+
+    const OPTIONS: &'static [MethodOption] = &[SEED];
+
+    fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<AutoFusion>> {
+        let FittedAuto { fusion, warnings } = self.learn(data.outputs, data.progress)?;
+        let covariance = EvidenceCovariance::of(data.outputs, fusion.dirichlets().alpha())?;
+        let evidence_covariance = Some(covariance);
+        let report = FitReport { warnings, evidence_covariance, ..FitReport::default() };
+        Ok(Fit { fitted: fusion, report })
+    }
+
+    fn read_parameters(schema: Arc<Schema>, parameters: Value) -> Result<AutoFusion> {
+        AutoFusion::new(schema, read(parameters)?)
+    }
+}
+
 impl Auto {
-    /// Fits to labelled outputs.
-    pub fn fit(&self, outputs: &Outputs, progress: &dyn Progress) -> Result<FittedAuto> {
+    /// Fits the rule to labelled outputs.
+    #[doc(hidden)]
+    pub fn learn(&self, outputs: &Outputs, progress: &dyn Progress) -> Result<FittedAuto> {
         let training = Training::new(outputs)?;
         let folds = Evidence::deal(&training, self.seed);
         fit_in_folds(&training, &folds, progress)

@@ -24,6 +24,7 @@
 //! **Where it is weak**: fewer than ten items a class, and many nearly identical noisy sources with
 //! few items; a plain pool may then be better.
 
+mod describe;
 mod evidence;
 mod fit;
 
@@ -33,7 +34,7 @@ use serde::{Deserialize, Serialize};
 
 pub use fit::{Auto, FittedAuto};
 
-use super::independent::{Alpha, IndependentFusion};
+use super::independent::{Alpha, IndependentFusion, describe_dirichlets};
 use super::log_linear::LogLinear;
 use super::stacking::{
     FILL_ERROR, FillParameters, Filler, Incomplete, LARGEST_COEFFICIENT, Logistic,
@@ -44,7 +45,11 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::methods::FittedMethod;
+use crate::model::Model;
+use crate::simulation::Truth;
 use consilience_numerics::simplex;
+use serde_json::{Value, json};
 
 /// The layer: Uₜ = bₜ + Σₖ (uₖ gᵏₜ + vₖ Dᵏₜ).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -168,6 +173,29 @@ impl AutoFusion {
         let share = self.parameters.logistic_share;
         let mixed = layer.iter().zip(&logistic).map(|(a, b)| (1.0 - share) * a + share * b);
         (mixed.map(|p| p.max(f64::MIN_POSITIVE).ln()).collect(), size)
+    }
+}
+
+impl FittedMethod for AutoFusion {
+    fn file_parameters(&self) -> Value {
+        json!(self.parameters)
+    }
+
+    fn margins(&self) -> Result<Option<IndependentFusion>> {
+        Ok(Some(self.dirichlets().clone()))
+    }
+
+    fn is_made_of_dirichlets(&self) -> bool {
+        false // the weights of its evidence are learned
+    }
+
+    fn describe(&self, model: &Model) -> Result<String> {
+        let dirichlets = describe_dirichlets(model, self.dirichlets())?;
+        Ok(dirichlets + &describe::describe(self.schema(), &self.parameters))
+    }
+
+    fn truth(&self) -> Result<Truth, &'static str> {
+        Err("it predicts classes and does not model the classifiers")
     }
 }
 

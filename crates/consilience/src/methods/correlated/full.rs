@@ -20,9 +20,11 @@ use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::Result;
 use crate::methods::{Block, Fusion};
-use correlated_dirichlet::multi::fused::{Fused, fused, probabilities};
-use correlated_dirichlet::multi::{Estimate, MultiDensity, Scratch};
+use correlated_dirichlet::multi::class_estimates::{
+    ClassEstimates, ClassGoal, estimate_classes, probabilities,
+};
 use correlated_dirichlet::{CorrelatedDirichlet, Dirichlet};
+use correlated_dirichlet::{Estimate, MultiDensity, MultiScratch};
 
 /// The error wanted of a log density, and of a fused probability.
 pub const FULL_TOLERANCE: f64 = 1e-3;
@@ -37,7 +39,7 @@ pub struct FullFusion {
     /// Densities of every class for every set of classifiers that turned up present.
     densities: RwLock<HashMap<Vec<bool>, Arc<Vec<Rule>>>>,
     /// One for every thread that has fused.
-    scratches: Mutex<Vec<Scratch>>,
+    scratches: Mutex<Vec<MultiScratch>>,
 }
 
 const POISONED: &str = "no thread panics while it holds the lock";
@@ -64,7 +66,8 @@ impl Clone for FullFusion {
 }
 
 impl FullFusion {
-    /// From one correlated Dirichlet a class, observed at a resolution (0: exactly).
+    /// From one correlated Dirichlet per class, with log noise ε on all gammas (0: none); see
+    /// [`MultiDensity::with_log_noise`] for its relation to the resolution of two classifiers.
     pub fn new(
         schema: Arc<Schema>,
         classes: &[CorrelatedDirichlet],
@@ -96,7 +99,7 @@ impl FullFusion {
             if left.n_classifiers() == 1 {
                 return Ok(Rule::Alone(Dirichlet::new(&left.alpha()[0])?));
             }
-            let density = MultiDensity::new(&left)?.with_resolution(self.resolution)?;
+            let density = MultiDensity::new(&left)?.with_log_noise(self.resolution)?;
             Ok(Rule::Many(Box::new(density)))
         };
         let rules = Arc::new(self.classes.iter().map(rule).collect::<Result<Vec<_>>>()?);
@@ -105,7 +108,12 @@ impl FullFusion {
     }
 
     /// The log densities of one item under every class, each to the error that is wanted of it.
-    fn estimates(&self, item: &Item<'_>, wanted: &[f64], scratch: &mut Scratch) -> Vec<Estimate> {
+    fn estimates(
+        &self,
+        item: &Item<'_>,
+        wanted: &[f64],
+        scratch: &mut MultiScratch,
+    ) -> Vec<Estimate> {
         let rules = self.rules(&item.present).expect("subsets of legal parameters are legal");
         let estimate = |(rule, wanted): (&Rule, &f64)| rule.estimate(item, *wanted, scratch);
         rules.iter().zip(wanted).map(estimate).collect()
@@ -116,16 +124,16 @@ impl FullFusion {
         &self,
         item: &Item<'_>,
         prior: &ClassPrior,
-        scratch: &mut Scratch,
+        scratch: &mut MultiScratch,
     ) -> (Vec<Estimate>, f64) {
         let rules = self.rules(&item.present).expect("subsets of legal parameters are legal");
         let many: Option<Vec<&MultiDensity>> = rules.iter().map(Rule::many).collect();
         match many {
             // At a resolution all points are spent on the first estimate.
             Some(many) if self.resolution == 0.0 && item.is_inside() => {
-                let goal = (prior.ln(), FULL_TOLERANCE);
-                let Fused { estimates, error } =
-                    fused(&many, &item.outputs, item.number, goal, scratch);
+                let goal = ClassGoal { ln_prior: prior.ln(), tolerance: FULL_TOLERANCE };
+                let ClassEstimates { estimates, error } =
+                    estimate_classes(&many, &item.outputs, item.number, goal, scratch);
                 (estimates, error)
             }
             _ => {
@@ -146,13 +154,13 @@ impl Rule {
         }
     }
 
-    fn estimate(&self, item: &Item<'_>, wanted: f64, scratch: &mut Scratch) -> Estimate {
+    fn estimate(&self, item: &Item<'_>, wanted: f64, scratch: &mut MultiScratch) -> Estimate {
         match self {
             Self::Alone(margin) => {
                 let mut ln_density = [0.0];
                 let margin = std::slice::from_ref(margin);
                 let error = ln_margins(margin, item.outputs[0], &mut ln_density);
-                Estimate { ln_density: ln_density[0], error, resolved: true }
+                Estimate { ln_density: ln_density[0], error }
             }
             Self::Many(density) => {
                 density.ln_density_of_item(&item.outputs, item.number, wanted, scratch)
@@ -238,7 +246,7 @@ impl Fusion for FullFusion {
                 continue;
             }
             let (estimates, error) = self.fusing_estimates(&item, prior, &mut scratch);
-            if estimates.iter().all(|estimate| estimate.resolved) {
+            if estimates.iter().all(Estimate::is_resolved) {
                 // the error of a log weight with which no probability is farther off
                 let error = 0.5 * (4.0 * error).ln_1p();
                 block.set_item(i, &ln_densities(&estimates), error);
@@ -279,11 +287,11 @@ impl Fusion for FullFusion {
 
 impl FullFusion {
     /// Memory that an earlier task has left, with the points in it that all items share.
-    fn take_scratch(&self) -> Scratch {
+    fn take_scratch(&self) -> MultiScratch {
         self.scratches.lock().expect(POISONED).pop().unwrap_or_default()
     }
 
-    fn give_back(&self, scratch: Scratch) {
+    fn give_back(&self, scratch: MultiScratch) {
         self.scratches.lock().expect(POISONED).push(scratch);
     }
 }

@@ -1,23 +1,23 @@
-//! What a correlated model says about its classifiers.
+//! Correlations implied by a fitted model.
 
 use crate::data::class_prior::ClassPrior;
 use crate::error::Result;
 use correlated_dirichlet::CorrelatedDirichlet;
 use correlated_dirichlet::pair::moments;
 
-/// The correlation that a model implies between two classifiers.
+/// The correlation that a model implies between two sources.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairInsight {
-    /// The two classifiers.
+    /// Indices of the two sources.
     pub between: (usize, usize),
-    /// The exact correlation of their outputs, by true class and component.
+    /// Exact correlations of their outputs, by true class and component.
     pub correlation: Vec<Vec<f64>>,
-    /// Its mean: classes weighted by the prior, components alike.
+    /// Mean over components and, weighted by the class prior, over classes.
     pub mean: f64,
 }
 
 impl PairInsight {
-    /// Of two classifiers under one correlated Dirichlet a class; all others are marginalised.
+    /// Computes the correlations of two sources under one correlated Dirichlet per class.
     pub fn new(
         classes: &[CorrelatedDirichlet],
         between: (usize, usize),

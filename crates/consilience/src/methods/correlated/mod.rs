@@ -12,11 +12,14 @@
 //! # References
 //! Trick & Rothkopf, AISTATS 2022, section 3.3.
 
+mod describe;
+mod file;
+mod fit;
 mod full;
 mod insight;
-pub(crate) mod learned;
 pub mod learning;
-mod pair_rule;
+mod method;
+mod pair_densities;
 mod parameters;
 mod structure;
 pub mod tree;
@@ -26,8 +29,10 @@ use std::sync::Arc;
 
 pub use full::{FULL_TOLERANCE, FullFusion};
 pub use insight::{PairInsight, effective_number};
-pub use pair_rule::FUSION_TOLERANCE;
-use pair_rule::{PairRule, Poles, ln_margin};
+pub use learning::Correlated;
+pub use method::CorrelatedMethod;
+pub use pair_densities::FUSION_TOLERANCE;
+use pair_densities::{PairDensities, Poles, ln_margin};
 pub use parameters::CorrelatedParameters;
 pub use structure::Structure;
 pub use tree_parameters::TreeParameters;
@@ -70,7 +75,7 @@ use correlated_dirichlet::{CorrelatedDirichlet, Dirichlet};
 pub struct CorrelatedFusion {
     schema: Arc<Schema>,
     resolution: f64,
-    pair: PairRule,
+    pair: PairDensities,
     /// `margins[k][j]`.
     margins: [Vec<Dirichlet>; 2],
 }
@@ -89,7 +94,7 @@ impl CorrelatedFusion {
                 cannot: format!("is a rule for two classifiers here, not {k}"),
             });
         }
-        if classes.len() != j || classes.iter().any(|class| class.n_classes() != j) {
+        if classes.len() != j || classes.iter().any(|class| class.n_components() != j) {
             return Err(Error::Mismatch {
                 what: "distributions and classes",
                 expected: j.to_string(),
@@ -105,7 +110,7 @@ impl CorrelatedFusion {
         Ok(Self {
             schema,
             resolution,
-            pair: PairRule::new([&alpha[0], &alpha[1]], &delta, resolution, FUSION_TOLERANCE)?,
+            pair: PairDensities::new([&alpha[0], &alpha[1]], &delta, resolution, FUSION_TOLERANCE)?,
             margins: [margins(&alpha[0])?, margins(&alpha[1])?],
         })
     }

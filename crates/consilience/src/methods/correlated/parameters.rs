@@ -5,11 +5,11 @@ use std::sync::Arc;
 use crate::data::class_prior::ClassPrior;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::methods::Draw;
 use crate::methods::Fusion;
 use crate::methods::correlated::tree::TreePair;
 use crate::methods::correlated::{CorrelatedFusion, FullFusion, PairInsight};
 use crate::methods::independent::{Alpha, IndependentFusion, check_alpha};
-use crate::model::Draw;
 use crate::simulation::Truth;
 use correlated_dirichlet::{CorrelatedDirichlet, SharedPair};
 
@@ -45,8 +45,11 @@ impl PartialEq for CorrelatedParameters {
 
 impl CorrelatedParameters {
     /// From one correlated Dirichlet a class, observed at a resolution (0: exactly).
-    pub fn new(truth: &Truth, resolution: f64) -> Result<Self> {
-        let (schema, classes) = (truth.schema(), truth.classes());
+    pub fn new(
+        schema: &Arc<Schema>,
+        classes: &[CorrelatedDirichlet],
+        resolution: f64,
+    ) -> Result<Self> {
         let margins = |k: usize| classes.iter().map(|c| c.alpha()[k].clone()).collect();
         let alpha: Alpha = (0..schema.n_classifiers()).map(margins).collect();
         let own = || Arc::clone(schema);
@@ -67,7 +70,7 @@ impl CorrelatedParameters {
         resolution: f64,
     ) -> Result<Self> {
         let classes = distributions(&schema, alpha, common, pairs)?;
-        Self::new(&Truth::new(schema, classes)?, resolution)
+        Self::new(&schema, &classes, resolution)
     }
 
     /// Of two classifiers, from α and the δ that they share in every class.

@@ -1,26 +1,26 @@
-//! How more than two correlated classifiers are joined.
+//! Structures of three and more correlated sources.
 
 use serde::{Deserialize, Serialize};
 
 use super::tree::TreeKind;
 
-/// How more than two correlated classifiers are joined.
+/// The model of three and more correlated sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Structure {
-    /// By the exact densities of pairs, along the tree that explains most.
+    /// Exact densities of pairs along the spanning tree with the largest gain.
     #[default]
     Tree,
-    /// By all such trees, averaged.
+    /// The average over all spanning trees.
     TreeMixture,
-    /// The paper's model: a part common to all and one for every pair.
+    /// The paper's model: shapes shared by all sources and by every pair.
     Full,
-    /// The paper's model without the pairs' parts.
+    /// The paper's model without shapes shared by pairs only.
     Common,
 }
 
 impl Structure {
-    /// Which trees; none for the paper's model.
+    /// One tree or all trees; none for the paper's model.
     pub fn tree(self) -> Option<TreeKind> {
         match self {
             Self::Tree => Some(TreeKind::Tree),

@@ -6,10 +6,10 @@ use super::parameters::pair_classes;
 use crate::data::class_prior::ClassPrior;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::methods::Draw;
 use crate::methods::correlated::PairInsight;
 use crate::methods::correlated::tree::{TreeFusion, TreeKind, TreePair};
 use crate::methods::independent::{Alpha, IndependentFusion};
-use crate::model::Draw;
 
 /// Margins of all classifiers and what pairs of them share.
 #[derive(Debug, Clone)]

@@ -3,25 +3,32 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::methods::{MethodOption, SEED};
 use crate::sampling::ChainSettings;
 
-/// What is believed of α before seeing a class's outputs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+/// The prior of α before a class's outputs are seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum AlphaPrior {
-    /// The Dirichlet's conjugate prior: `items` imagined outputs whose mean logarithm is the
-    /// classifier's over all classes. It keeps a class with few or constant outputs sane.
-    Pooled {
-        /// What the prior is worth in items, > 0.
-        items: f64,
-    },
+    /// The Dirichlet's conjugate prior: [`Independent::prior_items`] imagined outputs whose mean
+    /// logarithm is the classifier's over all classes. It regularises a class with few or constant
+    /// outputs.
+    #[default]
+    Pooled,
     /// The paper's: Gamma(shape 0.001, rate 0.001) on every element.
     Paper,
 }
 
-impl Default for AlphaPrior {
+/// The same with the weight of the pooled prior.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum DirichletPrior {
+    Pooled { items: f64 },
+    Paper,
+}
+
+impl Default for DirichletPrior {
     fn default() -> Self {
-        Self::Pooled { items: 2.0 }
+        Independent::default().prior()
     }
 }
 
@@ -36,12 +43,63 @@ pub enum Inference {
     Map,
 }
 
-/// Settings of [`Independent::fit`].
+/// Options of the Dirichlets' prior; `correlated` has the same ones.
+pub(crate) const ALPHA_PRIOR: MethodOption =
+    MethodOption::new("alpha_prior", "pooled or paper", "Prior of the Dirichlets.").with_choices(
+        &[
+            ("pooled", "Conjugate: imagined items like the classifier's average over all classes."),
+            ("paper", "Gamma(0.001, 0.001) on every element, as in the paper."),
+        ],
+    );
+pub(crate) const PRIOR_ITEMS: MethodOption = MethodOption::new(
+    "prior_items",
+    "a number above 0",
+    "Weight of the pooled prior, as a number of items.",
+);
+
+/// Options of the chains; `correlated` has the same ones.
+pub(crate) const CHAINS: MethodOption =
+    MethodOption::new("chains", "a whole number from 1 to 1000", "Markov chains.");
+pub(crate) const DRAWS: MethodOption =
+    MethodOption::new("draws", "a whole number from 4 to 1 000 000", "Draws per chain.");
+pub(crate) const WARMUP: MethodOption = MethodOption::new(
+    "warmup",
+    "a whole number up to 1 000 000",
+    "Draws discarded at the start of each chain.",
+);
+pub(crate) const KEEP_DRAWS: MethodOption = MethodOption::new(
+    "keep_draws",
+    "a whole number up to chains × draws",
+    "Posterior draws to keep in the model for predictive fusion.",
+);
+
+pub(super) const OPTIONS: &[MethodOption] = &[
+    ALPHA_PRIOR,
+    PRIOR_ITEMS,
+    MethodOption::new(
+        "inference",
+        "posterior or map",
+        "Whether the posterior or only its mode is computed.",
+    )
+    .with_choices(&[
+        ("posterior", "Draws from the posterior; the estimate is its mean."),
+        ("map", "The posterior mode: fast, without uncertainty."),
+    ]),
+    CHAINS,
+    DRAWS,
+    WARMUP,
+    KEEP_DRAWS,
+    SEED,
+];
+
+/// Options of `independent`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Independent {
-    /// The prior of α; pooled with 2 items by default.
+    /// The prior of α; pooled by default.
     pub alpha_prior: AlphaPrior,
+    /// Weight of the pooled prior as a number of items, > 0; 2 by default.
+    pub prior_items: f64,
     /// Full posterior (default) or its mode.
     pub inference: Inference,
     /// Chains, 1 to 1000; 4 by default.
@@ -61,6 +119,7 @@ impl Default for Independent {
         let ChainSettings { n_chains, n_warmup, n_draws } = ChainSettings::default();
         Self {
             alpha_prior: AlphaPrior::default(),
+            prior_items: 2.0,
             inference: Inference::default(),
             chains: n_chains,
             draws: n_draws,
@@ -74,10 +133,8 @@ impl Default for Independent {
 impl Independent {
     /// Refuses settings out of range.
     pub fn check(&self) -> Result<()> {
-        if let AlphaPrior::Pooled { items } = self.alpha_prior
-            && !(items > 0.0 && items.is_finite())
-        {
-            return Err(Error::parameter("prior items", "finite and > 0", items));
+        if !(self.prior_items > 0.0 && self.prior_items.is_finite()) {
+            return Err(Error::parameter("prior_items", "finite and > 0", self.prior_items));
         }
         check_chains(&ChainSettings {
             n_chains: self.chains,
@@ -96,6 +153,14 @@ impl Independent {
             return Err(Error::parameter("kept draws", "at most chains × draws", self.keep_draws));
         }
         Ok(())
+    }
+
+    /// The prior in force.
+    pub(crate) fn prior(&self) -> DirichletPrior {
+        match self.alpha_prior {
+            AlphaPrior::Pooled => DirichletPrior::Pooled { items: self.prior_items },
+            AlphaPrior::Paper => DirichletPrior::Paper,
+        }
     }
 
     pub(super) fn chain_settings(&self) -> ChainSettings {

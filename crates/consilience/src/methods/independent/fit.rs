@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::config::{AlphaPrior, Independent, Inference};
+use super::config::{DirichletPrior, Independent, Inference, OPTIONS};
 use super::posterior::{CONSTANT, DirichletPosterior, Measure};
 use super::{Alpha, IndependentFusion, SufficientStatistics};
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::methods::{Draw, Fit, FitMethod, FitReport, MethodOption, TrainingSet, read};
 use crate::progress::Progress;
 use crate::sampling::diagnostics::Diagnostics;
 use crate::sampling::{Draws, find_mode, sample};
@@ -48,21 +50,57 @@ pub struct PosteriorReport {
 /// Fewer items than this in a class say little.
 const FEW_ITEMS: f64 = 10.0;
 
+impl FitMethod for Independent {
+    type Fitted = IndependentFusion;
+
+    const OPTIONS: &'static [MethodOption] = OPTIONS;
+
+    fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<IndependentFusion>> {
+        let fitted = self.learn(data.outputs.schema(), data.statistics, data.progress)?;
+        let draw = |alpha: Alpha| Draw { alpha, delta: Vec::new() };
+        let report = FitReport {
+            warnings: fitted.warnings,
+            posterior: fitted.posterior,
+            draws: fitted.draws.into_iter().map(draw).collect(),
+            ..FitReport::default()
+        };
+        Ok(Fit { fitted: fitted.fusion, report })
+    }
+
+    fn update_method(
+        &self,
+        _: &IndependentFusion,
+        data: &TrainingSet<'_>,
+    ) -> Option<Result<Fit<IndependentFusion>>> {
+        Some(self.fit_method(data)) // it needs nothing but the statistics
+    }
+
+    fn read_parameters(schema: Arc<Schema>, parameters: Value) -> Result<IndependentFusion> {
+        IndependentFusion::new(schema, read::<Parameters>(parameters)?.alpha)
+    }
+}
+
+/// The form in the model file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Parameters {
+    pub(super) alpha: Alpha,
+}
+
 impl Independent {
     /// Fits the Dirichlets to sufficient statistics.
     ///
     /// # Example
     /// ```
-    /// use consilience::methods::independent::{Independent, SufficientStatistics};
-    /// use consilience::{NoProgress, simulation::Preset};
+    /// use consilience::methods::independent::Independent;
+    /// use consilience::simulation::Preset;
     ///
-    /// let outputs = Preset::Sim1.truth(0.0)?.simulate(100, 1)?;
-    /// let statistics = SufficientStatistics::of(&outputs)?;
-    /// let fitted = Independent::default().fit(outputs.schema(), &statistics, &NoProgress)?;
-    /// assert!(fitted.posterior.unwrap().worst.r_hat < 1.01);
+    /// let model = Independent::default().fit(&Preset::Sim1.truth(0.0)?.simulate(100, 1)?)?;
+    /// assert!(model.posterior().unwrap().worst.r_hat < 1.01);
     /// # Ok::<(), consilience::Error>(())
     /// ```
-    pub fn fit(
+    #[doc(hidden)]
+    pub fn learn(
         &self,
         schema: &Arc<Schema>,
         statistics: &SufficientStatistics,
@@ -90,8 +128,7 @@ impl Independent {
         block: u64,
         progress: &dyn Progress,
     ) -> Result<FittedBlock> {
-        let posterior =
-            |measure| DirichletPosterior::new(statistics, place, self.alpha_prior, measure);
+        let posterior = |measure| DirichletPosterior::new(statistics, place, self.prior(), measure);
         match self.inference {
             Inference::Map => {
                 let target = posterior(Measure::Alpha);
@@ -193,7 +230,7 @@ pub(in crate::methods) fn posterior_modes(statistics: &SufficientStatistics) -> 
         if (0..n_classes).all(|class| statistics.count(k, class) == 0) {
             return vec![1.0; n_classes];
         }
-        let prior = AlphaPrior::default();
+        let prior = DirichletPrior::default();
         let target = DirichletPosterior::new(statistics, (k, j), prior, Measure::Alpha);
         let mode = find_mode(&target, &target.start());
         converged &= mode.converged;

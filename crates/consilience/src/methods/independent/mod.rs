@@ -12,27 +12,34 @@
 //! Trick & Rothkopf, AISTATS 2022, section 3.2, eq. 4 and 5.
 
 mod config;
+mod describe;
 mod fit;
 mod posterior;
 mod statistics;
 
 use std::sync::Arc;
 
-pub(crate) use config::check_chains;
+use serde_json::{Value, json};
+
+pub(crate) use config::{
+    ALPHA_PRIOR, CHAINS, DRAWS, KEEP_DRAWS, PRIOR_ITEMS, WARMUP, check_chains,
+};
 pub use config::{AlphaPrior, Independent, Inference};
+pub(crate) use describe::describe_dirichlets;
 pub(super) use fit::posterior_modes;
 pub use fit::{FittedIndependent, PosteriorReport};
-pub(in crate::methods) use posterior::{DirichletPosterior, Measure};
 pub use statistics::SufficientStatistics;
 
 use super::log_linear::{self, LogLinear};
-use super::{Block, Fusion};
+use super::{Block, Draw, FittedMethod, Fusion};
 use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::model::Model;
+use crate::simulation::Truth;
 use consilience_numerics::special::ln_gamma;
-use correlated_dirichlet::Dirichlet;
+use correlated_dirichlet::{CorrelatedDirichlet, Dirichlet};
 
 /// Concentrations of all classifiers and classes: `alpha[k][j]` is classifier k's Dirichlet when
 /// the true class is j.
@@ -130,6 +137,37 @@ impl IndependentFusion {
     /// ln Dir(xᵏ; αᵏⱼ) as a linear function of ln x.
     pub(super) fn evidence(&self) -> &LogLinear {
         &self.evidence
+    }
+}
+
+impl FittedMethod for IndependentFusion {
+    fn file_parameters(&self) -> Value {
+        json!(fit::Parameters { alpha: self.alpha.clone() })
+    }
+
+    fn margins(&self) -> Result<Option<IndependentFusion>> {
+        Ok(Some(self.clone()))
+    }
+
+    fn describe(&self, model: &Model) -> Result<String> {
+        describe_dirichlets(model, self)
+    }
+
+    fn has_posterior(&self) -> bool {
+        true
+    }
+
+    fn rule_of_draw(&self, draw: &Draw) -> Result<Box<dyn Fusion>> {
+        Ok(Box::new(Self::new(Arc::clone(&self.schema), draw.alpha.clone())?))
+    }
+
+    fn truth(&self) -> Result<Truth, &'static str> {
+        let class = |j: usize| {
+            let margins = self.alpha.iter().map(|rows| rows[j].clone()).collect();
+            CorrelatedDirichlet::new(margins, None, Vec::new()).expect("α was checked")
+        };
+        let classes = (0..self.schema.n_classes()).map(class).collect();
+        Ok(Truth::new(Arc::clone(&self.schema), classes).expect("one distribution per class"))
     }
 }
 

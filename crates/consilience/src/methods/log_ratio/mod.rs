@@ -8,11 +8,13 @@
 //! coordinates; parameters are told for the K·J logarithms, which know no reference class. An
 //! absent classifier is marginalised exactly: its coordinates are dropped.
 
+mod describe;
 mod table;
 
 use nalgebra::DMatrix;
 use serde::{Deserialize, Serialize};
 
+pub(super) use describe::describe;
 pub(super) use table::{ClassRows, LogRatioTable};
 
 use super::presence::{ByPresence, presence};

@@ -3,8 +3,27 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::methods::MethodOption;
 
-/// Settings of [`LogitNormal::fit`]: a normal-inverse-Wishart prior, the same for all
+const NUMBER_OF_ITEMS: &str = "a number from 1e-6 to 1e9";
+
+/// Weight of the prior covariance; `normal-mixture` has the same option.
+pub(crate) const COVARIANCE_ITEMS: MethodOption = MethodOption::new(
+    "covariance_items",
+    NUMBER_OF_ITEMS,
+    "Weight of the prior covariance, as a number of items.",
+);
+
+/// Weight of the prior mean; `normal-mixture` has the same option.
+pub(crate) const MEAN_ITEMS: MethodOption = MethodOption::new(
+    "mean_items",
+    NUMBER_OF_ITEMS,
+    "Weight of the prior mean, as a number of items.",
+);
+
+pub(super) const OPTIONS: &[MethodOption] = &[COVARIANCE_ITEMS, MEAN_ITEMS];
+
+/// Options of `logit-normal`: a normal-inverse-Wishart prior, the same for all
 /// classes, whose mean and covariance are taken from all items.
 ///
 /// The prior's mean is the mean of the class means; its expected covariance that within classes,

@@ -2,11 +2,16 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
+use super::config::OPTIONS;
 use super::{LogDistribution, LogitNormal, LogitNormalFusion, LogitNormalParameters};
 use crate::data::outputs::Outputs;
+use crate::data::schema::Schema;
 use crate::distributions::NormalInverseWishart;
 use crate::error::Result;
 use crate::methods::log_ratio::{ClassRows, LogRatioTable};
+use crate::methods::{Fit, FitMethod, MethodOption, TrainingSet, read};
 use crate::warning::Warning;
 
 /// What a fit gives.
@@ -22,9 +27,26 @@ pub struct FittedLogitNormal {
 /// information that is missing: at 30 % absent, thirty leave 1e-15.
 const STEPS: usize = 30;
 
+impl FitMethod for LogitNormal {
+    type Fitted = LogitNormalFusion;
+
+    const OPTIONS: &'static [MethodOption] = OPTIONS;
+    const TAKES_WEIGHTS: bool = false;
+
+    fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<LogitNormalFusion>> {
+        let FittedLogitNormal { fusion, warnings } = self.learn(data.outputs)?;
+        Ok(Fit::new(fusion, warnings))
+    }
+
+    fn read_parameters(schema: Arc<Schema>, parameters: Value) -> Result<LogitNormalFusion> {
+        LogitNormalFusion::new(schema, read(parameters)?)
+    }
+}
+
 impl LogitNormal {
-    /// Fits to labelled outputs.
-    pub fn fit(&self, outputs: &Outputs) -> Result<FittedLogitNormal> {
+    /// Fits the rule to labelled outputs.
+    #[doc(hidden)]
+    pub fn learn(&self, outputs: &Outputs) -> Result<FittedLogitNormal> {
         self.check()?;
         let table = LogRatioTable::new(outputs)?;
         let schema = outputs.schema();

@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 pub use super::log_ratio::LogDistribution;
 pub use config::LogitNormal;
+pub(crate) use config::{COVARIANCE_ITEMS, MEAN_ITEMS};
 pub use fit::FittedLogitNormal;
 
 use super::log_ratio::{Mixtures, Weighted, for_each_item, ln_jacobian};
@@ -32,6 +33,10 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::methods::FittedMethod;
+use crate::model::Model;
+use crate::simulation::Truth;
+use serde_json::{Value, json};
 
 /// All that the model needs to fuse.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -93,6 +98,20 @@ impl LogitNormalFusion {
             values.iter_mut().zip(base).for_each(|(value, base)| *value += base);
             block.set_item(item, &values, error);
         });
+    }
+}
+
+impl FittedMethod for LogitNormalFusion {
+    fn file_parameters(&self) -> Value {
+        json!(self.parameters())
+    }
+
+    fn describe(&self, _: &Model) -> Result<String> {
+        Ok(super::log_ratio::describe(&self.schema, &self.parameters.classes))
+    }
+
+    fn truth(&self) -> Result<Truth, &'static str> {
+        Err("only Dirichlet distributions can be sampled from")
     }
 }
 

@@ -1,40 +1,49 @@
 //! Settings of the fit.
 
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::methods::logit_normal::{COVARIANCE_ITEMS, MEAN_ITEMS};
+use crate::methods::{MethodOption, SEED};
 
-/// Which sampler.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum MixtureVariant {
-    /// Priors scaled by the data, weighted components, burn-in, several chains.
-    #[default]
-    Repaired,
-    /// As the authors' program runs: see [`super::published`].
-    Published,
-}
+pub(super) const OPTIONS: &[MethodOption] = &[
+    MethodOption::new(
+        "components",
+        "a whole number from 1 to 1000",
+        "Largest number of components per class; superfluous ones stay empty.",
+    ),
+    MethodOption::new(
+        "weight_items",
+        "a number from 1e-6 to 1e9",
+        "Weight of the prior of the mixture weights, as a number of items for all components together.",
+    ),
+    COVARIANCE_ITEMS,
+    MethodOption::new(
+        "covariance_share",
+        "a number from 1e-6 to 1e6",
+        "Expected covariance of a component as a share of the covariance within classes; chosen \
+         by cross-validation among 1, 0.3 and 0.1 if not given.",
+    ),
+    MEAN_ITEMS,
+    MethodOption::new("chains", "a whole number from 1 to 1000", "Markov chains."),
+    MethodOption::new("draws", "a whole number from 1 to 10 000", "Draws per chain."),
+    MethodOption::new(
+        "warmup",
+        "a whole number up to 1 000 000",
+        "Draws discarded at the start of each chain.",
+    ),
+    MethodOption::new(
+        "every",
+        "a whole number from 1 to 10 000",
+        "Thinning: one draw out of this many is kept.",
+    ),
+    SEED,
+];
 
-impl FromStr for MixtureVariant {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "repaired" => Ok(Self::Repaired),
-            "published" => Ok(Self::Published),
-            _ => Err(Error::parameter("variant", "repaired or published", text)),
-        }
-    }
-}
-
-/// Settings of [`NormalMixture::fit`]. The published variant looks at the seed alone.
+/// Options of `normal-mixture`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NormalMixture {
-    /// Which sampler.
-    pub variant: MixtureVariant,
     /// Components of a class at most; superfluous ones empty themselves. 10 by default.
     pub components: usize,
     /// What the prior of the components' weights is worth in items, all components together; 1 by
@@ -63,7 +72,6 @@ pub struct NormalMixture {
 impl Default for NormalMixture {
     fn default() -> Self {
         Self {
-            variant: MixtureVariant::default(),
             components: 10,
             weight_items: 1.0,
             covariance_items: 40.0,

@@ -14,20 +14,24 @@
 //! proportion. Other weights are exponents of evidence: an absent classifier has none, as in the
 //! independent opinion pool. With nobody present the answer is the class prior.
 
+mod config;
 mod fit;
 
-use std::str::FromStr;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-use super::{Block, Fusion};
+use super::{Block, FittedMethod, Fusion};
 use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::model::Model;
+use crate::simulation::Truth;
+use crate::text;
 use consilience_numerics::log_space::ln_at_least_tiny;
 
+pub use config::{LinearPool, LogPool, OpinionPool, Weights};
 pub use fit::{FittedWeights, fit_weights};
 
 /// Which rule a pool follows.
@@ -48,39 +52,6 @@ impl PoolKind {
             Self::Opinion => "opinion-pool",
             Self::Linear => "linear-pool",
             Self::Logarithmic => "log-pool",
-        }
-    }
-}
-
-/// Where a pool's weights come from: `equal`, `simplex`, `free` or `w1,w2,...`.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Weights {
-    /// 1/K each.
-    Equal,
-    /// Fitted: non-negative, adding up to 1.
-    #[default]
-    Simplex,
-    /// Fitted without constraint (logarithmic pool only).
-    Free,
-    /// As given.
-    Given(Vec<f64>),
-}
-
-impl FromStr for Weights {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "equal" => Ok(Self::Equal),
-            "simplex" => Ok(Self::Simplex),
-            "free" => Ok(Self::Free),
-            list => {
-                let cells = list.split(',').map(|cell| cell.trim().parse().ok());
-                cells.collect::<Option<Vec<f64>>>().map(Self::Given).ok_or_else(|| {
-                    Error::parameter("weights", "equal, simplex, free or w1,w2,...", text)
-                })
-            }
         }
     }
 }
@@ -198,6 +169,26 @@ impl Pool {
             }
         }
         size
+    }
+}
+
+impl FittedMethod for Pool {
+    fn file_parameters(&self) -> Value {
+        match self.kind {
+            PoolKind::Opinion => Value::Null,
+            _ => json!({ "weights": self.weights }),
+        }
+    }
+
+    fn describe(&self, _: &Model) -> Result<String> {
+        let names = self.schema.classifiers().iter().zip(&self.weights);
+        let rows: Vec<Vec<String>> =
+            names.map(|(name, weight)| vec![name.clone(), format!("{weight:.4}")]).collect();
+        Ok(format!("\n{}", text::aligned(&["classifier", "weight"], &rows)))
+    }
+
+    fn truth(&self) -> Result<Truth, &'static str> {
+        Err("a pool does not model the classifiers")
     }
 }
 

@@ -1,20 +1,23 @@
 //! Settings of stacking's fit.
 
-use std::str::FromStr;
-
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::{Error, Result};
+use crate::methods::{MethodOption, SEED};
 
-/// How strongly the weights are held near 0.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+/// How strongly the weights are shrunk towards 0.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Ridge {
-    /// Every weight of a standardised logarithm is N(0, sd²) beforehand.
+    /// Every weight of a standardised logarithm has the prior N(0, sd²).
     Sd(f64),
-    /// The sd of 0.1, 0.3, 1, 3 and 10 with the smallest log-loss in five-fold cross-validation.
+    /// The standard deviation of 0.1, 0.3, 1, 3 and 10 with the smallest log-loss in five-fold
+    /// cross-validation.
     CrossValidated,
 }
+
+/// The name of [`Ridge::CrossValidated`] in JSON.
+const CROSS_VALIDATED: &str = "cv";
 
 impl Default for Ridge {
     fn default() -> Self {
@@ -22,15 +25,27 @@ impl Default for Ridge {
     }
 }
 
-impl FromStr for Ridge {
-    type Err = Error;
+impl Serialize for Ridge {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        match self {
+            Self::Sd(sd) => serializer.serialize_f64(*sd),
+            Self::CrossValidated => serializer.serialize_str(CROSS_VALIDATED),
+        }
+    }
+}
 
-    /// `cv` or a standard deviation.
-    fn from_str(text: &str) -> Result<Self> {
-        match (text, text.parse()) {
-            ("cv", _) => Ok(Self::CrossValidated),
-            (_, Ok(sd)) => Ok(Self::Sd(sd)),
-            _ => Err(Error::parameter("ridge", "cv or a standard deviation", text)),
+impl<'de> Deserialize<'de> for Ridge {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Form {
+            Number(f64),
+            Name(String),
+        }
+        match Form::deserialize(deserializer)? {
+            Form::Number(sd) => Ok(Self::Sd(sd)),
+            Form::Name(name) if name == CROSS_VALIDATED => Ok(Self::CrossValidated),
+            Form::Name(_) => Err(D::Error::custom("expected a number or `cv`")),
         }
     }
 }
@@ -48,7 +63,25 @@ pub enum ClassBalance {
     Weights,
 }
 
-/// Settings of [`Stacking::fit`].
+pub(super) const OPTIONS: &[MethodOption] = &[
+    MethodOption::new(
+        "ridge",
+        "cv or a number from 1e-6 to 1e6",
+        "Prior standard deviation of the weights, or `cv` to choose it by cross-validation.",
+    ),
+    MethodOption::new(
+        "balance",
+        "offset or weights",
+        "How the frequencies of the classes in the training items are kept out of the result.",
+    )
+    .with_choices(&[
+        ("offset", "Add the log frequency of the class in training and leave it out afterwards."),
+        ("weights", "Weight the training items so that every class counts the same."),
+    ]),
+    SEED,
+];
+
+/// Options of `stacking`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Stacking {

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use nalgebra::DMatrix;
+use serde_json::Value;
 
-use super::config::{ClassBalance, Ridge, Stacking};
+use super::config::{ClassBalance, OPTIONS, Ridge, Stacking};
 use super::logit::{LogitPosterior, SharedFeatures};
 use super::{LogTable, LogisticParameters, StackingFusion, StackingParameters};
 use crate::data::class_prior::ClassPrior;
@@ -12,7 +13,7 @@ use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 use crate::folds;
-use crate::methods::fuse;
+use crate::methods::{Fit, FitMethod, MethodOption, TrainingSet, fuse, read};
 use crate::warning::Warning;
 
 /// What a fit of stacking gives.
@@ -30,9 +31,25 @@ pub struct FittedStacking {
 const SDS: [f64; 5] = [0.1, 0.3, 1.0, 3.0, 10.0];
 const RIDGE_FOLDS: usize = 5;
 
+impl FitMethod for Stacking {
+    type Fitted = StackingFusion;
+
+    const OPTIONS: &'static [MethodOption] = OPTIONS;
+
+    fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<StackingFusion>> {
+        let FittedStacking { fusion, warnings, .. } = self.learn(data.outputs)?;
+        Ok(Fit::new(fusion, warnings))
+    }
+
+    fn read_parameters(schema: Arc<Schema>, parameters: Value) -> Result<StackingFusion> {
+        StackingFusion::new(schema, read(parameters)?)
+    }
+}
+
 impl Stacking {
-    /// Fits to labelled outputs.
-    pub fn fit(&self, outputs: &Outputs) -> Result<FittedStacking> {
+    /// Fits the rule to labelled outputs.
+    #[doc(hidden)]
+    pub fn learn(&self, outputs: &Outputs) -> Result<FittedStacking> {
         self.check()?;
         let training = Training::new(outputs)?;
         let sd = match self.ridge {

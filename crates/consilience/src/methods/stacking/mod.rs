@@ -11,6 +11,7 @@
 //! in ([`FillParameters`]); without any output the answer is the class prior.
 
 mod config;
+mod describe;
 mod fit;
 pub(super) mod logit;
 pub(super) mod logs;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use config::{ClassBalance, Ridge, Stacking};
+pub(super) use describe::describe_logistic;
 pub use fit::FittedStacking;
 pub(super) use fit::{Training, fit_logistic};
 pub use logs::FillParameters;
@@ -31,6 +33,10 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::methods::FittedMethod;
+use crate::model::Model;
+use crate::simulation::Truth;
+use serde_json::{Value, json};
 
 /// A linear predictor of every class: Vₜ = cₜ + Σₖⱼ Wₜₖⱼ gᵏⱼ.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -87,6 +93,20 @@ impl StackingFusion {
             logistic: self.logistic.parameters.clone(),
             fill: self.filler.parameters().cloned(),
         }
+    }
+}
+
+impl FittedMethod for StackingFusion {
+    fn file_parameters(&self) -> Value {
+        json!(self.parameters())
+    }
+
+    fn describe(&self, _: &Model) -> Result<String> {
+        Ok(describe_logistic(&self.schema, &self.parameters().logistic))
+    }
+
+    fn truth(&self) -> Result<Truth, &'static str> {
+        Err("it predicts classes and does not model the classifiers")
     }
 }
 

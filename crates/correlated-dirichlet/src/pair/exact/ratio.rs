@@ -5,7 +5,7 @@ use super::pieces::{End, Piece, Point};
 use super::scale::{Line, Lines};
 use super::shared::SharedIntegral;
 use super::trapezoid_error::{Classes, Decay};
-use consilience_numerics::closing;
+use consilience_numerics::exponential_tail;
 
 /// Number of exponentials in a closed end.
 pub(crate) const CLOSING: usize = 6;
@@ -222,7 +222,7 @@ impl RatioIntegral<'_, '_> {
         direction: f64,
     ) {
         let first = approach.exponents[0];
-        let weights = closing::scaled_weights(&approach.exponents, self.step);
+        let weights = exponential_tail::scaled_weights(&approach.exponents, self.step);
         for (j, (line, point)) in collected.iter().enumerate() {
             let point = point.expect("collected with its point");
             let k = last + 1 + j as i64 - CLOSING as i64;
@@ -244,7 +244,7 @@ impl RatioIntegral<'_, '_> {
         let slope = |exponents: &dyn Fn(f64) -> [f64; CLOSING]| -> f64 {
             let weights = [STEP, -STEP].map(|by| {
                 let exponents = exponents(by);
-                closing::scaled_weights(&exponents, step).map(|w| w / exponents[0])
+                exponential_tail::scaled_weights(&exponents, step).map(|w| w / exponents[0])
             });
             let mut sum = 0.0;
             for (j, (line, point)) in collected.iter().enumerate() {

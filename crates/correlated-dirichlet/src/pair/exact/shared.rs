@@ -22,7 +22,7 @@ use crate::pair::accuracy::Accuracy;
 use crate::pair::component::left_out;
 use crate::pair::item::Side;
 use crate::pair::laplace::Share;
-use consilience_numerics::closing;
+use consilience_numerics::exponential_tail;
 
 /// Lattice points kept for one component; index `ORIGIN` is the surrogate's mode.
 const LENGTH: usize = 768;
@@ -291,7 +291,7 @@ impl SharedIntegral {
         closed.node = node;
         if node.is_some() && (closed.key.to_bits() != shape.to_bits() || closed.weights[0] == 0.0) {
             closed.key = shape;
-            closed.weights = closing::ladder(shape, self.step);
+            closed.weights = exponential_tail::integer_spaced_weights(shape, self.step);
             if shape >= 1.0 {
                 closed.weights = closed.weights.map(|w| w / shape);
             }
@@ -397,7 +397,8 @@ impl SharedIntegral {
         let mut ordinary = self.posterior[self.window.clone()].iter().sum::<f64>();
         let mut sum = 0.0;
         if let Some(node) = self.closed[end].node {
-            let mut slopes = closing::ladder_derivative::<CLOSING>(shape, self.step);
+            let mut slopes =
+                exponential_tail::integer_spaced_weights_derivative::<CLOSING>(shape, self.step);
             if shape >= 1.0 {
                 for (slope, w) in slopes.iter_mut().zip(self.closed[end].weights) {
                     *slope = (*slope - w) / shape;

@@ -20,7 +20,7 @@ use super::shared_part::{SharedNodes, SharedPart, flush, typical};
 use crate::pair::component::Component;
 use crate::pair::exact::kernel::run;
 use crate::pair::exact::ratio::{CLOSING, smallest};
-use consilience_numerics::closing;
+use consilience_numerics::exponential_tail;
 
 /// The convolution of one component over a list of M.
 pub(crate) struct Convolution<'a> {
@@ -165,7 +165,8 @@ fn side_nodes(c: &Component, epsilon: f64, furthest: f64) -> Vec<(f64, f64)> {
         (TABLE_ACCURACY.ln() + (missing - exponents[0]) * range.ln() + exponents[0] * scale.ln())
             / missing;
     let start = (ln_onset - scale.ln()).min(-0.5);
-    let weights = closing::scaled_weights(&exponents, step).map(|weight| weight / exponents[0]);
+    let weights =
+        exponential_tail::scaled_weights(&exponents, step).map(|weight| weight / exponents[0]);
     let mut nodes = Vec::new();
     for j in 0.. {
         let theta = start + step * (f64::from(j) - (CLOSING - 1) as f64);

@@ -10,7 +10,7 @@ use super::table::{Blend, ComponentTable, Direction, LINE_ROOM, Part, SLACK, TAP
 use crate::pair::component::Component;
 use crate::pair::exact::kernel::{GROUP, run};
 use crate::pair::item::OutputPair;
-use consilience_numerics::closing;
+use consilience_numerics::exponential_tail;
 use consilience_numerics::special::ln_gamma;
 
 /// One item's integrals over the scale: what does not change from one ratio to the next, and the points in ln s.
@@ -224,7 +224,8 @@ impl<'a> ScaleIntegrals<'a> {
 
     /// Adds what lies below the first point, where the terms are s^N times a power series.
     fn close(&mut self, sum: &mut LineSum) {
-        let weights: [f64; LOWER_CLOSING] = closing::ladder(self.power, self.step());
+        let weights: [f64; LOWER_CLOSING] =
+            exponential_tail::integer_spaced_weights(self.power, self.step());
         for (k, weight) in weights.iter().rev().enumerate() {
             let term = &mut self.buffers.exponents[k % self.phases * self.points + k / self.phases];
             sum.sum += (weight / self.power - 1.0) * *term;
@@ -236,8 +237,10 @@ impl<'a> ScaleIntegrals<'a> {
 
     /// Σ over the terms of a closed end of their weights' derivatives in N.
     fn closing_slope(&self) -> f64 {
-        let weights: [f64; LOWER_CLOSING] = closing::ladder(self.power, self.step());
-        let slopes: [f64; LOWER_CLOSING] = closing::ladder_derivative(self.power, self.step());
+        let weights: [f64; LOWER_CLOSING] =
+            exponential_tail::integer_spaced_weights(self.power, self.step());
+        let slopes: [f64; LOWER_CLOSING] =
+            exponential_tail::integer_spaced_weights_derivative(self.power, self.step());
         let pairs = weights.iter().zip(&slopes).rev().enumerate();
         pairs
             .map(|(k, (weight, slope))| {

@@ -13,7 +13,7 @@ use super::constants::{
 use super::kernel::{Exponentiate, SumAround, SumRows};
 use crate::pair::component::{Component, left_out, ln_gamma_safe};
 use crate::pair::exact::kernel::{Exponents, FillNodes, GROUP, run};
-use consilience_numerics::closing;
+use consilience_numerics::exponential_tail;
 use consilience_numerics::special::ln_gamma;
 
 /// About the mean of the smaller gamma.
@@ -126,7 +126,7 @@ impl SharedNodes {
 
     /// Weights of a closed end relative to the ordinary weight, which contains the factor left out.
     fn closed(&self, shape: f64) -> [f64; INNER_CLOSING] {
-        let weights = closing::ladder(shape, self.step);
+        let weights = exponential_tail::integer_spaced_weights(shape, self.step);
         if shape >= 1.0 { weights.map(|w| w / shape) } else { weights.map(|w| w / left_out(shape)) }
     }
 

@@ -2,10 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::items::are_copies;
+use super::pair_items::are_copies;
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
-use crate::methods::independent::{Independent, Inference, check_chains};
+use crate::methods::correlated::Structure;
+use crate::methods::independent::{
+    ALPHA_PRIOR, AlphaPrior, CHAINS, DRAWS, Independent, Inference, KEEP_DRAWS, PRIOR_ITEMS,
+    WARMUP, check_chains,
+};
+use crate::methods::{MethodOption, SEED};
 use crate::sampling::ChainSettings;
 use correlated_dirichlet::pair::LARGEST_RESOLUTION;
 
@@ -33,21 +38,8 @@ pub enum CorrelatedInference {
     /// Of the paper's model of three and more classifiers α first, then the posterior of all shared
     /// shapes, not of pairs alone; elsewhere the same as in two steps.
     Posterior,
-    /// The full posterior of α and δ together.
-    Joint,
     /// α first, then the mode of the density of logit(δ/b); no measure of uncertainty.
     Map,
-}
-
-/// How the posterior of δ is drawn from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DeltaSampler {
-    /// With the density of the outputs, all hidden variables integrated out.
-    #[default]
-    Likelihood,
-    /// The paper's data augmentation: hidden variables are drawn as well. Slow; an independent check.
-    Gibbs,
 }
 
 /// The resolution of few classifiers and, where errors of many pairs add up, of many.
@@ -68,20 +60,74 @@ pub(crate) fn default_resolution(outputs: &Outputs) -> f64 {
 /// Draws of α that carry its uncertainty to δ.
 const MARGIN_DRAWS: usize = 1000;
 
-/// Settings of [`Correlated::fit_pair`].
+pub(crate) const OPTIONS: &[MethodOption] = &[
+    ALPHA_PRIOR,
+    PRIOR_ITEMS,
+    MethodOption::new(
+        "delta_prior",
+        "pooled, uniform or paper",
+        "Prior of the shapes that two classifiers share.",
+    )
+    .with_choices(&[
+        ("pooled", "Shares of the classifiers' Dirichlets, alike over classes."),
+        ("uniform", "Uniform over all possible values."),
+        ("paper", "Gamma(0.001, 0.001) on every element, as in the paper."),
+    ]),
+    MethodOption::new(
+        "structure",
+        "tree, tree-mixture, full or common",
+        "How more than two classifiers are joined.",
+    )
+    .with_choices(&[
+        ("tree", "By the exact densities of pairs, along the tree that explains most."),
+        ("tree-mixture", "By all such trees, averaged."),
+        ("full", "The paper's model: a part common to all and one per pair; slow to fuse."),
+        ("common", "The paper's model without the parts of pairs."),
+    ]),
+    MethodOption::new(
+        "resolution",
+        "a number from 0 (exact) to 0.2",
+        "Relative resolution of the outputs; 0.03, and 0.1 for four and more different \
+         classifiers, if not given.",
+    ),
+    MethodOption::new(
+        "inference",
+        "two-step, posterior or map",
+        "What is learned, and whether with its uncertainty.",
+    )
+    .with_choices(&[
+        ("two-step", "First the Dirichlets, then the posterior of what pairs share given them."),
+        (
+            "posterior",
+            "The same; with `full` and `common`, the posterior of everything shared (experimental).",
+        ),
+        ("map", "The posterior mode: fast, without uncertainty."),
+    ]),
+    CHAINS,
+    DRAWS,
+    WARMUP,
+    KEEP_DRAWS,
+    SEED,
+];
+
+/// Options of `correlated`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Correlated {
-    /// How the margins are learned; its seed and number of kept draws follow those below.
-    pub independent: Independent,
+    /// The prior of α; pooled by default.
+    pub alpha_prior: AlphaPrior,
+    /// Weight of the pooled prior of α as a number of items, > 0; 2 by default.
+    pub prior_items: f64,
     /// The prior of δ; pooled by default.
     pub delta_prior: DeltaPrior,
-    /// Two steps (default), joint, or the mode.
+    /// Two steps (default), the posterior of everything shared, or the mode.
     pub inference: CorrelatedInference,
-    /// How draws are made; with the likelihood by default.
-    pub sampler: DeltaSampler,
-    /// The resolution ε of the outputs, from 0 (exact) to 0.2; 0.03 by default.
-    pub resolution: f64,
+    /// How more than two classifiers are joined; by a tree of pairs by default.
+    pub structure: Structure,
+    /// The resolution ε of the outputs, from 0 (exact) to 0.2. By default 0.03, and 0.1 for four
+    /// and more different classifiers, where the errors of many pairs add up; the structures
+    /// `full` and `common` then fuse with the exact density where it is smooth.
+    pub resolution: Option<f64>,
     /// Chains, 1 to 1000; 4 by default.
     pub chains: usize,
     /// Draws kept of each chain, 4 to a million; 1000 by default.
@@ -98,11 +144,12 @@ impl Default for Correlated {
     fn default() -> Self {
         let ChainSettings { n_chains, n_warmup, n_draws } = ChainSettings::default();
         Self {
-            independent: Independent::default(),
+            alpha_prior: AlphaPrior::default(),
+            prior_items: Independent::default().prior_items,
             delta_prior: DeltaPrior::default(),
             inference: CorrelatedInference::default(),
-            sampler: DeltaSampler::default(),
-            resolution: 0.03,
+            structure: Structure::default(),
+            resolution: None,
             chains: n_chains,
             draws: n_draws,
             warmup: n_warmup,
@@ -116,17 +163,10 @@ impl Correlated {
     /// Refuses settings out of range.
     pub fn check(&self) -> Result<()> {
         self.margins().check()?;
-        if !(0.0..=LARGEST_RESOLUTION).contains(&self.resolution) {
-            return Err(Error::parameter("resolution", "between 0 and 0.2", self.resolution));
+        if !(0.0..=LARGEST_RESOLUTION).contains(&self.resolution()) {
+            return Err(Error::parameter("resolution", "between 0 and 0.2", self.resolution()));
         }
         check_chains(&self.chain_settings())?;
-        if self.sampler == DeltaSampler::Gibbs && self.inference == CorrelatedInference::Map {
-            return Err(Error::parameter(
-                "sampler",
-                "`likelihood` with `map`, which draws none",
-                "gibbs",
-            ));
-        }
         if self.keep_draws > 0 && self.inference == CorrelatedInference::Map {
             let requirement = "0 with `map`, which draws none";
             return Err(Error::parameter("kept draws", requirement, self.keep_draws));
@@ -137,16 +177,30 @@ impl Correlated {
         Ok(())
     }
 
-    /// The settings of the margins' fit, with the seed and the kept draws of this one.
+    /// The options of the Dirichlets' fit: the mode if only modes are wanted, else draws enough to
+    /// carry the uncertainty of α over to δ.
     pub(super) fn margins(&self) -> Independent {
-        let keep_draws = match self.independent.inference {
-            Inference::Posterior => {
-                let available = self.independent.chains.saturating_mul(self.independent.draws);
-                self.keep_draws.max(MARGIN_DRAWS.min(available))
-            }
-            Inference::Map => 0,
+        let (inference, keep_draws) = if self.inference == CorrelatedInference::Map {
+            (Inference::Map, 0)
+        } else {
+            let available = self.chains.saturating_mul(self.draws);
+            (Inference::Posterior, self.keep_draws.max(MARGIN_DRAWS.min(available)))
         };
-        Independent { seed: self.seed, keep_draws, ..self.independent.clone() }
+        Independent {
+            alpha_prior: self.alpha_prior,
+            prior_items: self.prior_items,
+            inference,
+            chains: self.chains,
+            draws: self.draws,
+            warmup: self.warmup,
+            keep_draws,
+            seed: self.seed,
+        }
+    }
+
+    /// The resolution in force.
+    pub(crate) fn resolution(&self) -> f64 {
+        self.resolution.unwrap_or(RESOLUTIONS[0])
     }
 
     pub(super) fn chain_settings(&self) -> ChainSettings {

@@ -1,48 +1,60 @@
-//! Learning what two classifiers share: δ of every class, given labelled outputs.
+//! Learning what two and more sources share: δ of every class, given labelled outputs.
 //!
-//! The margins α come from the independent model; then δ is learned from the items for which both
-//! classifiers have an output, in the coordinates
+//! The Dirichlets α come from the independent model. δ of a pair is then learned from the items with
+//! both outputs, in the coordinates
 //!
 //! ```text
-//! ηₗ = logit(δₗ / bₗ),   bₗ = min(α¹ₗ, α²ₗ),   so that every real η is legal
+//! ηₗ = logit(δₗ / bₗ),   bₗ = min(α¹ₗ, α²ₗ)
 //! ```
 //!
-//! A climb to the mode (scoring with the items' own scores) starts from the correlations of the
-//! outputs and again from other places. Around the mode each class's log likelihood is replaced by a
-//! polynomial fitted to exact values and gradients at designed points; chains run on polynomials plus
-//! prior, and the polynomials are refitted with the chains' own points until both agree. Where they
-//! do not agree well, the chains' draws become proposals of a chain with the exact log likelihood.
-//! The uncertainty of α is carried along at last (see `carried`).
+//! 1. The mode is searched from the outputs' correlations and from further starts (`mode_search`).
+//! 2. A polynomial is fitted to each class's log likelihood around the mode. Chains run on it, and their
+//!    draws improve it. If likelihood and polynomials still differ, the likelihood accepts or rejects
+//!    the draws (`pair_sampling`, `delayed_acceptance`).
+//! 3. The uncertainty of α is added to the draws (`alpha_uncertainty`).
+//!
+//! With three and more sources every pair is learned by itself (`all_pairs`). The full model splits the
+//! pairs' shapes into a common part and parts of pairs (`common_part`); the posterior of these is
+//! experimental (`full`). All tuning constants are in `constants`.
 
-#[cfg(test)]
-mod calibration;
-mod carried;
-mod chains;
-mod climb;
+mod all_pairs;
+mod alpha_uncertainty;
+mod common_part;
 mod config;
-mod fit;
+mod constants;
+mod delayed_acceptance;
+mod delta_posterior;
 mod full;
-mod gibbs;
-mod items;
-mod joint;
-mod joint_fit;
-mod likelihood;
-mod many;
-mod margins;
+mod gaussian;
+mod mode_search;
 mod moment_match;
-mod observed;
+mod observed_correlation;
+mod pair_fit;
+mod pair_items;
+mod pair_likelihood;
+mod pair_sampling;
 mod polynomial;
-mod posterior;
+mod polynomial_surrogate;
 mod prior;
 mod report;
-mod split;
-mod surrogate;
 
-pub(crate) use config::default_resolution;
-pub use config::{Correlated, CorrelatedInference, DeltaPrior, DeltaSampler};
-pub use fit::{DeltaReport, FittedPair, PairDraw};
+pub use all_pairs::{FittedPairs, PairsDraw};
+pub use common_part::SharedParts;
+pub use config::{Correlated, CorrelatedInference, DeltaPrior};
+pub(crate) use config::{OPTIONS, default_resolution};
 pub use full::{FittedShared, SharedReport};
-pub use many::{FittedPairs, PairsDraw};
 pub use moment_match::moment_match;
-pub use observed::ObservedPair;
-pub use split::Split;
+pub use observed_correlation::ObservedPair;
+pub use pair_fit::{DeltaReport, FittedPair, PairDraw};
+
+/// Draws of every η, and of μ under the pooled prior, given α: one list per coordinate.
+#[cfg(feature = "laboratory")]
+pub(crate) fn eta_draws(
+    config: &Correlated,
+    outputs: &crate::Outputs,
+    alpha: &crate::methods::independent::Alpha,
+) -> crate::Result<Vec<Vec<f64>>> {
+    let mut posterior = config.posterior(outputs, alpha)?;
+    let drawn = config.draw_delta(&mut posterior, &mut Vec::new(), &crate::NoProgress)?;
+    Ok((0..posterior.dimension()).map(|l| drawn.sampled.draws.coordinate(l)).collect())
+}

@@ -1,14 +1,14 @@
-//! δ by the method of moments: quick, rough, and independent of every likelihood.
+//! δ by the method of moments, without a likelihood.
 
-use super::items::PairItems;
+use super::pair_items::PairItems;
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
 use crate::methods::independent::Alpha;
 use correlated_dirichlet::pair;
 
-/// δ of every class whose correlations are nearest to those of the outputs, given the margins `alpha[k][j]`.
+/// δ of every class whose correlations are nearest to those of the outputs, given `alpha[k][j]`.
 ///
-/// A class with fewer than three items that have both outputs shares nothing.
+/// A class with fewer than three items with both outputs gets δ = 0.
 ///
 /// # Example
 /// ```

@@ -1,39 +1,34 @@
-//! The prior of δ as a density of η, with what the climb and the chains need of it.
+//! The prior of δ as a density of η, with its derivatives.
 
 use super::config::DeltaPrior;
-use super::likelihood::expit;
+use super::pair_likelihood::expit;
 
-/// The paper's shape and rate.
+/// Shape and rate of the paper's gamma prior.
 const PAPER: f64 = 1e-3;
-/// Where the paper's prior is cut off, softly: δ is 10⁻⁶ of its bound.
+/// η at which the paper's prior is cut off smoothly: δ is 10⁻⁶ of its bound.
 const WALL: f64 = -14.0;
 
-/// Value, slope and −second derivative in one coordinate.
+/// Value, slope and negative second derivative in one coordinate.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Local {
+pub(super) struct Derivatives {
     pub(super) value: f64,
     pub(super) slope: f64,
     pub(super) curvature: f64,
 }
 
 /// ln of the logistic density e^−x / (1+e^−x)²: x is the logit of something uniform.
-pub(super) fn logistic(x: f64) -> Local {
+pub(super) fn logistic(x: f64) -> Derivatives {
     let p = expit(x);
     let value = -x.abs() - 2.0 * (-x.abs()).exp().ln_1p();
-    Local { value, slope: 1.0 - 2.0 * p, curvature: 2.0 * p * (1.0 - p) }
-}
-
-/// The log density of μ given n η with this mean, where the prior is pooled.
-pub(super) fn ln_pooled(mu: f64, mean: f64, n: f64) -> f64 {
-    logistic(mu).value - 0.5 * n * (mu - mean).powi(2)
+    Derivatives { value, slope: 1.0 - 2.0 * p, curvature: 2.0 * p * (1.0 - p) }
 }
 
 /// The prior of one η with bound b; μ matters only where priors are pooled.
-pub(super) fn element(prior: DeltaPrior, eta: f64, bound: f64, mu: f64) -> Local {
+pub(super) fn element(prior: DeltaPrior, eta: f64, bound: f64, mu: f64) -> Derivatives {
     match prior {
         DeltaPrior::Pooled => {
             let d = eta - mu;
-            Local { value: -0.5 * d * d, slope: -d, curvature: 1.0 }
+            Derivatives { value: -0.5 * d * d, slope: -d, curvature: 1.0 }
         }
         DeltaPrior::Uniform => logistic(eta),
         DeltaPrior::Paper => paper(eta, bound),
@@ -41,7 +36,7 @@ pub(super) fn element(prior: DeltaPrior, eta: f64, bound: f64, mu: f64) -> Local
 }
 
 /// δ^a e^(−bδ) (1−p) with p = expit(η): the gamma density times dδ/dη.
-fn paper(eta: f64, bound: f64) -> Local {
+fn paper(eta: f64, bound: f64) -> Derivatives {
     let p = expit(eta);
     let q = expit(-eta);
     let delta = bound * p;
@@ -50,7 +45,7 @@ fn paper(eta: f64, bound: f64) -> Local {
     let ln_q = ln_p - eta;
     let slope = PAPER * q - PAPER * delta * q - p;
     let bend = PAPER * p * q + PAPER * delta * q * (q - p) + p * q;
-    Local {
+    Derivatives {
         value: PAPER * (bound.ln() + ln_p) - PAPER * delta + ln_q - 0.5 * below * below,
         slope: slope + below,
         curvature: bend + if below > 0.0 { 1.0 } else { 0.0 },

@@ -1,63 +1,59 @@
-//! The posterior of δ in numbers, and what a user should know about it.
+//! Summaries of the posterior of δ, and warnings about it.
 
 use serde::{Deserialize, Serialize};
 
-use super::carried::MarginDraws;
-use super::chains::Sampled;
-use super::climb::Top;
-use super::likelihood::ClassLikelihood;
-use super::posterior::Posterior;
+use super::alpha_uncertainty::AlphaDraws;
+use super::constants::pair::{FEW_ITEMS, POOR_CORRECTION};
+use super::delta_posterior::DeltaPosterior;
+use super::mode_search::ModeSearch;
+use super::pair_likelihood::ClassLikelihood;
+use super::pair_sampling::PairSample;
 use crate::data::schema::Schema;
 use crate::sampling::Draws;
 use crate::sampling::diagnostics::{Diagnostics, quantile};
 use crate::warning::Warning;
 
-/// The posterior of δ in numbers.
+/// A summary of the posterior of δ.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeltaReport {
     /// The worst diagnostics over all elements of δ.
     pub worst: Diagnostics,
-    /// Mean share of accepted proposals.
+    /// Mean share of accepted trajectories.
     pub acceptance: f64,
-    /// Chains.
+    /// Number of chains.
     pub chains: usize,
-    /// Draws of each chain; corrected ones are fewer than asked for.
+    /// Draws per chain; fewer than asked for if they were corrected.
     pub draws: usize,
-    /// Posterior standard deviations, shaped like `delta`, with the uncertainty of α.
+    /// Posterior standard deviations, shaped like `delta`, including the uncertainty of α.
     pub delta_sd: Vec<Vec<f64>>,
-    /// Ends of the central 90 % intervals, shaped like `delta`, with the uncertainty of α.
+    /// Ends of the central 90 % intervals, shaped like `delta`, including the uncertainty of α.
     pub delta_interval: Vec<Vec<[f64; 2]>>,
-    /// Standard deviation, over the draws, of exact − surrogate log posterior.
+    /// Standard deviation of likelihood − surrogate over the draws, in log units.
     pub surrogate_error: f64,
-    /// Where that is more than a little, draws are corrected by Metropolis' rule with the exact
-    /// log likelihood: the share of accepted ones.
+    /// Share of proposals that the likelihood accepted, if the surrogate error was so large that the
+    /// draws had to be corrected.
     pub correction: Option<f64>,
-    /// Estimated error of a class's log likelihood itself, as a difference between two points.
+    /// Estimated error of a class's log likelihood ratio between two points.
     pub likelihood_error: f64,
-    /// How much lower another mode of the posterior is, where one was found.
+    /// How much lower another mode of the log posterior is, if one was found.
     pub other_mode: Option<f64>,
 }
 
-/// Fewer pairs than this in a class say little of δ.
-const FEW_PAIRS: usize = 10;
-/// A correction that accepts fewer than this is no good.
-const POOR_CORRECTION: f64 = 0.3;
-
 /// Draws with what is known of their errors.
-pub(super) struct Drawn {
-    pub(super) sampled: Sampled,
+pub(super) struct PairDraws {
+    pub(super) sampled: PairSample,
     pub(super) likelihood_error: f64,
     pub(super) other_mode: Option<f64>,
 }
 
-/// The draw with the smallest sum of η: far from the mode.
-pub(super) fn lowest(posterior: &Posterior, draws: &Draws) -> usize {
+/// The draw with the smallest sum of η, which is far from the mode.
+pub(super) fn lowest(posterior: &DeltaPosterior, draws: &Draws) -> usize {
     let height = |i: &usize| draws.draw(*i)[..posterior.n_eta()].iter().sum::<f64>();
     (0..draws.len()).min_by(|a, b| height(a).total_cmp(&height(b))).unwrap_or(0)
 }
 
-/// Draws of a table in numbers.
+/// Moments, intervals and diagnostics of a table of draws.
 pub(super) struct Summary {
     pub(super) mean: Vec<Vec<f64>>,
     pub(super) sd: Vec<Vec<f64>>,
@@ -66,17 +62,17 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    /// Of draws of δ: means and diagnostics at the point estimate of α, the rest with draws of α.
-    pub(super) fn new(posterior: &Posterior, draws: &Draws, margins: &MarginDraws) -> Self {
+    /// From draws of δ: means and diagnostics given the point estimate of α, the rest with draws of α.
+    pub(super) fn new(posterior: &DeltaPosterior, draws: &Draws, alpha_draws: &AlphaDraws) -> Self {
         let n = draws.len();
         let given = (0..n).map(|i| posterior.delta(draws.draw(i)));
-        let carried = (0..n).map(|i| margins.draw(posterior, i, n, draws.draw(i)).delta);
-        let carried = Self::of(carried, draws.n_chains());
+        let with_alpha = (0..n).map(|i| alpha_draws.draw(posterior, i, n, draws.draw(i)).delta);
+        let with_alpha = Self::of(with_alpha, draws.n_chains());
         let Self { mean, worst, .. } = Self::of(given, draws.n_chains());
-        Self { mean, worst, ..carried }
+        Self { mean, worst, ..with_alpha }
     }
 
-    /// Of draws of a table, chain by chain.
+    /// From draws of a table, chain by chain.
     pub(super) fn of(tables: impl Iterator<Item = Vec<Vec<f64>>>, n_chains: usize) -> Self {
         let (mut width, mut elements) = (1, Vec::<Vec<f64>>::new());
         for table in tables {
@@ -98,8 +94,8 @@ impl Summary {
         }
     }
 
-    pub(super) fn report(self, drawn: &Drawn) -> DeltaReport {
-        let Sampled { draws, spread, corrected } = &drawn.sampled;
+    pub(super) fn report(self, drawn: &PairDraws) -> DeltaReport {
+        let PairSample { draws, spread, correction } = &drawn.sampled;
         DeltaReport {
             worst: self.worst,
             acceptance: draws.acceptance(),
@@ -108,7 +104,7 @@ impl Summary {
             delta_sd: self.sd,
             delta_interval: self.interval,
             surrogate_error: *spread,
-            correction: *corrected,
+            correction: *correction,
             likelihood_error: drawn.likelihood_error,
             other_mode: drawn.other_mode,
         }
@@ -119,20 +115,20 @@ fn rows<T: Clone>(values: impl Iterator<Item = T>, width: usize) -> Vec<Vec<T>> 
     values.collect::<Vec<_>>().chunks(width).map(<[T]>::to_vec).collect()
 }
 
-/// What the items are too few, or too much alike, to tell.
-pub(super) fn pair_warnings(schema: &Schema, posterior: &Posterior) -> Vec<Warning> {
+/// Warnings about classes with few items or with exact ties.
+pub(super) fn pair_warnings(schema: &Schema, posterior: &DeltaPosterior) -> Vec<Warning> {
     let of = |(name, class): (&String, &ClassLikelihood)| {
         let (n, poles) = (class.n_items(), class.n_poles());
-        let few = (n < FEW_PAIRS).then(|| {
+        let few = (n < FEW_ITEMS).then(|| {
             Warning::data(format!(
-                "class `{name}` has {n} training items with both classifiers: what they share \
-                 rests mostly on the prior"
+                "class `{name}` has {n} training items with both classifiers: its shared shapes \
+                 depend mostly on the prior"
             ))
         });
         let unbounded = (poles > 0).then(|| {
             Warning::data(format!(
-                "class `{name}` has {poles} items whose outputs tie, so that the exact likelihood \
-                 grows without bound as δ approaches its bound and no fit can be trusted; give a \
+                "class `{name}` has {poles} items with tied outputs, so that the exact likelihood \
+                 grows without bound as δ approaches its bound and the fit is unreliable; use a \
                  resolution above 0"
             ))
         });
@@ -141,13 +137,13 @@ pub(super) fn pair_warnings(schema: &Schema, posterior: &Posterior) -> Vec<Warni
     schema.classes().iter().zip(&posterior.classes).flat_map(of).collect()
 }
 
-/// What the chains tell of themselves.
+/// Warnings about the chains.
 pub(super) fn chain_warnings(report: &DeltaReport) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if let Some(accepted) = report.correction.filter(|accepted| *accepted < POOR_CORRECTION) {
         warnings.push(Warning::convergence(format!(
-            "the posterior of δ is far from what its chains could follow (a correction accepts \
-             {:.0} % of their draws): its mean can be trusted more than its spread",
+            "the surrogate of the posterior of δ is poor ({:.0} % of the proposed draws were \
+             accepted): posterior means are more reliable than standard deviations",
             100.0 * accepted
         )));
     }
@@ -155,23 +151,24 @@ pub(super) fn chain_warnings(report: &DeltaReport) -> Vec<Warning> {
         let Diagnostics { r_hat, ess_bulk, ess_tail } = report.worst;
         warnings.push(Warning::convergence(format!(
             "the chains of δ have not converged (R-hat {r_hat:.3}, bulk ESS {ess_bulk:.0}, \
-             tail ESS {ess_tail:.0}); do not trust them, try more draws or `map`"
+             tail ESS {ess_tail:.0}); use more draws or the inference `map`"
         )));
     }
     warnings
 }
 
-/// What the climb found.
-pub(super) fn mode_warnings(top: &Top, other: Option<f64>) -> Vec<Warning> {
+/// Warnings about the mode search.
+pub(super) fn mode_warnings(search: &ModeSearch) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    if !top.converged {
-        warnings
-            .push(Warning::convergence("the climb to the mode of δ has not converged".to_string()));
+    if !search.mode.converged {
+        warnings.push(Warning::convergence(
+            "the search for the mode of δ has not converged".to_string(),
+        ));
     }
-    if let Some(gap) = other {
+    if let Some(gap) = search.other_mode {
         warnings.push(Warning::convergence(format!(
-            "the posterior of δ has two modes, {gap:.1} log units apart: the fit describes the \
-             higher one only"
+            "the posterior of δ has two modes, {gap:.1} log units apart: the fit describes only \
+             the higher one"
         )));
     }
     warnings

@@ -1,9 +1,10 @@
 //! Drawing from a tree of pairs.
 //!
-//! The first classifier of a tree speaks by its Dirichlet. Along an edge from p to c, what p said
-//! is turned back into gammas: their total is independent of the output, so s ~ Γ(Σα) gives
-//! Gᵖₗ = s xᵖₗ. Of such a gamma the shared part is Dₗ = Gᵖₗ·Beta(δₗ, αᵖₗ − δₗ), and c says what
-//! D and its own private gammas make. All in logarithms, so that small shapes do no harm.
+//! The output of the first source is drawn from its Dirichlet. Along an edge from p to c, the output of p
+//! is converted back into gammas: their total is independent of the output, so that s ~ Γ(Σα) gives
+//! Gᵖₗ = s xᵖₗ. The shared part of such a gamma is Dₗ = Gᵖₗ·Beta(δₗ, αᵖₗ − δₗ), and the output of c
+//! follows from D and private gammas of its own. All in logarithms, so that small shapes do not
+//! underflow.
 
 use rand::{Rng, RngExt};
 
@@ -14,7 +15,7 @@ use consilience_numerics::simplex;
 use correlated_dirichlet::sample_ln_gamma;
 
 impl TreeFusion {
-    /// One joint draw of all classifiers' outputs when a class is true, K·J values.
+    /// Draws the outputs of all sources given the true class, K·J values.
     pub fn sample<R: Rng + ?Sized>(&self, class: usize, rng: &mut R) -> Vec<f64> {
         let (n, n_classes) = (self.margins.len(), self.schema.n_classes());
         let tree = match self.kind {
@@ -22,26 +23,26 @@ impl TreeFusion {
             TreeKind::TreeMixture => self.random_tree(rng),
         };
         let mut x = vec![0.0; n * n_classes];
-        let mut said = vec![false; n];
+        let mut drawn = vec![false; n];
         let mut waiting = Vec::new();
         for root in 0..n {
-            if said[root] {
+            if drawn[root] {
                 continue;
             }
             let own = self.margins[root][class].sample(rng);
             x[root * n_classes..][..n_classes].copy_from_slice(&own);
-            said[root] = true;
+            drawn[root] = true;
             waiting.push(root);
             while let Some(parent) = waiting.pop() {
                 for &edge in &tree {
                     let Some(child) = adjacent(self.pairs[edge].between, parent) else { continue };
-                    if said[child] {
+                    if drawn[child] {
                         continue;
                     }
                     let from = x[parent * n_classes..][..n_classes].to_vec();
-                    let to = self.say(edge, class, (parent, child), &from, rng);
+                    let to = self.draw_child(edge, class, (parent, child), &from, rng);
                     x[child * n_classes..][..n_classes].copy_from_slice(&to);
-                    said[child] = true;
+                    drawn[child] = true;
                     waiting.push(child);
                 }
             }
@@ -49,24 +50,24 @@ impl TreeFusion {
         x
     }
 
-    /// What `child` says given what `parent` said.
-    fn say<R: Rng + ?Sized>(
+    /// Draws the output of `child` given that of `parent`.
+    fn draw_child<R: Rng + ?Sized>(
         &self,
         edge: usize,
         class: usize,
         (parent, child): (usize, usize),
-        said: &[f64],
+        output: &[f64],
         rng: &mut R,
     ) -> Vec<f64> {
         let [of_parent, of_child] = [parent, child].map(|k| self.margins[k][class].concentration());
         let ln_total = sample_ln_gamma(of_parent.iter().sum(), rng);
-        let mut logs = Vec::with_capacity(said.len());
+        let mut logs = Vec::with_capacity(output.len());
         for (l, delta) in self.pairs[edge].delta[class].iter().enumerate() {
             let shared = sample_ln_gamma(*delta, rng);
             let private = sample_ln_gamma((of_parent[l] - delta).max(0.0), rng);
             let ln_share = shared - log_add_exp(shared, private);
             let own = sample_ln_gamma((of_child[l] - delta).max(0.0), rng);
-            logs.push(log_add_exp(own, ln_total + said[l].ln() + ln_share));
+            logs.push(log_add_exp(own, ln_total + output[l].ln() + ln_share));
         }
         simplex::softmax(&mut logs);
         logs
@@ -80,7 +81,7 @@ impl TreeFusion {
         joined[0] = true;
         let mut tree = Vec::new();
         for start in 1..n {
-            // the last edge by which the walk left each vertex: loops are forgotten
+            // the last edge by which the walk left each vertex, which erases loops
             let mut way = vec![0; n];
             let mut at = start;
             while !joined[at] {

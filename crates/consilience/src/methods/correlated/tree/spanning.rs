@@ -14,60 +14,60 @@ pub(super) fn adjacent((a, b): (usize, usize), vertex: usize) -> Option<usize> {
     }
 }
 
-/// What joining two vertices gains, and the standard error of it.
+/// A possible edge with its gain and the gain's standard error.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Offer {
+pub(super) struct CandidateEdge {
     pub(super) between: (usize, usize),
     pub(super) gain: f64,
     pub(super) error: f64,
 }
 
-impl Offer {
-    /// Whether this gain may well be as large as the larger one: they differ by no more than the
-    /// standard error of a difference of independent gains, or by rounding.
+impl CandidateEdge {
+    /// Whether this gain does not differ clearly from a larger one: by no more than the standard error of
+    /// a difference of independent gains, or by rounding.
     fn is_near(&self, larger: &Self) -> bool {
         let rounding = ROUNDING * larger.gain.abs().max(self.gain.abs());
         larger.gain - self.gain <= (NEAR * self.error.hypot(larger.error)).max(rounding)
     }
 }
 
-/// Gains that differ by less than this part of them are equal.
+/// Relative difference below which gains are equal.
 const ROUNDING: f64 = 1e-9;
-/// Standard errors within which gains are taken for equal.
+/// Standard errors within which gains are treated as equal.
 const NEAR: f64 = 1.0;
 
-/// The maximum spanning tree of those vertices that are wanted, in which vertices have few
-/// neighbours where gains leave a choice: indices of offers, strongest first. A forest where the
-/// offers do not join all.
+/// The maximum spanning tree of some vertices: indices of candidates, the largest gain first. A forest if
+/// the candidates do not join all vertices.
 ///
-/// Kruskal's algorithm, but of all edges that may be as good as the best one left it takes the one
-/// whose ends have the fewest neighbours so far; then the stronger, then the earlier one.
+/// Kruskal's algorithm, except that of all edges whose gains do not differ clearly from the largest one
+/// left, the edge whose ends have the fewest neighbours so far is used; of equal ones that with the
+/// larger gain, then the earlier one.
 pub(super) fn spanning_tree(
     n_vertices: usize,
-    offers: &[Offer],
+    candidates: &[CandidateEdge],
     wanted: impl Fn(usize) -> bool,
 ) -> Vec<usize> {
-    let by_gain = |a: &usize, b: &usize| offers[*b].gain.total_cmp(&offers[*a].gain);
-    let usable = |i: &usize| wanted(offers[*i].between.0) && wanted(offers[*i].between.1);
-    let mut open: Vec<usize> = (0..offers.len()).filter(usable).collect();
+    let by_gain = |a: &usize, b: &usize| candidates[*b].gain.total_cmp(&candidates[*a].gain);
+    let usable = |i: &usize| wanted(candidates[*i].between.0) && wanted(candidates[*i].between.1);
+    let mut open: Vec<usize> = (0..candidates.len()).filter(usable).collect();
     open.sort_by(by_gain);
     // which tree of the growing forest a vertex belongs to
     let mut forest: Vec<usize> = (0..n_vertices).collect();
     let mut degrees = vec![0; n_vertices];
     let mut tree = Vec::new();
     while let Some(best) = open.first() {
-        let near = open.iter().filter(|i| offers[**i].is_near(&offers[*best]));
+        let near = open.iter().filter(|i| candidates[**i].is_near(&candidates[*best]));
         let crowd = |i: &&usize| {
-            let (a, b) = offers[**i].between;
+            let (a, b) = candidates[**i].between;
             (degrees[a].max(degrees[b]), degrees[a] + degrees[b])
         };
         let chosen = *near.min_by_key(crowd).expect("the best is near itself");
-        let (a, b) = offers[chosen].between;
+        let (a, b) = candidates[chosen].between;
         let (from, to) = (forest[a], forest[b]);
         forest.iter_mut().filter(|root| **root == from).for_each(|root| *root = to);
         (degrees[a], degrees[b]) = (degrees[a] + 1, degrees[b] + 1);
         tree.push(chosen);
-        open.retain(|i| forest[offers[*i].between.0] != forest[offers[*i].between.1]);
+        open.retain(|i| forest[candidates[*i].between.0] != forest[candidates[*i].between.1]);
     }
     tree.sort_by(by_gain);
     tree
@@ -75,9 +75,9 @@ pub(super) fn spanning_tree(
 
 /// ln Σ over all spanning trees of Π over their edges of e^weight; 0 for a single vertex.
 ///
-/// The matrix-tree theorem makes it a determinant. Vertices are eliminated one by one, and what an
-/// eliminated vertex joined is joined directly (the star-mesh transform): sums and products of
-/// positive numbers only, so nothing cancels, in logarithms.
+/// By the matrix-tree theorem this is a determinant. Vertices are eliminated one by one, and the
+/// neighbours of an eliminated vertex are joined directly (star-mesh transform). This needs only sums and
+/// products of positive numbers, in logarithms, so that nothing cancels.
 pub(super) fn ln_weight_of_all_trees(vertices: &[usize], edges: &[Edge]) -> f64 {
     let n = vertices.len();
     let mut weights = vec![vec![f64::NEG_INFINITY; n]; n];
@@ -107,15 +107,15 @@ pub(super) fn ln_weight_of_all_trees(vertices: &[usize], edges: &[Edge]) -> f64 
 mod tests {
     use super::*;
 
-    fn offers(gains: &[((usize, usize), f64)], error: f64) -> Vec<Offer> {
-        gains.iter().map(|&(between, gain)| Offer { between, gain, error }).collect()
+    fn candidates(gains: &[((usize, usize), f64)], error: f64) -> Vec<CandidateEdge> {
+        gains.iter().map(|&(between, gain)| CandidateEdge { between, gain, error }).collect()
     }
 
     /// The number of neighbours of every vertex, ascending.
-    fn degrees(n: usize, offers: &[Offer]) -> Vec<usize> {
+    fn degrees(n: usize, candidates: &[CandidateEdge]) -> Vec<usize> {
         let mut degrees = vec![0; n];
-        for edge in spanning_tree(n, offers, |_| true) {
-            let (a, b) = offers[edge].between;
+        for edge in spanning_tree(n, candidates, |_| true) {
+            let (a, b) = candidates[edge].between;
             (degrees[a], degrees[b]) = (degrees[a] + 1, degrees[b] + 1);
         }
         degrees.sort_unstable();
@@ -125,13 +125,13 @@ mod tests {
     #[test]
     fn the_best_tree_is_found() {
         let gains = [((0, 1), 1.0), ((0, 2), 3.0), ((1, 2), 2.0), ((2, 3), -1.0), ((1, 3), -0.5)];
-        let offers = offers(&gains, 0.0);
-        assert_eq!(spanning_tree(4, &offers, |_| true), [1, 2, 4]);
-        assert_eq!(spanning_tree(4, &offers, |v| v != 2), [0, 4]);
-        assert_eq!(spanning_tree(4, &offers, |v| v == 2), [0; 0]);
+        let candidates = candidates(&gains, 0.0);
+        assert_eq!(spanning_tree(4, &candidates, |_| true), [1, 2, 4]);
+        assert_eq!(spanning_tree(4, &candidates, |v| v != 2), [0, 4]);
+        assert_eq!(spanning_tree(4, &candidates, |v| v == 2), [0; 0]);
     }
 
-    /// Equal gains leave the choice of the tree open: it is a chain, whatever the number of vertices.
+    /// Equal gains give a chain for any number of vertices.
     #[test]
     fn equal_gains_make_a_chain() {
         for n in 3..26 {
@@ -139,18 +139,18 @@ mod tests {
             let rounded = |(a, b)| ((a, b), 0.7 + 1e-15 * (a * b) as f64);
             let mut chain = vec![2; n];
             (chain[0], chain[1]) = (1, 1);
-            assert_eq!(degrees(n, &offers(&all.map(rounded).collect::<Vec<_>>(), 0.0)), chain);
+            assert_eq!(degrees(n, &candidates(&all.map(rounded).collect::<Vec<_>>(), 0.0)), chain);
         }
     }
 
-    /// A star stays one where its gains stand out of their errors.
+    /// A star is kept if its gains exceed the others by more than their errors.
     #[test]
     fn a_star_is_kept_where_it_is_certain() {
         let all = (0..6).flat_map(|b| (0..b).map(move |a| (a, b)));
         let gain = |(a, b)| ((a, b), if a == 0 { 1.0 + 0.01 * b as f64 } else { 0.6 });
         let star: Vec<_> = all.map(gain).collect();
-        assert_eq!(degrees(6, &offers(&star, 0.1)), [1, 1, 1, 1, 1, 5]);
-        assert_eq!(degrees(6, &offers(&star, 0.4)), [1, 1, 2, 2, 2, 2]);
+        assert_eq!(degrees(6, &candidates(&star, 0.1)), [1, 1, 1, 1, 1, 5]);
+        assert_eq!(degrees(6, &candidates(&star, 0.4)), [1, 1, 2, 2, 2, 2]);
     }
 
     /// Cayley: n^(n−2) trees on n vertices.

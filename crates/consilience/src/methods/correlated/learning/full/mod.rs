@@ -1,26 +1,36 @@
-//! The posterior of everything that three and more classifiers share, α given.
+//! The posterior of everything that three and more sources share, given α. Experimental.
 //!
-//! The likelihood of an item is an integral over many dimensions. At a centre δ₀ every item gets weighted points of its
-//! integral, and these serve at all δ near it (`likelihood`); in coordinates in which every point is legal (`legal`) they
-//! lead to the mode, the centre following. They do not reach all of the posterior: more than 99 % of what gammas would
-//! tell is hidden, so that an item's log weights have a variance of about 100 d/n over it, n items and d shapes a class.
-//! So the likelihood is asked for anew at some hundred places, a surface through its values and gradients (`surface`)
-//! proposes draws, and the likelihood itself accepts them (`chains`).
+//! Its calibration was checked by simulation for three sources, two classes and 30 items per class, with
+//! the `pooled` prior and known α (`experiments/many/calibration_summary.csv`). Nothing is known of its
+//! calibration beyond that.
 //!
-//! Prior: with η of every part, given the parts before it, as the logit of its share of what is left, `pooled` has
-//! η ~ N(μ, 1), one μ for the common part and one for pairs, expit(μ) uniform; `uniform` has every share uniform. At least ½
-//! (or a quarter of α) of every classifier's component is private: this is not for correlations near 1.
+//! The likelihood of an item is an integral over many dimensions. Every item's integral is estimated
+//! from points drawn at a centre δ₀, and the same points are reweighted for other δ near it
+//! (`reweighted_likelihood`). This is enough to search the mode, with a new centre after every search,
+//! in coordinates that satisfy all constraints (`constraints`). It does not reach the whole posterior:
+//! over it the log weights of an item have a variance of about 100 d/n for n items and d shapes per
+//! class. Therefore the likelihood is evaluated anew at some hundred points, a Gaussian process is
+//! fitted to its values and gradients (`gaussian_process`), chains on it propose draws, and the
+//! likelihood accepts or rejects them (`sampling`).
+//!
+//! Prior: η of every part is the logit of its share of what earlier parts have left. With `pooled`,
+//! η ~ N(μ, 1) with one μ for the common part and one for pairs, expit(μ) uniform. With `uniform`, every
+//! share is uniform. At least ½ (or a quarter of α) of every component is private to its source, which
+//! excludes correlations near 1.
 
-mod chains;
-mod legal;
-mod likelihood;
-mod problem;
-mod surface;
+mod constraints;
+mod gaussian_process;
+mod posterior;
+mod reweighted_likelihood;
+mod sampling;
 
 use serde::{Deserialize, Serialize};
 
+use super::all_pairs::{FittedPairs, PairsDraw};
 use super::config::{Correlated, DeltaPrior};
-use super::many::{FittedPairs, PairsDraw};
+use super::constants::full::{
+    MOST_CENTRES, MOST_SHAPES, MOST_UNRESOLVED, POOR_ACCEPTANCE, SMALL_GAIN,
+};
 use super::report::Summary;
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
@@ -28,22 +38,15 @@ use crate::methods::correlated::Structure;
 use crate::methods::independent::Alpha;
 use crate::progress::Progress;
 use crate::sampling::diagnostics::Diagnostics;
-use crate::sampling::{Target, find_mode};
+use crate::sampling::{Mode, Target, find_mode};
 use crate::warning::Warning;
-use chains::{Chains, Sampled};
-use problem::{AtMode, Problem};
+use posterior::{FullPosterior, ReweightingSummary};
+use sampling::{SharedSample, SharedSampler};
 
-/// Centres that the climb has at the most, and the rise of the log posterior that ends it.
-const CENTRES: usize = 6;
-const SMALL_RISE: f64 = 0.2;
-/// Shared shapes of a class at the most: a surface over more has too few places to rest on.
-const MOST_SHAPES: usize = 60;
-/// More densities than this part without an error to believe, and the likelihood is not to be trusted.
-const MOST_UNRESOLVED: f64 = 0.01;
-/// With fewer accepted draws than this the surfaces are no good.
-const POOR_ACCEPTANCE: f64 = 0.2;
-
-/// The posterior of what three and more classifiers share, in numbers; parts are the common one, then the pairs.
+/// A summary of the experimental posterior of what three and more sources share. Parts are the common
+/// one, then those of pairs.
+///
+/// Calibrated for three sources, two classes and 30 items per class only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SharedReport {
@@ -51,41 +54,51 @@ pub struct SharedReport {
     pub worst: Diagnostics,
     /// Share of proposed draws that the likelihood accepted.
     pub acceptance: f64,
-    /// Chains.
+    /// Number of chains.
     pub chains: usize,
-    /// Draws of each chain; at most 300 are made.
+    /// Draws per chain, at most 300.
     pub draws: usize,
-    /// Posterior standard deviations, `sd[part][class]`, with the uncertainty of α.
+    /// Posterior standard deviations, `sd[part][class]`, including the uncertainty of α.
     pub sd: Vec<Vec<Vec<f64>>>,
     /// Ends of the central 90 % intervals, likewise.
     pub interval: Vec<Vec<Vec<[f64; 2]>>>,
-    /// Mean effective share of an item's points where the climb ended.
+    /// Mean effective share of the items' points at the end of the mode search.
     pub effective_points: f64,
-    /// Estimated error of the log likelihood of all items, a mean over proposed draws.
+    /// Estimated error of the log likelihood of all items, averaged over proposed draws.
     pub likelihood_error: f64,
-    /// Standard deviation, over proposed draws, of the log likelihood less what chains propose by.
+    /// Standard deviation of likelihood − surrogate over proposed draws, in log units.
     pub surrogate_error: f64,
-    /// Items that had all outputs but no usable points.
+    /// Items with all outputs whose densities could not be resolved.
     pub left_out: usize,
 }
 
-/// What a fit of all shared shapes gives.
+/// The fitted posterior of all shared shapes. Experimental.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedShared {
     /// Posterior means, `delta[part][j]`: the common part, then the pairs in the order of the pairs' fit.
     pub delta: Vec<Vec<Vec<f64>>>,
-    /// The posterior in numbers.
+    /// A summary of the posterior.
     pub report: SharedReport,
     /// The draws kept; `delta` as above.
     pub draws: Vec<PairsDraw>,
-    /// What a user should know.
+    /// Warnings about the data and the chains.
     pub warnings: Vec<Warning>,
 }
 
+/// The mode with what is known about it.
+struct FoundMode {
+    mode: Mode,
+    summary: ReweightingSummary,
+    /// Indices of the items left out, by class.
+    left_out: Vec<Vec<usize>>,
+}
+
 impl Correlated {
-    /// Learns all shared shapes of three and more classifiers, given α and where to start.
+    /// Learns the posterior of all shared shapes of three and more sources, given α and the fits of
+    /// pairs. Experimental: see [`SharedReport`].
     ///
-    /// Only items with all outputs count. The exact density is used, so that private shapes must not be near 0.
+    /// Only items with all outputs are used. The exact density is used, so that private shapes must not
+    /// be near 0.
     pub fn fit_shared(
         &self,
         outputs: &Outputs,
@@ -94,89 +107,96 @@ impl Correlated {
         progress: &dyn Progress,
     ) -> Result<FittedShared> {
         if self.delta_prior == DeltaPrior::Paper {
-            return Err(Error::parameter(
-                "delta prior",
-                "pooled or uniform with `posterior`",
-                "paper",
-            ));
+            let requirement = "pooled or uniform with `posterior`";
+            return Err(Error::parameter("delta prior", requirement, "paper"));
         }
-        let mut problem = Problem::new(outputs, pairs, structure, self.delta_prior)?;
-        if problem.width() > MOST_SHAPES {
+        let mut posterior = FullPosterior::new(outputs, pairs, structure, self.delta_prior)?;
+        if posterior.width() > MOST_SHAPES {
             return Err(Error::Unsupported {
                 method: "correlated".into(),
                 cannot: format!(
-                    "cannot draw all that is shared: every class has {} shared shapes, and at most \
-                     {MOST_SHAPES} can be followed; use `two-step`",
-                    problem.width()
+                    "cannot learn the posterior of everything that is shared: there are {} shared \
+                     shapes per class, and at most {MOST_SHAPES} are supported; use the inference \
+                     `two-step`",
+                    posterior.width()
                 ),
             });
         }
-        let split = pairs.split(structure);
-        let start: Vec<_> = std::iter::once(split.common).chain(split.pairs).collect();
-        let mut point = problem.point(&pairs.alpha, &start);
-        progress.begin("climbing to the mode", CENTRES as u64);
-        let mut height = f64::NEG_INFINITY;
-        let mut centre = 0;
-        let (mode, at_mode, lost) = loop {
-            progress.check()?;
-            let target = problem.at(&pairs.alpha, &point, self.seed)?;
-            let mode = find_mode(&target, &point);
-            let found = target.ln_density(&mode.point, &mut vec![0.0; point.len()]);
-            let rise = found - height;
-            (centre, height) = (centre + 1, found);
-            progress.advance(1);
-            if rise < SMALL_RISE || centre == CENTRES {
-                break (mode, target.in_numbers(), target.lost());
-            }
-            point = mode.point;
-        };
-        problem.drop(&lost);
-        let chains = Chains {
-            problem: &problem,
+        let start = posterior.point(&pairs.alpha, &pairs.shared_parts(structure).into_all());
+        let found = self.search_shared_mode(&posterior, &pairs.alpha, start, progress)?;
+        posterior.leave_out(&found.left_out);
+        let sampler = SharedSampler {
+            posterior: &posterior,
             alpha: &pairs.alpha,
             settings: self.chain_settings(),
             seed: self.seed,
             progress,
         };
-        let sampled = chains.run(mode)?;
-        Ok(self.conclude_shared(&problem, &at_mode, pairs, &sampled))
+        let sampled = sampler.sample(found.mode)?;
+        Ok(self.conclude_shared(&posterior, &found.summary, pairs, &sampled))
+    }
+
+    /// Searches the mode, each time by points drawn at the last one found.
+    fn search_shared_mode(
+        &self,
+        posterior: &FullPosterior,
+        alpha: &Alpha,
+        mut point: Vec<f64>,
+        progress: &dyn Progress,
+    ) -> Result<FoundMode> {
+        progress.begin("searching the mode", MOST_CENTRES as u64);
+        let mut highest = f64::NEG_INFINITY;
+        for centre in 1.. {
+            progress.check()?;
+            let target = posterior.at(alpha, &point, self.seed)?;
+            let mode = find_mode(&target, &point);
+            let value = target.ln_density(&mode.point, &mut vec![0.0; point.len()]);
+            progress.advance(1);
+            if value - highest < SMALL_GAIN || centre == MOST_CENTRES {
+                let left_out = target.left_out();
+                return Ok(FoundMode { mode, summary: target.summary(), left_out });
+            }
+            (point, highest) = (mode.point, value);
+        }
+        unreachable!("the last centre returns")
     }
 
     fn conclude_shared(
         &self,
-        problem: &Problem,
-        at_mode: &AtMode,
+        posterior: &FullPosterior,
+        summary: &ReweightingSummary,
         pairs: &FittedPairs,
-        Sampled { draws, spread, noise, unresolved }: &Sampled,
+        SharedSample { draws, spread, noise, unresolved }: &SharedSample,
     ) -> FittedShared {
-        // The mean given α is legal: legal shapes are convex. Spread and kept draws have the draws of α under them.
+        // The mean given α satisfies the constraints, which are convex. Standard deviations, intervals and
+        // kept draws use draws of α.
         let n = draws.len();
         let alpha = |i: usize| {
             let all = &pairs.alpha_draws;
             if all.is_empty() { &pairs.alpha } else { &all[i * all.len() / n] }
         };
-        let rows = |alpha: &Alpha, i: usize| problem.delta(alpha, draws.draw(i)).concat();
+        let rows = |alpha: &Alpha, i: usize| posterior.delta(alpha, draws.draw(i)).concat();
         let given = Summary::of((0..n).map(|i| rows(&pairs.alpha, i)), draws.n_chains());
-        let carried = Summary::of((0..n).map(|i| rows(alpha(i), i)), draws.n_chains());
+        let with_alpha = Summary::of((0..n).map(|i| rows(alpha(i), i)), draws.n_chains());
         let n_kept = self.keep_draws.min(n);
         let kept = |i: usize| {
             let i = i * n / n_kept;
-            PairsDraw { alpha: alpha(i).clone(), delta: problem.delta(alpha(i), draws.draw(i)) }
+            PairsDraw { alpha: alpha(i).clone(), delta: posterior.delta(alpha(i), draws.draw(i)) }
         };
         let report = SharedReport {
             worst: given.worst,
             acceptance: draws.acceptance(),
             chains: draws.n_chains(),
             draws: n / draws.n_chains(),
-            sd: by_part(&carried.sd, problem.n_classes),
-            interval: by_part(&carried.interval, problem.n_classes),
-            effective_points: at_mode.effective,
+            sd: by_part(&with_alpha.sd, posterior.n_classes),
+            interval: by_part(&with_alpha.interval, posterior.n_classes),
+            effective_points: summary.effective,
             likelihood_error: *noise,
             surrogate_error: *spread,
-            left_out: at_mode.left_out,
+            left_out: summary.n_left_out,
         };
         FittedShared {
-            delta: by_part(&given.mean, problem.n_classes),
+            delta: by_part(&given.mean, posterior.n_classes),
             warnings: warnings(&report, *unresolved),
             report,
             draws: (0..n_kept).map(kept).collect(),
@@ -185,38 +205,43 @@ impl Correlated {
 }
 
 fn warnings(report: &SharedReport, unresolved: f64) -> Vec<Warning> {
-    let mut warnings = Vec::new();
+    let mut warnings = vec![Warning::convergence(
+        "the posterior of everything that three and more sources share is experimental: its \
+         calibration was checked for three sources, two classes and 30 items per class only"
+            .to_string(),
+    )];
     if report.worst.are_poor(report.chains) {
         let Diagnostics { r_hat, ess_bulk, ess_tail } = report.worst;
         warnings.push(Warning::convergence(format!(
-            "the chains of what is shared have not converged (R-hat {r_hat:.3}, bulk ESS \
-             {ess_bulk:.0}, tail ESS {ess_tail:.0}); do not trust them, try more chains or `two-step`"
+            "the chains of the shared shapes have not converged (R-hat {r_hat:.3}, bulk ESS \
+             {ess_bulk:.0}, tail ESS {ess_tail:.0}); use more chains or the inference `two-step`"
         )));
     }
     if !(report.acceptance > POOR_ACCEPTANCE) {
         warnings.push(Warning::convergence(format!(
-            "the posterior of what is shared is not followed well ({:.0} % of the proposed draws were \
-             accepted): its mean can be trusted more than its spread",
+            "the surrogate of the posterior of the shared shapes is poor ({:.0} % of the proposed \
+             draws were accepted): posterior means are more reliable than standard deviations",
             100.0 * report.acceptance
         )));
     }
     if unresolved > MOST_UNRESOLVED {
         warnings.push(Warning::convergence(format!(
-            "{:.0} % of the densities behind what is shared could not be resolved, since nearly nothing is \
-             private: do not trust its posterior, use `two-step`",
+            "{:.0} % of the densities could not be resolved, because nearly nothing is private: the \
+             posterior of the shared shapes is unreliable; use the inference `two-step`",
             100.0 * unresolved
         )));
     }
     if report.left_out > 0 {
         warnings.push(Warning::data(format!(
-            "{} items were left out of what is shared: their densities could not be resolved",
+            "{} items were not used for the posterior of the shared shapes, because their densities \
+             could not be resolved",
             report.left_out
         )));
     }
     warnings
 }
 
-/// Rows of all parts, those of a part after those of another.
+/// Groups the rows of all parts by part.
 fn by_part<T: Clone>(rows: &[Vec<T>], n_classes: usize) -> Vec<Vec<Vec<T>>> {
     rows.chunks(n_classes).map(<[Vec<T>]>::to_vec).collect()
 }

@@ -1,0 +1,87 @@
+"""Parts of docstrings that all fusion estimators share."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+
+PARAMETERS = """\
+class_prior : {"uniform", "empirical"} or array-like of shape (n_classes,), default="uniform"
+    Class probabilities before any output is seen. "empirical" takes the class frequencies of the
+    training items. Methods such as `predict_proba` accept another class prior without refitting.
+values : {"probabilities", "log-probabilities", "logits", "odds"}, default="probabilities"
+    The kind of numbers in X. "odds" are decimal odds.
+floor : float, default=1e-6
+    Smaller probabilities are raised to this value, and the output is normalised.
+layout : {"wide", "positive"}, default="wide"
+    "wide": one column per classifier and class. "positive": two classes, and one column per
+    classifier, its value for the second class.
+n_classifiers : int, default=None
+    Number of classifiers in a two-dimensional array. If None, the number of columns divided by the
+    number of classes.
+classifiers : list of str, default=None
+    Names of the classifiers. If None, the names in the header of a data frame, or "c1", "c2", ...
+classes : list, default=None
+    All classes, in the order of the columns of X. If None, the sorted labels. Needed if some
+    classes have no items.
+random_state : int, RandomState instance or None, default=None
+    Seed of the random numbers. None is the same as 0, so that equal input gives equal results.
+progress : callable, "tqdm" or None, default=None
+    Progress of long computations: a function that is called with (task, done, total), or "tqdm" for
+    progress bars."""
+
+ATTRIBUTES = """\
+classes_ : ndarray of shape (n_classes,)
+    The classes.
+classifiers_ : ndarray of shape (n_classifiers,)
+    The names of the classifiers.
+n_features_in_ : int
+    Number of columns of X.
+feature_names_in_ : ndarray of shape (n_features_in_,)
+    Names of the columns of X. Only defined if X is a data frame.
+diagnostics_ : dict
+    Convergence diagnostics and warnings of the fit."""
+
+SHARES = """\
+n_effective_ : float
+    Effective number of independent classifiers.
+shares_ : ndarray of shape (n_classifiers,)
+    Independent share of each classifier's evidence."""
+
+DIRICHLETS = """\
+alpha_ : ndarray of shape (n_classifiers, n_classes, n_classes)
+    Concentrations of the Dirichlet distributions; `alpha_[k, j]` belongs to classifier k and true
+    class j.
+strengths_ : ndarray of shape (n_classifiers,)
+    Expected evidence of one output of each classifier, in nats."""
+
+ALPHA = """\
+alpha_prior : {"pooled", "paper"}, default="pooled"
+    Prior of the concentrations. "pooled": the conjugate prior with the mean log output of the
+    classifier over all classes. "paper": the vague gamma prior of the paper.
+prior_items : float, default=2.0
+    Weight of the pooled prior, in items."""
+
+CHAINS = """\
+chains : int, default=4
+    Number of Markov chains.
+draws : int, default=1000
+    Number of draws per chain.
+warmup : int, default=100
+    Number of draws discarded at the start of each chain.
+keep_draws : int, default=0
+    Number of posterior draws stored in the model, for `predictive=True` and `to_arviz`."""
+
+PARTS = {
+    "{parameters}": PARAMETERS, "{attributes}": ATTRIBUTES, "{alpha}": ALPHA, "{chains}": CHAINS,
+    "{dirichlets}": DIRICHLETS, "{shares}": SHARES,
+}
+
+
+def filled(docstring: str | None) -> str | None:
+    """A docstring in which every line that is the name of a part is replaced by that part."""
+    if docstring is None:  # python -OO
+        return None
+    lines = inspect.cleandoc(docstring).split("\n")
+    text = "\n".join(PARTS.get(line, line) for line in lines)
+    return textwrap.indent(text, "    ").strip() + "\n"

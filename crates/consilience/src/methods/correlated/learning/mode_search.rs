@@ -1,0 +1,313 @@
+//! The search for the mode of a pair's posterior.
+//!
+//! Newton's method with the outer products of the scores as the curvature (Berndt, Hall, Hall,
+//! Hausman, 1974), corrected by the last steps, with a line search so that every step gains.
+
+use super::constants::mode_search::{
+    LARGEST_SHORTFALL, LONGEST_STEP, MOST_STEPS, NEGLIGIBLE_MODE, OTHER_STARTS, PRELIMINARY_FACTOR,
+    PRELIMINARY_GAIN, PRELIMINARY_ITEMS, REGRID_DISTANCE, RESTART_ITEMS, SECANTS, SMALL_GAIN,
+    STAGNANT_GAIN, STAGNANT_STEPS, TRIES, UNCERTAIN_GAIN, UNCERTAIN_TRIES,
+};
+use super::delta_posterior::{DeltaPosterior, LocalExpansion};
+use super::gaussian::factorise;
+use super::pair_likelihood::Evaluation;
+use crate::error::Result;
+use crate::progress::Progress;
+use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
+
+/// A mode with the curvature there.
+#[derive(Debug, Clone)]
+pub(super) struct PosteriorMode {
+    pub(super) point: Vec<f64>,
+    pub(super) value: f64,
+    pub(super) curvature: Cholesky<f64, Dyn>,
+    pub(super) converged: bool,
+}
+
+/// How many starts a search has besides the one from the outputs' correlations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effort {
+    /// One, the one farther from the first mode.
+    Quick,
+    /// Near independence and near identity.
+    Thorough,
+}
+
+/// The result of a search from all starts.
+pub(super) struct ModeSearch {
+    pub(super) mode: PosteriorMode,
+    /// How much the log posterior of another mode is lower, if one was found.
+    pub(super) other_mode: Option<f64>,
+}
+
+/// Searches the highest mode.
+///
+/// A search from a further start uses some of the items first. It uses all items only if it does not
+/// lead to a known mode or far below it.
+pub(super) fn search_mode(
+    posterior: &mut DeltaPosterior,
+    effort: Effort,
+    progress: &dyn Progress,
+) -> Result<ModeSearch> {
+    let start = preliminary_mode(posterior, progress)?;
+    let mut best = ascend_anchored(posterior, start, progress)?;
+    let mut other_mode = None;
+    for start in other_starts(posterior, &best, effort) {
+        let mut rough = posterior.thinned(RESTART_ITEMS);
+        rough.anchor(&best.point)?;
+        let height = SearchPoint::new(&rough, best.point.clone())?.local.value;
+        rough.anchor(&start)?;
+        let found = ascend(&rough, start, End::Near(&best), progress)?;
+        let hopeless = height - found.value > NEGLIGIBLE_MODE * (1.0 + rough.heaviest());
+        if hopeless || near(&best, &found.point, rough.heaviest()) {
+            continue;
+        }
+        let found = ascend_anchored(posterior, found.point, progress)?;
+        if near(&best, &found.point, 1.0) || near(&found, &best.point, 1.0) {
+            continue;
+        }
+        let gap = (best.value - found.value).abs();
+        if gap < NEGLIGIBLE_MODE {
+            other_mode = Some(other_mode.map_or(gap, |old: f64| old.min(gap)));
+        }
+        if found.value > best.value {
+            best = found;
+        }
+    }
+    posterior.anchor(&best.point)?;
+    Ok(ModeSearch { mode: best, other_mode })
+}
+
+/// The start of the search with all items: with many items, the mode of a subset of them, which costs
+/// a fraction and leaves a step or two for the rest.
+fn preliminary_mode(posterior: &DeltaPosterior, progress: &dyn Progress) -> Result<Vec<f64>> {
+    let mut start = posterior.start();
+    for wanted in PRELIMINARY_ITEMS {
+        if posterior.classes.iter().any(|class| class.n_items() >= PRELIMINARY_FACTOR * wanted) {
+            let mut some = posterior.thinned(wanted);
+            start = ascend_anchored(&mut some, start, progress)?.point;
+        }
+    }
+    Ok(start)
+}
+
+/// Starts near both ends, the one farther from the mode first.
+fn other_starts(posterior: &DeltaPosterior, best: &PosteriorMode, effort: Effort) -> Vec<Vec<f64>> {
+    let mean = best.point[..posterior.n_eta()].iter().sum::<f64>() / posterior.n_eta() as f64;
+    let mut starts = OTHER_STARTS;
+    starts.sort_by(|a, b| (b - mean).abs().total_cmp(&(a - mean).abs()));
+    let chosen = if effort == Effort::Quick { &starts[..1] } else { &starts[..] };
+    chosen.iter().map(|eta| posterior.complete(vec![*eta; posterior.n_eta()])).collect()
+}
+
+/// Searches, makes the items' grids again if that led far away, and searches again.
+fn ascend_anchored(
+    posterior: &mut DeltaPosterior,
+    mut start: Vec<f64>,
+    progress: &dyn Progress,
+) -> Result<PosteriorMode> {
+    for _ in 0..4 {
+        posterior.anchor(&start)?;
+        let found = ascend(posterior, start.clone(), End::FarFrom(&start), progress)?;
+        if longest_move(&found.point, &start) < REGRID_DISTANCE {
+            return Ok(found);
+        }
+        start = found.point;
+    }
+    ascend(posterior, start, End::Mode, progress)
+}
+
+/// The longest move of any coordinate.
+fn longest_move(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).fold(0.0, |most, (a, b)| most.max((a - b).abs()))
+}
+
+/// Where a search may end early.
+#[derive(Clone, Copy)]
+enum End<'a> {
+    /// At the mode only.
+    Mode,
+    /// Near the mode if that is far from this start, because the search will be repeated from there.
+    FarFrom(&'a [f64]),
+    /// Near a mode that is known already.
+    Near(&'a PosteriorMode),
+}
+
+impl End<'_> {
+    fn is_reached(self, point: &[f64], gain: f64, posterior: &DeltaPosterior) -> bool {
+        match self {
+            Self::Mode => false,
+            Self::FarFrom(start) => {
+                gain < PRELIMINARY_GAIN * point.len() as f64
+                    && longest_move(point, start) >= REGRID_DISTANCE
+            }
+            Self::Near(mode) => near(mode, point, posterior.heaviest()),
+        }
+    }
+}
+
+/// Searches from `start`.
+fn ascend(
+    posterior: &DeltaPosterior,
+    start: Vec<f64>,
+    end: End<'_>,
+    progress: &dyn Progress,
+) -> Result<PosteriorMode> {
+    let mut here = SearchPoint::new(posterior, start)?;
+    let (mut converged, mut gains) = (false, Vec::new());
+    let mut secants = vec![Vec::new(); posterior.classes.len()];
+    for _ in 0..MOST_STEPS {
+        progress.check()?;
+        let slopes = DVector::from_column_slice(&here.local.gradient);
+        let gain = factorise(&here.curvature(posterior, &secants)).solve(&slopes).dot(&slopes);
+        converged = gain < SMALL_GAIN || stagnates(&gains);
+        if converged || end.is_reached(&here.point, gain, posterior) {
+            break;
+        }
+        let steeper = here.curvature_by(posterior, &secants, information_shortfall);
+        let direction = limited(factorise(&steeper).solve(&slopes), &slopes);
+        let uncertain = gain < UNCERTAIN_GAIN * slopes.len() as f64;
+        let tries = if uncertain { UNCERTAIN_TRIES } else { TRIES };
+        let Some(next) = line_search(posterior, &here, &direction, tries)? else {
+            converged = uncertain;
+            break;
+        };
+        gains.push(next.local.value - here.local.value);
+        here.remember_step_to(&next, posterior, &mut secants);
+        here = next;
+    }
+    let curvature = factorise(&here.curvature(posterior, &secants));
+    Ok(PosteriorMode { point: here.point, value: here.local.value, curvature, converged })
+}
+
+/// The step with every coordinate clamped to [`LONGEST_STEP`], so that one long coordinate does not
+/// shorten all others. If the clamped step leads down, the whole step is shortened instead.
+fn limited(direction: DVector<f64>, slopes: &DVector<f64>) -> DVector<f64> {
+    let longest = direction.amax();
+    if longest <= LONGEST_STEP {
+        return direction;
+    }
+    let clamped = direction.map(|step| step.clamp(-LONGEST_STEP, LONGEST_STEP));
+    if clamped.dot(slopes) > 0.0 { clamped } else { direction * (LONGEST_STEP / longest) }
+}
+
+/// Whether the last steps together gained next to nothing, because the error of the grids decides.
+fn stagnates(gains: &[f64]) -> bool {
+    gains.len() >= STAGNANT_STEPS
+        && gains[gains.len() - STAGNANT_STEPS..].iter().sum::<f64>() < STAGNANT_GAIN
+}
+
+/// A step of one class's η and the decrease of its gradient along it.
+#[derive(Debug, Clone)]
+struct Secant {
+    step: DVector<f64>,
+    change: DVector<f64>,
+}
+
+/// A point of a search with likelihoods and posterior.
+struct SearchPoint {
+    point: Vec<f64>,
+    likelihoods: Vec<Evaluation>,
+    local: LocalExpansion,
+}
+
+impl SearchPoint {
+    fn new(posterior: &DeltaPosterior, point: Vec<f64>) -> Result<Self> {
+        let likelihoods = posterior.evaluate(&point)?;
+        let local = posterior.local(&point, &likelihoods);
+        Ok(Self { point, likelihoods, local })
+    }
+
+    /// The prior's curvature plus that of every class's likelihood, corrected by its own steps.
+    fn curvature(&self, posterior: &DeltaPosterior, secants: &[Vec<Secant>]) -> DMatrix<f64> {
+        self.curvature_by(posterior, secants, |_, _| 1.0)
+    }
+
+    /// The same with the scores' curvature of every class multiplied by a factor first.
+    fn curvature_by(
+        &self,
+        posterior: &DeltaPosterior,
+        secants: &[Vec<Secant>],
+        factor: impl Fn(&DMatrix<f64>, Option<&Secant>) -> f64,
+    ) -> DMatrix<f64> {
+        let mut likelihoods = self.likelihoods.clone();
+        for (likelihood, secants) in likelihoods.iter_mut().zip(secants) {
+            let information = &likelihood.information;
+            let scaled = information * factor(information, secants.last());
+            likelihood.information = corrected(scaled, secants);
+        }
+        posterior.local(&self.point, &likelihoods).curvature
+    }
+
+    fn remember_step_to(
+        &self,
+        next: &Self,
+        posterior: &DeltaPosterior,
+        secants: &mut [Vec<Secant>],
+    ) {
+        for (j, secants) in secants.iter_mut().enumerate() {
+            let step = difference(posterior.eta(j, &next.point), posterior.eta(j, &self.point));
+            let (before, after) = (&self.likelihoods[j].gradient, &next.likelihoods[j].gradient);
+            secants.push(Secant { step, change: difference(before, after) });
+        }
+    }
+}
+
+fn difference(a: &[f64], b: &[f64]) -> DVector<f64> {
+    DVector::from_iterator(a.len(), a.iter().zip(b).map(|(a, b)| a - b))
+}
+
+/// The scores' curvature B made to agree with the last steps s and the slopes' changes y
+/// (Broyden, Fletcher, Goldfarb, Shanno): B ← B − B s sᵀ B / sᵀBs + y yᵀ / sᵀy.
+///
+/// The scores alone mislead if the model is wrong, as with tied outputs. The correction is made class by
+/// class, since a class's likelihood depends on its own η only.
+fn corrected(mut matrix: DMatrix<f64>, secants: &[Secant]) -> DMatrix<f64> {
+    for Secant { step, change } in &secants[secants.len().saturating_sub(SECANTS)..] {
+        let image = &matrix * step;
+        let (before, after) = (step.dot(&image), step.dot(change));
+        if after > 1e-3 * before {
+            matrix -= &image * image.transpose() / before;
+            matrix += change * change.transpose() / after;
+        }
+    }
+    matrix
+}
+
+/// The ratio of the likelihood's curvature to that of the scores along the last step, at least 1.
+///
+/// A curvature that is too small there is too small elsewhere, and every step would have to be
+/// shortened. The ratio sets the length of steps only: near the mode the last step is too small for it.
+fn information_shortfall(curvature: &DMatrix<f64>, last: Option<&Secant>) -> f64 {
+    let ratio = |Secant { step, change }: &Secant| step.dot(change) / step.dot(&(curvature * step));
+    // a class without items has 0/0
+    last.map(ratio).filter(|ratio| *ratio > 1.0).map_or(1.0, |ratio| ratio.min(LARGEST_SHORTFALL))
+}
+
+/// Shortens the step until the posterior gains; none if no tried length gains.
+fn line_search(
+    posterior: &DeltaPosterior,
+    here: &SearchPoint,
+    direction: &DVector<f64>,
+    tries: usize,
+) -> Result<Option<SearchPoint>> {
+    let slope: f64 = direction.iter().zip(&here.local.gradient).map(|(d, g)| d * g).sum();
+    let mut length = 1.0;
+    for _ in 0..tries {
+        let next = here.point.iter().zip(direction).map(|(x, d)| x + length * d).collect();
+        let there = SearchPoint::new(posterior, next)?;
+        if there.local.value >= here.local.value + 1e-4 * length * slope {
+            return Ok(Some(there));
+        }
+        length *= if there.local.value.is_finite() { 0.4 } else { 0.2 };
+    }
+    Ok(None)
+}
+
+/// Whether a point is within about a standard deviation of a mode, by the curvature there, which is
+/// less precise if items have a weight above 1.
+fn near(mode: &PosteriorMode, point: &[f64], weight: f64) -> bool {
+    let off = difference(point, &mode.point);
+    let distance = (mode.curvature.l().transpose() * off).norm_squared();
+    distance < 2.0 * weight * point.len() as f64
+}

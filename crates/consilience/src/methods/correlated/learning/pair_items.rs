@@ -1,0 +1,89 @@
+//! The items of one class for which both classifiers have an output.
+
+use nalgebra::DMatrix;
+
+use super::constants::likelihood::TIE_TOLERANCE;
+use crate::data::outputs::Outputs;
+use crate::error::Result;
+use consilience_numerics::log_space::ln_at_least_tiny;
+
+/// The items of one class with both outputs, 2·J numbers per item.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct PairItems {
+    n_classes: usize,
+    values: Vec<f64>,
+}
+
+impl PairItems {
+    /// The items of every class, in order.
+    pub(super) fn by_class(outputs: &Outputs) -> Result<Vec<Self>> {
+        let n_classes = outputs.schema().n_classes();
+        let mut classes = vec![Self { n_classes, values: Vec::new() }; n_classes];
+        let items = outputs.all();
+        for (item, class) in outputs.require_labels()?.into_iter().enumerate() {
+            if let (Some(first), Some(second)) = (items.output(item, 0), items.output(item, 1)) {
+                classes[class].values.extend_from_slice(first);
+                classes[class].values.extend_from_slice(second);
+            }
+        }
+        Ok(classes)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.values.len() / (2 * self.n_classes)
+    }
+
+    pub(super) fn pair(&self, item: usize) -> (&[f64], &[f64]) {
+        let start = 2 * item * self.n_classes;
+        self.values[start..start + 2 * self.n_classes].split_at(self.n_classes)
+    }
+
+    /// Logarithms of all outputs, one row per item.
+    pub(super) fn logarithms(&self) -> DMatrix<f64> {
+        let logs = self.values.iter().map(|x| ln_at_least_tiny(*x));
+        DMatrix::from_row_iterator(self.len(), 2 * self.n_classes, logs)
+    }
+
+    /// Every `step`-th item.
+    pub(super) fn thinned(&self, step: usize) -> Self {
+        let items = self.values.chunks_exact(2 * self.n_classes).step_by(step);
+        Self { n_classes: self.n_classes, values: items.flatten().copied().collect() }
+    }
+
+    /// Number of items with components whose ratios x²/x¹ tie and whose negative powers add up to −1 or
+    /// less.
+    pub(super) fn n_poles(&self, powers: &[f64]) -> usize {
+        let has_pole = |item: &usize| {
+            let (first, second) = self.pair(*item);
+            let ratio = |l: usize| (second[l] / first[l]).ln();
+            (0..self.n_classes).any(|l| {
+                let tied =
+                    (0..self.n_classes).filter(|&m| (ratio(m) - ratio(l)).abs() < TIE_TOLERANCE);
+                tied.map(|m| powers[m].min(0.0)).sum::<f64>() <= -1.0
+            })
+        };
+        (0..self.len()).filter(has_pole).count()
+    }
+
+    /// Sample correlation of both sources' outputs in component l; 0 if one does not vary.
+    pub(super) fn correlation(&self, l: usize) -> f64 {
+        let n = self.len() as f64;
+        let pairs = || (0..self.len()).map(|i| (self.pair(i).0[l], self.pair(i).1[l]));
+        let (a, b) = pairs().fold((0.0, 0.0), |sum, (x, y)| (sum.0 + x / n, sum.1 + y / n));
+        let (mut cross, mut first, mut second) = (0.0, 0.0, 0.0);
+        for (x, y) in pairs() {
+            cross += (x - a) * (y - b);
+            first += (x - a).powi(2);
+            second += (y - b).powi(2);
+        }
+        let scale: f64 = first * second;
+        if scale > 0.0 { cross / scale.sqrt() } else { 0.0 }
+    }
+}
+
+/// Whether two sources have the same outputs for all items, and an output for at least one.
+pub(super) fn are_copies(outputs: &Outputs, a: usize, b: usize) -> bool {
+    let outputs_of = |item: usize| [a, b].map(|k| outputs.output(item, k));
+    let all_same = (0..outputs.n_items()).all(|item| outputs_of(item)[0] == outputs_of(item)[1]);
+    all_same && (0..outputs.n_items()).any(|item| outputs_of(item)[0].is_some())
+}

@@ -1,0 +1,303 @@
+//! Draws from the posterior of a pair's δ.
+//!
+//! Chains run on one polynomial per class in place of its log likelihood. The chains' own draws test
+//! the polynomials and join their fit until likelihood and polynomials agree. If they do not agree
+//! well enough after the last round, the likelihood corrects the draws ([`DelayedAcceptance`]).
+
+use nalgebra::DMatrix;
+
+use super::constants::pair::{
+    CHECKED_DRAWS, CORRECTED_DRAWS, CORRECTION_THRESHOLD, LIKELIHOOD_ERROR_ITEMS, LONGEST_CHAIN,
+    MOST_ROUNDS, MOST_THINNING, SMALL_SPREAD, TRUSTED_ACCEPTANCE, UNRELIABLE_R_HAT,
+};
+use super::delayed_acceptance::{DelayedAcceptance, Surrogate, Weight};
+use super::delta_posterior::DeltaPosterior;
+use super::gaussian::{
+    Region, block, moments, normal_approximation, standard_deviation, with_least_precision,
+};
+use super::mode_search::PosteriorMode;
+use super::polynomial_surrogate::{EvaluatedPoint, PolynomialSurrogate, floored_logit, n_points};
+use super::prior;
+use crate::error::Result;
+use crate::progress::Progress;
+use crate::sampling::diagnostics::{Diagnostics, ESS_PER_CHAIN_LIMIT};
+use crate::sampling::{ChainSettings, Draws, Mode, Target, sample};
+
+/// Draws with the error of the polynomials.
+pub(super) struct PairSample {
+    pub(super) draws: Draws,
+    /// Standard deviation of likelihood − polynomials over the draws, in log units.
+    pub(super) spread: f64,
+    /// Acceptance of the correction by the likelihood; none if no correction was needed.
+    pub(super) correction: Option<f64>,
+}
+
+/// The polynomial of one class with the evaluations that it was fitted to.
+struct ClassSurrogate {
+    evaluated: Vec<EvaluatedPoint>,
+    region: Region,
+    polynomial: PolynomialSurrogate,
+    /// Points of the design used so far.
+    n_design: usize,
+    /// Standard deviation of likelihood − polynomial over the draws that were checked.
+    spread: f64,
+}
+
+/// Draws from the posterior around its mode.
+pub(super) struct PairSampler<'a> {
+    pub(super) posterior: &'a DeltaPosterior,
+    pub(super) settings: ChainSettings,
+    pub(super) seed: u64,
+    pub(super) progress: &'a dyn Progress,
+}
+
+impl PairSampler<'_> {
+    /// Runs the chains from a mode.
+    pub(super) fn sample(&self, found: &PosteriorMode) -> Result<PairSample> {
+        let n_classes = self.posterior.classes.len();
+        self.progress.begin("learning the polynomials", n_classes as u64);
+        let curvature = with_least_precision(&found.curvature.l());
+        let mut mode = Mode { point: found.point.clone(), curvature, converged: found.converged };
+        let covariance = mode.curvature.inverse();
+        let mut classes = (0..n_classes)
+            .map(|j| self.first_surrogate(j, found, &covariance))
+            .collect::<Result<Vec<_>>>()?;
+        for round in 0.. {
+            let target = self.target(&classes, &mode);
+            let draws = sample(&target, &mode, &self.settings, self.seed, 0, self.progress)?;
+            self.check_all(&mut classes, &draws, round)?;
+            let agree = classes.iter().all(|class| class.spread < SMALL_SPREAD);
+            if agree || round + 1 == MOST_ROUNDS {
+                return self.finish(&classes, &mode, draws);
+            }
+            let trusted = draws.acceptance() > TRUSTED_ACCEPTANCE;
+            if trusted {
+                mode = normal_approximation(&draws, mode.converged);
+            }
+            for (j, class) in classes.iter_mut().enumerate() {
+                if !(class.spread < SMALL_SPREAD) {
+                    if trusted {
+                        class.region = self.region_of(j, &draws);
+                    }
+                    self.refit(j, class, self.mu(&mode.point))?;
+                }
+            }
+        }
+        unreachable!("the last round returns")
+    }
+
+    fn target<'b>(
+        &'b self,
+        classes: &'b [ClassSurrogate],
+        mode: &'b Mode,
+    ) -> PolynomialPosterior<'b> {
+        PolynomialPosterior { posterior: self.posterior, classes, mode }
+    }
+
+    /// The draws on the final polynomials, corrected by the likelihood if the polynomials are poor.
+    fn finish(&self, classes: &[ClassSurrogate], mode: &Mode, draws: Draws) -> Result<PairSample> {
+        let spread = classes.iter().map(|class| class.spread.powi(2)).sum::<f64>().sqrt();
+        let target = self.target(classes, mode);
+        let draws = self.lengthen(&target, draws)?;
+        if spread < CORRECTION_THRESHOLD {
+            return Ok(PairSample { draws, spread, correction: None });
+        }
+        let n_chains = draws.n_chains();
+        let chains = DelayedAcceptance {
+            surrogate: &target,
+            mode: &normal_approximation(&draws, mode.converged),
+            n_draws: (CORRECTED_DRAWS / n_chains).clamp(4, draws.len() / n_chains),
+            seed: self.seed,
+            progress: self.progress,
+        };
+        let corrected = chains.run(&draws)?;
+        Ok(PairSample {
+            spread: corrected.spread(),
+            correction: Some(corrected.acceptance),
+            draws: Draws::from_chains(corrected.chains, draws.acceptance()),
+        })
+    }
+
+    /// The same draws if they mix well, else thinned draws of longer chains.
+    fn lengthen(&self, target: &PolynomialPosterior<'_>, draws: Draws) -> Result<Draws> {
+        let settings = &self.settings;
+        let all: Vec<Vec<f64>> = (0..target.dimension()).map(|l| draws.coordinate(l)).collect();
+        let thinning = match Diagnostics::worst_of(&all, settings.n_chains) {
+            Some(worst) if worst.are_poor(settings.n_chains) => thinning(worst, settings.n_chains),
+            _ => return Ok(draws),
+        };
+        if settings.n_draws * thinning > LONGEST_CHAIN {
+            return Ok(draws);
+        }
+        let mode = normal_approximation(&draws, target.mode.converged);
+        let longer = ChainSettings {
+            n_warmup: settings.n_warmup * thinning,
+            n_draws: settings.n_draws * thinning,
+            ..*settings
+        };
+        let all = sample(target, &mode, &longer, self.seed, 0, self.progress)?;
+        let kept: Vec<usize> = (0..all.len()).skip(thinning - 1).step_by(thinning).collect();
+        Ok(all.chosen(&kept, all.acceptance()))
+    }
+
+    fn evaluate(&self, class: usize, eta: &[f64], mu: f64) -> Result<EvaluatedPoint> {
+        let likelihood = &self.posterior.classes[class];
+        let ln_prior = eta
+            .iter()
+            .zip(likelihood.bound())
+            .map(|(eta, bound)| prior::element(self.posterior.prior, *eta, *bound, mu).value)
+            .sum();
+        Ok(EvaluatedPoint::new(eta, likelihood.evaluate(eta)?, ln_prior))
+    }
+
+    /// The prior mean μ at a point; 0 for priors without one.
+    fn mu(&self, point: &[f64]) -> f64 {
+        point.get(self.posterior.n_eta()).copied().unwrap_or(0.0)
+    }
+
+    fn first_surrogate(
+        &self,
+        class: usize,
+        found: &PosteriorMode,
+        covariance: &DMatrix<f64>,
+    ) -> Result<ClassSurrogate> {
+        let width = self.posterior.width();
+        let centre = self.posterior.eta(class, &found.point);
+        let floored: Vec<f64> = centre.iter().map(|x| floored_logit(*x)).collect();
+        let region = Region::new(&floored, &block(covariance, class, width));
+        let n_design = n_points(width);
+        let mut evaluated = Vec::new();
+        for eta in std::iter::once(centre.to_vec()).chain(region.design(0, n_design)) {
+            self.progress.check()?;
+            evaluated.push(self.evaluate(class, &eta, self.mu(&found.point))?);
+        }
+        self.progress.advance(1);
+        let polynomial = PolynomialSurrogate::fit(&evaluated, &region);
+        Ok(ClassSurrogate { evaluated, region, polynomial, n_design, spread: f64::INFINITY })
+    }
+
+    /// Checks the polynomials that have not agreed with the likelihood so far.
+    fn check_all(&self, classes: &mut [ClassSurrogate], draws: &Draws, round: usize) -> Result<()> {
+        for (j, class) in classes.iter_mut().enumerate() {
+            if !(class.spread < SMALL_SPREAD) {
+                self.progress.check()?;
+                self.check(j, class, draws, round)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares a polynomial with the likelihood at some draws, which join its fit.
+    fn check(
+        &self,
+        class: usize,
+        surrogate: &mut ClassSurrogate,
+        draws: &Draws,
+        round: usize,
+    ) -> Result<()> {
+        let mut errors = Vec::new();
+        for i in 0..CHECKED_DRAWS {
+            // other draws in every round
+            let numerator = (2 * i * MOST_ROUNDS + 2 * round + 1) * draws.len();
+            let point = draws.draw(numerator / (2 * CHECKED_DRAWS * MOST_ROUNDS));
+            let eta = self.posterior.eta(class, point);
+            let evaluated = self.evaluate(class, eta, self.mu(point))?;
+            let predicted = surrogate.polynomial.value(eta, &mut vec![0.0; eta.len()]);
+            errors.push(evaluated.value - predicted);
+            surrogate.evaluated.push(evaluated);
+        }
+        surrogate.spread = standard_deviation(&errors);
+        Ok(())
+    }
+
+    /// The region of one class's draws.
+    fn region_of(&self, class: usize, draws: &Draws) -> Region {
+        let floored = draws.mapped(|point| {
+            self.posterior.eta(class, point).iter().map(|x| floored_logit(*x)).collect()
+        });
+        let (centre, covariance) = moments(&floored);
+        Region::new(&centre[..self.posterior.width()], &covariance)
+    }
+
+    /// Evaluates more points of a class's region and fits its polynomial again.
+    fn refit(&self, class: usize, surrogate: &mut ClassSurrogate, mu: f64) -> Result<()> {
+        let first = surrogate.n_design;
+        surrogate.n_design += n_points(self.posterior.width()) / 2;
+        for eta in surrogate.region.design(first, surrogate.n_design) {
+            surrogate.evaluated.push(self.evaluate(class, &eta, mu)?);
+        }
+        surrogate.polynomial = PolynomialSurrogate::fit(&surrogate.evaluated, &surrogate.region);
+        Ok(())
+    }
+}
+
+/// Draws to make per draw kept: enough for twice the effective sample size that is asked for.
+fn thinning(worst: Diagnostics, n_chains: usize) -> usize {
+    let wanted = 2.0 * ESS_PER_CHAIN_LIMIT * n_chains as f64;
+    let factor = wanted / worst.ess_bulk.min(worst.ess_tail);
+    if worst.r_hat > UNRELIABLE_R_HAT || !factor.is_finite() {
+        return MOST_THINNING;
+    }
+    (2..MOST_THINNING).find(|&n| n as f64 >= factor).unwrap_or(MOST_THINNING)
+}
+
+/// Largest difference between grid and adaptive quadrature in a class's log likelihood ratio of two
+/// points, extrapolated from some of the items; 0 if no grids are used.
+pub(super) fn likelihood_error(posterior: &DeltaPosterior, a: &[f64], b: &[f64]) -> Result<f64> {
+    let mut worst = 0.0f64;
+    for (j, class) in posterior.classes.iter().enumerate() {
+        if !class.uses_grids() || class.n_items() == 0 {
+            continue;
+        }
+        let every = class.n_items().div_ceil(LIKELIHOOD_ERROR_ITEMS);
+        let error = |point: &[f64]| -> Result<f64> {
+            let eta = posterior.eta(j, point);
+            Ok(class.partial(eta, every)? - class.adaptive(eta, every)?)
+        };
+        worst = worst.max((error(a)? - error(b)?).abs() * (every as f64).sqrt());
+    }
+    Ok(worst)
+}
+
+/// The prior plus one polynomial per class.
+struct PolynomialPosterior<'a> {
+    posterior: &'a DeltaPosterior,
+    classes: &'a [ClassSurrogate],
+    mode: &'a Mode,
+}
+
+impl Target for PolynomialPosterior<'_> {
+    fn dimension(&self) -> usize {
+        self.posterior.dimension()
+    }
+
+    fn ln_density(&self, point: &[f64], gradient: &mut [f64]) -> f64 {
+        let mut sum = self.posterior.ln_prior(point, gradient);
+        let width = self.posterior.width();
+        let mut slopes = vec![0.0; width];
+        for (j, class) in self.classes.iter().enumerate() {
+            sum += class.polynomial.value(self.posterior.eta(j, point), &mut slopes);
+            let own = &mut gradient[j * width..(j + 1) * width];
+            own.iter_mut().zip(&slopes).for_each(|(g, s)| *g += s);
+        }
+        sum
+    }
+
+    fn curvature(&self, _: &[f64]) -> DMatrix<f64> {
+        let l = self.mode.curvature.l();
+        &l * l.transpose()
+    }
+}
+
+impl Surrogate for PolynomialPosterior<'_> {
+    fn weigh(&self, point: &[f64]) -> Result<Weight> {
+        let mut slopes = vec![0.0; self.posterior.width()];
+        let mut ln = 0.0;
+        for (j, class) in self.classes.iter().enumerate() {
+            let eta = self.posterior.eta(j, point);
+            let exact = self.posterior.classes[j].value(eta)?;
+            ln += exact - class.polynomial.value(eta, &mut slopes);
+        }
+        Ok(Weight { ln, variance: 0.0, n_unresolved: 0 })
+    }
+}

@@ -1,0 +1,165 @@
+//! Options of the opinion pools.
+
+use std::sync::Arc;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use super::{Pool, PoolKind, fit_weights};
+use crate::data::schema::Schema;
+use crate::error::{Error, Result};
+use crate::methods::{Fit, FitMethod, MethodOption, TrainingSet, read};
+use crate::warning::Warning;
+
+/// Where a pool's weights come from: in JSON `equal`, `simplex`, `free` or a list of numbers.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Weights {
+    /// 1/K each.
+    Equal,
+    /// Fitted: non-negative, adding up to 1.
+    #[default]
+    Simplex,
+    /// Fitted without constraint (logarithmic pool only).
+    Free,
+    /// As given, one per classifier.
+    Given(Vec<f64>),
+}
+
+/// The names of all kinds of weights but given ones.
+const NAMES: [(&str, Weights); 3] =
+    [("equal", Weights::Equal), ("simplex", Weights::Simplex), ("free", Weights::Free)];
+
+impl Weights {
+    /// Whether the weights are learned from the training items.
+    fn are_fitted(&self) -> bool {
+        matches!(self, Self::Simplex | Self::Free)
+    }
+}
+
+impl Serialize for Weights {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        match (self, NAMES.iter().find(|(_, weights)| weights == self)) {
+            (Self::Given(list), _) => list.serialize(serializer),
+            (_, named) => serializer.serialize_str(named.map_or("", |(name, _)| name)),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Weights {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Form {
+            Name(String),
+            One(f64),
+            List(Vec<f64>),
+        }
+        match Form::deserialize(deserializer)? {
+            Form::List(list) => Ok(Self::Given(list)),
+            Form::One(weight) => Ok(Self::Given(vec![weight])),
+            Form::Name(text) => {
+                let named = NAMES.into_iter().find(|(name, _)| *name == text);
+                named.map(|(_, weights)| weights).ok_or_else(|| {
+                    D::Error::custom("expected `equal`, `simplex`, `free` or a list of numbers")
+                })
+            }
+        }
+    }
+}
+
+/// Options of `opinion-pool`: it has none.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpinionPool {}
+
+/// Options of `linear-pool`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LinearPool {
+    /// The weights; fitted under the constraint that they add up to 1 by default.
+    pub weights: Weights,
+}
+
+/// Options of `log-pool`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LogPool {
+    /// The weights; fitted under the constraint that they add up to 1 by default.
+    pub weights: Weights,
+}
+
+impl FitMethod for OpinionPool {
+    type Fitted = Pool;
+
+    const OPTIONS: &'static [MethodOption] = &[];
+
+    fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<Pool>> {
+        data.statistics.require_all(data.outputs.schema())?;
+        Ok(Fit::new(Pool::opinion(data.schema()), Vec::new()))
+    }
+
+    fn update_method(&self, _: &Pool, data: &TrainingSet<'_>) -> Option<Result<Fit<Pool>>> {
+        Some(self.fit_method(data))
+    }
+
+    fn read_parameters(schema: Arc<Schema>, parameters: Value) -> Result<Pool> {
+        match parameters {
+            Value::Null => Ok(Pool::opinion(schema)),
+            _ => Err(Error::InvalidModel("an opinion pool has no `parameters`".into())),
+        }
+    }
+}
+
+const WEIGHTS: MethodOption = MethodOption::new(
+    "weights",
+    "equal, simplex, free or a list of numbers",
+    "Weights of the classifiers: equal, simplex (fitted, adding up to 1), free (fitted without \
+     constraint, `log-pool` only) or one number per classifier.",
+);
+
+/// The two pools with weights differ in nothing but their rule.
+macro_rules! weighted_pool {
+    ($options:ident, $kind:expr) => {
+        impl FitMethod for $options {
+            type Fitted = Pool;
+
+            const OPTIONS: &'static [MethodOption] = &[WEIGHTS];
+
+            fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<Pool>> {
+                fit_pool($kind, &self.weights, data)
+            }
+
+            fn update_method(&self, _: &Pool, data: &TrainingSet<'_>) -> Option<Result<Fit<Pool>>> {
+                (!self.weights.are_fitted()).then(|| self.fit_method(data))
+            }
+
+            fn read_parameters(schema: Arc<Schema>, parameters: Value) -> Result<Pool> {
+                Pool::new(schema, $kind, read::<Parameters>(parameters)?.weights)
+            }
+
+            fn depends_on_class_prior(&self) -> bool {
+                self.weights.are_fitted()
+            }
+        }
+    };
+}
+
+weighted_pool!(LinearPool, PoolKind::Linear);
+weighted_pool!(LogPool, PoolKind::Logarithmic);
+
+/// The form in the model file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Parameters {
+    weights: Vec<f64>,
+}
+
+fn fit_pool(kind: PoolKind, weights: &Weights, data: &TrainingSet<'_>) -> Result<Fit<Pool>> {
+    data.statistics.require_all(data.outputs.schema())?;
+    let fitted = fit_weights(kind, weights, data.outputs, data.class_prior)?;
+    let stopped = || {
+        Warning::convergence("the fit of the weights stopped before it reached its minimum".into())
+    };
+    Ok(Fit::new(fitted.pool, (!fitted.converged).then(stopped).into_iter().collect()))
+}

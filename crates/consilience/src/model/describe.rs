@@ -1,0 +1,89 @@
+//! A model as text: its method, parameters and what they mean.
+
+use std::fmt;
+
+use super::Model;
+use crate::error::Result;
+use crate::sampling::diagnostics::Diagnostics;
+use crate::text;
+
+impl fmt::Display for Model {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&describe(self).map_err(|_| fmt::Error)?)
+    }
+}
+
+fn describe(model: &Model) -> Result<String> {
+    let parameters = model.method().fitted().describe(model)?;
+    let mut text = describe_fit(model) + &parameters + &describe_sources(model)?;
+    for warning in model.training().map_or(&[][..], |training| &training.warnings) {
+        text += &format!("warning: {warning}\n");
+    }
+    Ok(text)
+}
+
+fn describe_fit(model: &Model) -> String {
+    let schema = model.schema();
+    let prior = schema.classes().iter().zip(model.class_prior().probabilities());
+    let prior: Vec<String> = prior.map(|(class, p)| format!("{class} {p:.4}")).collect();
+    let mut text =
+        format!("method       {}\nclass prior  {}\n", model.method_name(), prior.join(", "));
+    if let Some(training) = model.training() {
+        let items: u64 = training.statistics.class_counts().iter().sum();
+        text += &format!("fitted on    {items} items\n");
+    }
+    if let Some(posterior) = model.posterior() {
+        let draws = model.draws().len();
+        text += &format!("posterior    {}; {draws} draws kept\n", worst_text(&posterior.worst));
+    }
+    if let Some(worst) = model.worst_shared_diagnostics() {
+        text += &format!("shared part  {}\n", worst_text(&worst));
+    }
+    text
+}
+
+fn worst_text(worst: &Diagnostics) -> String {
+    let Diagnostics { r_hat, ess_bulk, ess_tail } = worst;
+    format!("R-hat at most {r_hat:.3}, ESS at least {ess_bulk:.0} (bulk), {ess_tail:.0} (tail)")
+}
+
+impl Model {
+    /// The worst diagnostics of the posteriors of shared shapes, over all pairs of classifiers.
+    pub fn worst_shared_diagnostics(&self) -> Option<Diagnostics> {
+        let pairs = self.pair_posteriors().iter().map(|pair| pair.delta.worst);
+        pairs.chain(self.shared_posterior().map(|report| report.worst)).reduce(Diagnostics::worst)
+    }
+}
+
+/// What every classifier contributes, the largest contribution first, and the effective number of
+/// classifiers.
+fn describe_sources(model: &Model) -> Result<String> {
+    let Some(effective) = model.effective_number()? else { return Ok(String::new()) };
+    let names = model.schema().classifiers();
+    let (shares, influences) = (
+        model.evidence_covariance().map(|covariance| covariance.shares(|_| true)),
+        model.influences()?,
+    );
+    let mut order: Vec<usize> = (0..names.len()).collect();
+    if let Some(rank) = influences.as_ref().or(shares.as_ref()) {
+        order.sort_by(|a, b| rank[*b].total_cmp(&rank[*a]));
+    }
+    let columns = [("influence", &influences), ("independent share", &shares)];
+    let columns = columns.iter().filter_map(|(name, values)| Some((*name, values.as_ref()?)));
+    let columns: Vec<_> = columns.collect();
+    let row = |k: &usize| {
+        let cells = columns.iter().map(|(_, values)| format!("{:.3}", values[*k]));
+        std::iter::once(names[*k].clone()).chain(cells).collect::<Vec<_>>()
+    };
+    let rows: Vec<Vec<String>> = order.iter().map(row).collect();
+    let header: Vec<&str> =
+        std::iter::once("classifier").chain(columns.iter().map(|(name, _)| *name)).collect();
+    let mut text = String::new();
+    if !columns.is_empty() {
+        text += &format!("\n{}", text::aligned(&header, &rows));
+    }
+    if influences.is_some() {
+        text += "influence: strength times independent share, in nats\n";
+    }
+    Ok(text + &format!("effective number of classifiers  {effective:.2} of {}\n", names.len()))
+}

@@ -1,0 +1,114 @@
+//! Fusing with a model.
+
+use std::borrow::Cow;
+
+use super::Model;
+use crate::data::class_prior::{ClassPrior, PriorChoice};
+use crate::data::outputs::Outputs;
+use crate::error::{Error, Result};
+use crate::methods::{Fused, Fusion, PosteriorPredictive, fuse_checked};
+use crate::progress::{NoProgress, Progress};
+use consilience_numerics::parallel;
+
+/// Options of fusing.
+#[derive(Clone)]
+pub struct FuseOptions<'a> {
+    /// The class prior, if not the model's own.
+    pub class_prior: Option<PriorChoice>,
+    /// Whether to average over the posterior draws kept in the model instead of fusing with their
+    /// mean.
+    pub predictive: bool,
+    /// Progress reporting and cancellation.
+    pub progress: &'a dyn Progress,
+}
+
+impl Default for FuseOptions<'_> {
+    fn default() -> Self {
+        Self { class_prior: None, predictive: false, progress: &NoProgress }
+    }
+}
+
+impl Model {
+    /// Fuses the outputs of new items under the model's class prior.
+    ///
+    /// Classifiers may come in another order, and there may be more than the model has.
+    pub fn fuse(&self, outputs: &Outputs) -> Result<Fused> {
+        self.fuse_with(outputs, &FuseOptions::default())
+    }
+
+    /// Fuses the outputs of new items under another class prior or over posterior draws.
+    ///
+    /// # Example
+    /// ```
+    /// use consilience::{FuseOptions, PriorChoice, methods::auto::Auto, simulation::Preset};
+    ///
+    /// let truth = Preset::Sim2.truth(0.5)?;
+    /// let model = Auto::default().fit(&truth.simulate(200, 1)?)?;
+    /// let class_prior = Some(PriorChoice::Given(vec![0.5, 0.3, 0.2]));
+    /// let options = FuseOptions { class_prior, ..FuseOptions::default() };
+    /// let fused = model.fuse_with(&truth.simulate(1, 2)?, &options)?;
+    /// assert!((fused.probabilities(0).iter().sum::<f64>() - 1.0).abs() < 1e-12);
+    /// # Ok::<(), consilience::Error>(())
+    /// ```
+    pub fn fuse_with(&self, outputs: &Outputs, options: &FuseOptions<'_>) -> Result<Fused> {
+        let prior = self.prior(options.class_prior.as_ref())?;
+        let rule = self.rule(options.predictive)?;
+        let outputs = if outputs.schema() == self.schema() {
+            Cow::Borrowed(outputs)
+        } else {
+            Cow::Owned(outputs.select(self.schema())?)
+        };
+        fuse_checked(rule.fusion(), &outputs, &prior, options.progress)
+    }
+
+    /// The class prior that was asked for, or the model's own.
+    pub fn prior(&self, choice: Option<&PriorChoice>) -> Result<ClassPrior> {
+        let counts = self.training.as_ref().map(|training| training.statistics.class_weights());
+        match choice {
+            None => Ok(self.class_prior.clone()),
+            Some(choice) => choice.resolve(self.schema.classes(), counts.as_deref()),
+        }
+    }
+
+    /// The fusion rule at the point estimate.
+    pub fn fusion(&self) -> &dyn Fusion {
+        self.method.fitted()
+    }
+
+    /// The fusion rule: at the point estimate, or averaged over the posterior draws.
+    pub fn rule(&self, predictive: bool) -> Result<FusionRule<'_>> {
+        match predictive {
+            true => self.predictive().map(FusionRule::Predictive),
+            false => Ok(FusionRule::Estimate(self.fusion())),
+        }
+    }
+
+    /// The fusion rule averaged over the posterior draws kept in the model.
+    pub fn predictive(&self) -> Result<PosteriorPredictive> {
+        let fitted = self.method.fitted();
+        if !fitted.has_posterior() {
+            let cannot = "has no posterior predictive".into();
+            return Err(Error::Unsupported { method: self.method_name(), cannot });
+        }
+        let rules = parallel::map(self.draws.len(), |i| fitted.rule_of_draw(&self.draws[i]));
+        PosteriorPredictive::new(rules.into_iter().collect::<Result<_>>()?)
+    }
+}
+
+/// A fusion rule of a model.
+pub enum FusionRule<'a> {
+    /// At the point estimate of the parameters.
+    Estimate(&'a dyn Fusion),
+    /// Averaged over posterior draws of the parameters.
+    Predictive(PosteriorPredictive),
+}
+
+impl FusionRule<'_> {
+    /// The rule as such.
+    pub fn fusion(&self) -> &dyn Fusion {
+        match self {
+            Self::Estimate(fusion) => *fusion,
+            Self::Predictive(predictive) => predictive,
+        }
+    }
+}
