@@ -1,7 +1,7 @@
-"""Bookmakers' odds: how much do three bookmakers know together?
+"""Odds of three bookmakers: their correlation, and probabilities fused from all of them.
 
-Simulated like the market: all of them read the same news, so their odds move together, and each keeps a
-margin. Decimal odds are taken as they are; a bookmaker without a price for a match is left out there.
+The odds are simulated. All bookmakers react to the same news, so their odds are correlated, and each of them
+keeps a margin. The estimators take decimal odds. A bookmaker without odds for a match is missing there.
 """
 
 import numpy as np
@@ -14,10 +14,10 @@ BOOKMAKERS = ["north", "south", "west"]
 
 
 def season(n_matches, seed):
-    """Odds and results of matches whose true probabilities nobody knows exactly."""
+    """Odds and results of simulated matches."""
     rng = np.random.default_rng(seed)
     truth = np.log(rng.dirichlet([6, 5, 9], size=n_matches))
-    news = rng.normal(scale=0.35, size=truth.shape)  # what all of them heard
+    news = rng.normal(scale=0.35, size=truth.shape)  # errors that all bookmakers share
     result = np.array(RESULTS)[[rng.choice(3, p=p) for p in np.exp(truth)]]
     odds = {}
     for name, noise in zip(BOOKMAKERS, [0.1, 0.1, 0.3], strict=True):
@@ -33,14 +33,14 @@ odds, result = season(600, seed=1)
 new_odds, new_result = season(600, seed=2)
 
 insight = cs.CorrelatedFusion(values="odds", class_prior="empirical", inference="map").fit(odds, result)
-print("correlation of the bookmakers' odds, given the result:")
+print("correlation of the bookmakers given the result:")
 for a in range(3):
     for b in range(a):
         print(f"  {BOOKMAKERS[b]} and {BOOKMAKERS[a]}: {insight.correlation_[a, b].mean():.2f}")
-print(f"three bookmakers are worth {insight.n_effective_:.2f} independent ones\n")
+print(f"effective number of independent bookmakers: {insight.n_effective_:.2f} of 3\n")
 
 for name, model in [
-    ("all agree (opinion pool)", cs.OpinionPool(values="odds", class_prior="empirical")),
+    ("opinion pool", cs.OpinionPool(values="odds", class_prior="empirical")),
     ("weighted average", cs.LinearPool(values="odds", class_prior="empirical")),
     ("auto", cs.AutoFusion(values="odds", class_prior="empirical")),
 ]:

@@ -1,7 +1,7 @@
-"""Three scikit-learn models on handwritten digits, fused.
+"""Fusion of three scikit-learn classifiers of handwritten digits.
 
-Every model sees a different half of the picture's rows or all of it, so that they err differently. Fusing
-is learnt from what they say of items that they were not trained on.
+One classifier uses the upper half of the picture, one the lower half and one the whole picture, so that their
+errors differ. The fusion is learned from their outputs for held-out items.
 """
 
 import numpy as np
@@ -16,12 +16,12 @@ from sklearn.pipeline import make_pipeline
 import consilience as cs
 
 X, y = load_digits(return_X_y=True)
-X = X / 16 + np.random.default_rng(0).normal(scale=0.35, size=X.shape)  # a bad camera
+X = X / 16 + np.random.default_rng(0).normal(scale=0.35, size=X.shape)  # noise of the camera
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.4, stratify=y, random_state=0)
 
 
 def on(columns, model):
-    """The model on some of the features."""
+    """A classifier that uses some of the features."""
     return make_pipeline(make_column_transformer(("passthrough", list(columns))), model)
 
 
@@ -38,10 +38,10 @@ for name, model in fused.named_estimators_.items():
     print(f"{name:12}{own['log_loss']:8.3f}{own['accuracy']:10.3f}")
 own = cs.scores(y_test, fused.predict_proba(X_test))
 print(f"{'fused':12}{own['log_loss']:8.3f}{own['accuracy']:10.3f}")
-print(f"worth {fused.fusion_.n_effective_:.2f} independent classifiers of {len(models)}")
+print(f"effective number of independent classifiers: {fused.fusion_.n_effective_:.2f} of {len(models)}")
 
 hardest = fused.predict_proba(X_test).max(axis=1).argmin()
 evidence = fused.explain(X_test[[hardest]])[0]
-print(f"\nthe hardest item, a {y_test[hardest]}, fused to {fused.predict(X_test[[hardest]])[0]}:")
+print(f"\nthe least certain item is a {y_test[hardest]}, predicted as {fused.predict(X_test[[hardest]])[0]}:")
 for name, row in zip(fused.named_estimators_, evidence, strict=True):
-    print(f"  {name:6} speaks for {row.argmax()} ({row.max():+.2f} nats) and against {row.argmin()} ({row.min():+.2f})")
+    print(f"  {name:6} most evidence for {row.argmax()} ({row.max():+.2f} nats), against {row.argmin()} ({row.min():+.2f} nats)")

@@ -1,18 +1,17 @@
-"""scikit-learn's four bundled classification sets: fusion beside voting and stacking.
+"""Fusion compared with voting and stacking on the four classification sets of scikit-learn.
 
     python examples/four_sets.py [--correlated] [SET ...]   # writes four_sets.csv, .md and .svg beside it
 
-Ten folds. In every fold, four base models are trained on nine tenths; what they say out of fold there (five inner
-folds, those of `StackingClassifier` and `FusionClassifier`) trains all combiners alike, and what they say of the tenth
-left out is combined: so the numbers are those of `VotingClassifier(voting="soft")`, `StackingClassifier()` and
-`FusionClassifier()`, without training the base models for each again. The last is checked on the first fold of iris.
+Ten folds. In every fold, four base models are trained on nine tenths of the items. Their outputs for held-out items of
+five inner folds, the folds of `StackingClassifier` and `FusionClassifier`, train all combiners. The combiners are then
+scored on the tenth that is left out. The numbers are those of `VotingClassifier(voting="soft")`, `StackingClassifier()`
+and `FusionClassifier()`, but the base models are trained once for all of them. The first fold of iris checks this.
 
-Scores are means over all items, each predicted once. Probabilities below 1e-6 count as 1e-6. Differences are paired by
-item, with their standard error.
+Scores are means over all items, each predicted once. Probabilities below 1e-6 are raised to 1e-6. Differences are
+paired by item and have a standard error.
 
-`--correlated` adds `FusionClassifier(fusion=CorrelatedFusion(inference="map"))`: four classifiers are six pairs, each a
-fit of its own, 3 CPU seconds a fold for two and three classes and 79 for the ten of digits. The table has it for
-all four sets.
+`--correlated` adds `FusionClassifier(fusion=CorrelatedFusion(inference="map"))`, which fits six pairs of classifiers: 3 CPU
+seconds per fold for two and three classes, 79 CPU seconds per fold for the ten classes of digits.
 """
 
 import csv
@@ -57,12 +56,12 @@ def base_models():
 
 
 def stacking_columns(P):
-    """As `StackingClassifier` has it: of two classes one column a model."""
+    """The columns of `StackingClassifier`: one column per model if there are two classes."""
     return P[:, :, 1] if P.shape[2] == 2 else P.reshape(len(P), -1)
 
 
 def combine(P, y, P_new, correlated):
-    """Every combiner's probabilities for the new items, and the seconds that fusing took."""
+    """The probabilities of every combiner for the new items, and the CPU seconds of fusing."""
     logs = lambda P: np.log(np.maximum(stacking_columns(P), FLOOR))  # noqa: E731
     stack = LogisticRegression(max_iter=5000).fit(stacking_columns(P), y)
     stack_logs = LogisticRegression(max_iter=5000).fit(logs(P), y)
@@ -83,7 +82,7 @@ def combine(P, y, P_new, correlated):
 
 
 def check_first_fold(X, y, train, test, found):
-    """The shortcut gives what the classes themselves give."""
+    """Checks that the combiners give the results of the classes of scikit-learn and Consilience."""
     models = base_models()
     for name, whole in [
         ("VotingClassifier(soft)", VotingClassifier(models, voting="soft")),
@@ -151,7 +150,7 @@ def markdown(rows):
 
 
 def line_of(row):
-    """The line of the plot that a row belongs to: the best single model differs from set to set."""
+    """The line of the plot for a row of the table; the best single model differs from set to set."""
     return "best single" if row["method"].startswith("best") else row["method"].replace("FusionClassifier, ", "")
 
 

@@ -1,7 +1,7 @@
-"""A panel of LLM judges with a small gold set: how many judges do you really have?
+"""A panel of LLM judges with few checked answers: the effective number of judges, and fused verdicts.
 
-Simulated verdict probabilities of five judges on whether an answer is right. Three of them are versions of
-one model and err together. 120 answers have been checked by people; the other verdicts are fused.
+Five simulated judges give the probability that an answer is right. Three of them are versions of one model and
+make the same errors. People have checked 120 answers, from which the fusion is learned.
 """
 
 import numpy as np
@@ -12,25 +12,25 @@ JUDGES = ["large-v1", "large-v2", "large-v3", "other", "small"]
 
 
 def verdicts(n, rng):
-    """Each judge's probability that an answer is right, and whether it is."""
+    """The probabilities of the judges that each answer is right, and the true classes."""
     right = rng.random(n) < 0.6
     quality = np.where(right, 1.0, -1.0)
-    family = rng.normal(scale=1.2, size=n)  # what one family of models likes, rightly or not
+    family = rng.normal(scale=1.2, size=n)  # errors that one family of models shares
     scores = np.stack(
         [1.5 * quality + family + rng.normal(scale=0.3, size=n) for _ in range(3)]
         + [1.2 * quality + rng.normal(scale=1.0, size=n), 0.6 * quality + rng.normal(scale=1.0, size=n)],
         axis=1,
     )
-    return 1 / (1 + np.exp(-1.5 * scores)), np.where(right, "right", "wrong")  # too sure of themselves
+    return 1 / (1 + np.exp(-1.5 * scores)), np.where(right, "right", "wrong")  # overconfident
 
 
 rng = np.random.default_rng(5)
 gold, truth = verdicts(120, rng)
 new, new_truth = verdicts(2000, rng)
 
-# One column a judge: its probability of the second class in alphabetical order, "wrong".
+# One column per judge: its probability of the second class in alphabetical order, "wrong".
 panel = cs.AutoFusion(layout="positive", classifiers=JUDGES, class_prior="empirical").fit(1 - gold, truth)
-print(f"{len(JUDGES)} judges are worth {panel.n_effective_:.2f} independent ones")
+print(f"effective number of independent judges: {panel.n_effective_:.2f} of {len(JUDGES)}")
 for name, share in zip(JUDGES, panel.shares_, strict=True):
     print(f"  {name:9} independent share {share:.2f}")
 

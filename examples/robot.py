@@ -1,6 +1,7 @@
-"""A robot that recognises a gesture from speech, gaze and camera, any of which may drop out.
+"""Recognition of gestures from camera, gaze and speech, with missing modalities.
 
-Missing modalities are NaN, in training and later; what the others imply stands in for them.
+A robot recognises gestures from three simulated modalities, each of which may be missing. Missing outputs are NaN,
+in training and in prediction.
 """
 
 import numpy as np
@@ -12,9 +13,9 @@ MODALITIES = ["camera", "gaze", "speech"]
 
 
 def scenes(n, rng, dropout):
-    """What each modality's classifier says, and what was meant."""
+    """Logits of the classifier of each modality, and the true gestures."""
     meant = rng.integers(len(GESTURES), size=n)
-    clutter = rng.normal(scale=0.8, size=(n, len(GESTURES)))  # seen by camera and gaze alike
+    clutter = rng.normal(scale=0.8, size=(n, len(GESTURES)))  # errors that camera and gaze share
     signal = np.eye(len(GESTURES))[meant]
     logits = np.stack([
         2.5 * signal + clutter + rng.normal(scale=0.5, size=clutter.shape),
@@ -31,10 +32,12 @@ test, meant_test = scenes(1500, rng, dropout=0.3)
 
 model = cs.AutoFusion(values="logits", classifiers=MODALITIES).fit(train, meant)
 p = model.predict_proba(test)
-print(f"worth {model.n_effective_:.2f} independent modalities of 3; overall accuracy {model.score(test, meant_test):.3f}")
+print(f"effective number of independent modalities: {model.n_effective_:.2f} of 3")
+print(f"accuracy on all scenes: {model.score(test, meant_test):.3f}")
 present = ~np.isnan(test[:, :, 0])
 for missing in [(), ("camera",), ("speech",), ("camera", "gaze"), ("camera", "gaze", "speech")]:
     rows = (present == [name not in missing for name in MODALITIES]).all(axis=1)
     right = GESTURES[p[rows].argmax(axis=1)] == meant_test[rows]
-    sure = p[rows].max(axis=1).mean()
-    print(f"without {', '.join(missing) or 'nothing':20} {rows.sum():4} scenes, {right.mean():.3f} right, {sure:.3f} sure")
+    confidence = p[rows].max(axis=1).mean()
+    absent = ", ".join(missing) or "none"
+    print(f"missing: {absent:20} {rows.sum():4} scenes, accuracy {right.mean():.3f}, mean confidence {confidence:.3f}")

@@ -138,9 +138,10 @@ def test_scores_of_decision_function_are_taken_as_logits(classes):
     """For logistic regression this gives its probabilities."""
     some = y != "setosa" if classes == 2 else np.full(150, True)
     logistic = [("a", LogisticRegression(max_iter=1000)), ("b", LogisticRegression(C=0.01))]
-    scores = cs.FusionClassifier(logistic, stack_method="decision_function").fit(X[some], y[some])
+    fusion = cs.IndependentFusion(inference="map")
+    scores = cs.FusionClassifier(logistic, fusion=fusion, stack_method="decision_function").fit(X[some], y[some])
     assert scores.stack_method_ == ["decision_function", "decision_function"]
-    probabilities = cs.FusionClassifier(logistic).fit(X[some], y[some])
+    probabilities = cs.FusionClassifier(logistic, fusion=fusion).fit(X[some], y[some])
     assert probabilities.stack_method_ == ["predict_proba", "predict_proba"]
     assert_allclose(scores.outputs(X), probabilities.outputs(X), rtol=1e-9)
     assert_allclose(scores.predict_proba(X), probabilities.predict_proba(X), rtol=1e-6)

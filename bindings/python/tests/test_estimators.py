@@ -119,7 +119,7 @@ def test_learned_attributes_are_computed_once_per_fit(train, monkeypatch):
         def fit(*arguments):
             return Counted(fit(*arguments), count)
 
-    monkeypatch.setattr("consilience._base._core", types.SimpleNamespace(Model=Model))
+    monkeypatch.setattr("consilience._base._core", types.SimpleNamespace(Model=Model, method_options=cs._core.method_options))
     model = cs.CorrelatedFusion(inference="map").fit(*train)
     assert count == [0]  # not before an attribute is asked for
     before = [model.alpha_, model.delta_, model.correlation_, model.n_effective_, model.shares_, model.strengths_]
@@ -255,4 +255,4 @@ def test_seeds_determine_the_result(train):
     fit = lambda state: cs.IndependentFusion(**FAST, random_state=state).fit(P, y).model_.to_json()  # noqa: E731
     assert fit(None) == fit(0) != fit(1)
     assert fit(np.random.RandomState(5)) == fit(np.random.RandomState(5))
-    assert json.loads(fit(7))["settings"]["independent"]["seed"] == 7
+    assert json.loads(fit(7))["settings"]["fit"]["seed"] == 7

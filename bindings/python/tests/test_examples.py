@@ -1,4 +1,4 @@
-"""Every example runs."""
+"""The examples run."""
 
 import os
 import runpy
@@ -11,11 +11,11 @@ EXAMPLES = sorted(path.name for path in FOLDER.glob("*.py") if path.name != "fou
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_example(name, capsys, monkeypatch):
+def test_an_example_runs_and_prints(name, capsys, monkeypatch):
     monkeypatch.setitem(os.environ, "MPLBACKEND", "Agg")
     runpy.run_path(str(FOLDER / name), run_name="__main__")
     assert capsys.readouterr().out
 
 
-def test_there_are_examples():
+def test_all_examples_are_found():
     assert len(EXAMPLES) == 4

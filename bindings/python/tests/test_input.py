@@ -158,10 +158,10 @@ def test_errors_are_value_errors_that_name_item_and_classifier(train):
     with pytest.raises(NotFittedError):
         cs.OpinionPool().predict_proba(P)
     for settings, message in [
-        (dict(class_prior="flat"), "flat"),
+        (dict(class_prior="flat"), "must be uniform, empirical or one weight per class, got flat"),
         (dict(class_prior=[1, 2]), "class prior"),
         (dict(class_prior=[1, -2, 1]), r"class_prior\[1\]"),
-        (dict(values="percent"), "percent"),
+        (dict(values="percent"), "must be probabilities, log-probabilities, logits or odds, got percent"),
         (dict(floor=0.5), "floor"),
         (dict(layout="tall"), "layout"),
         (dict(layout="positive"), "column"),
@@ -172,12 +172,13 @@ def test_errors_are_value_errors_that_name_item_and_classifier(train):
     ]:
         with pytest.raises(ValueError, match=message):
             cs.OpinionPool(**settings).fit(P, y)
-    with pytest.raises(cs.ConsilienceError, match="draws"):
-        cs.IndependentFusion(draws=1).fit(P, y)
-    with pytest.raises(cs.ConsilienceError, match="expected a whole number >= 0"):
-        cs.IndependentFusion(draws=-1).fit(P, y)
-    with pytest.raises(cs.ConsilienceError, match="unknown value `jeffreys`"):
-        cs.IndependentFusion(alpha_prior="jeffreys").fit(P, y)
+    for settings, message in [
+        (dict(draws=1), "`draws` must be from 4 to 1 000 000, got 1"),
+        (dict(draws=-1), "`draws` must be a whole number"),
+        (dict(alpha_prior="jeffreys"), "`alpha_prior` must be pooled or paper, got jeffreys"),
+    ]:
+        with pytest.raises(cs.ConsilienceError, match=message):
+            cs.IndependentFusion(**settings).fit(P, y)
 
 
 def test_errors_about_headers(train):

@@ -1,4 +1,4 @@
-"""Plots say what the numbers say."""
+"""Plots show the numbers of the models."""
 
 import sys
 
@@ -26,32 +26,32 @@ def model(train):
     return cs.CorrelatedFusion(keep_draws=50).fit(*train)
 
 
-def test_figure_2():
-    """At correlation 0 the opinion pool's .818, and at 1 what one says, .6."""
+def test_figure_2_of_the_paper():
+    """At correlation 0 the result of the opinion pool, 0.818; near correlation 1 that of one classifier, 0.6."""
     line = plots.fused_against_correlation([[0.6, 0.2, 0.2]] * 2, levels=[0.0, 0.5, 0.99]).lines[0]
     assert abs(line.get_ydata()[0] - 0.36 / 0.44) < 2e-3
-    assert abs(line.get_ydata()[1] - 0.674075) < 1e-4  # the library's documentation
+    assert abs(line.get_ydata()[1] - 0.674075) < 1e-4  # reference value
     assert 0.6 < line.get_ydata()[2] < 0.62
     assert (np.diff(line.get_xdata()) > 0).all()
 
 
-def test_pairs_and_correlations(model, train):
+def test_plots_of_pairs_and_correlations(model, train):
     ax = plots.pair(model, *train)
     assert "observed" in ax.get_legend().get_texts()[0].get_text()
     image = plots.correlations(model).images[0].get_array()
     assert_allclose(image, model.correlation_.mean(axis=(2, 3)))
 
 
-def test_reliability(train):
+def test_reliability_of_known_frequencies():
     y = np.repeat([0, 1], 50)
     p = np.where(np.arange(100)[:, None] % 4 == 3, [0.25, 0.75], [0.75, 0.25])
     p[50:] = p[50:, ::-1]
-    said, found = plots.reliability(y, p, label="x").lines[1].get_data()
-    assert_allclose(said, 0.75)
+    predicted, found = plots.reliability(y, p, label="x").lines[1].get_data()
+    assert_allclose(predicted, 0.75)
     assert_allclose(found, 0.75, atol=0.02)
 
 
-def test_influence_and_traces(model, train):
+def test_plots_of_influence_and_traces(model, train):
     assert len(plots.influence(model).patches) == 2
     wide = plots.influence(model, train[0]).patches
     assert all(bar.get_width() > 0 for bar in wide)
@@ -61,9 +61,9 @@ def test_influence_and_traces(model, train):
         plots.traces(cs.OpinionPool().fit(*train))
 
 
-@pytest.mark.filterwarnings(r"ignore:\s*ArviZ is undergoing:FutureWarning")  # once a day
+@pytest.mark.filterwarnings(r"ignore:\s*ArviZ is undergoing:FutureWarning")  # issued once per day
 @pytest.mark.parametrize("version", ["one", "older"])
-def test_inference_data(model, version, monkeypatch):
+def test_inference_data_for_arviz(model, version, monkeypatch):
     if version == "older":
         monkeypatch.setitem(sys.modules, "arviz_base", None)  # as if it were not installed
     posterior = model.to_arviz().posterior

@@ -1,4 +1,4 @@
-"""Combines the probability outputs of several classifiers into one calibrated probability.
+"""Combine the outputs of several classifiers into one calibrated probability per class.
 
 >>> import consilience as cs
 >>> P, y = cs.simulate("sim2", correlation=0.5, items_per_class=200, random_state=1)

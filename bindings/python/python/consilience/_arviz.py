@@ -1,4 +1,4 @@
-"""Posterior draws for ArviZ."""
+"""Posterior draws in the form of ArviZ."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def to_arviz(file: dict[str, Any]) -> Any:
-    """Draws of a model file as inference data with named dimensions."""
+    """The draws of a model file as inference data with named dimensions."""
     draws = file.get("draws", [])
     if not draws:
         raise ValueError("the model has no posterior draws; fit it with `keep_draws`")
@@ -26,7 +26,7 @@ def to_arviz(file: dict[str, Any]) -> Any:
 
 
 def _inference_data(posterior: dict[str, Any], coords: dict[str, Any], dims: dict[str, Any]) -> Any:
-    """In the form of ArviZ 1 where its base is installed, else in that of older versions."""
+    """Inference data of ArviZ 1 if `arviz_base` is installed, else of older versions."""
     try:
         from arviz_base import from_dict
     except ImportError:

@@ -40,7 +40,7 @@ def given(choice: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: arrays become lists, numpy's numbers become Python's."""
+    """A value for JSON: arrays as lists, numbers of numpy as numbers of Python."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, (str, type(None))) or np.isscalar(value):
@@ -108,12 +108,10 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
         return self._fit(X, y, sample_weight)
 
     def _options(self) -> dict[str, Any]:
-        """The method's options: the parameters of the estimator that have their names."""
+        """The options of the method, which are parameters of the estimator with the same names."""
         names = _core.method_options(self._method)
-        options = {name: plain(getattr(self, name)) for name in names if hasattr(self, name)}
-        if "seed" in names:
-            options["seed"] = seed_of(self.random_state)
-        return options
+        options = {name: plain(getattr(self, name)) for name in names if name != "seed"}
+        return options | ({"seed": seed_of(self.random_state)} if "seed" in names else {})
 
     def _fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         block, labels = self._read_labelled(X, y)

@@ -1,4 +1,4 @@
-"""Progress of long work: a callback of the user's, or a bar."""
+"""Progress of long computations: a callback or progress bars."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Progress = Union[None, str, Callable[[str, int, int], Any]]
 
 
 def listener(progress: Progress) -> Callable[[str, int, int], Any] | None:
-    """What the core calls with (task, done, total), if anything."""
+    """The function that the core calls with (task, done, total), or None."""
     if progress is None or callable(progress):
         return progress
     if progress != "tqdm":
@@ -18,7 +18,7 @@ def listener(progress: Progress) -> Callable[[str, int, int], Any] | None:
 
 
 class _Bar:
-    """A bar of tqdm for every task."""
+    """Progress bars of tqdm, one per task."""
 
     def __init__(self) -> None:
         from tqdm.auto import tqdm

@@ -15,8 +15,8 @@ Floats = npt.NDArray[np.float64]
 
 
 def column_names(X: Any) -> list[str] | None:
-    """The names of a data frame's columns, if it is one and all are text."""
-    names = getattr(X, "column_names", getattr(X, "columns", None))  # of a table; of pandas
+    """The names of the columns of a data frame; None for other data, or if a name is not a string."""
+    names = getattr(X, "column_names", getattr(X, "columns", None))  # Arrow tables; pandas
     if names is None or callable(names):
         return None
     names = list(names)
@@ -24,12 +24,12 @@ def column_names(X: Any) -> list[str] | None:
 
 
 def as_frame(X: Any) -> Any:
-    """Whatever speaks the Arrow stream interface becomes a table of the core, but for pandas: its memory is numpy's."""
+    """Data with the Arrow stream interface as a table of the core; other data, and pandas, unchanged."""
     return _core.Table(X) if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "iloc") else X
 
 
 def select(X: Any, names: Sequence[str]) -> Any:
-    """Some columns of a data frame, in this order; of a table as an array."""
+    """Some columns of a data frame in the given order; those of a table of the core as an array."""
     known = set(column_names(X) or ())
     if absent := [name for name in names if name not in known]:
         raise ConsilienceError(
@@ -39,11 +39,11 @@ def select(X: Any, names: Sequence[str]) -> Any:
 
 
 def classifiers_in(columns: Sequence[str], classes: Sequence[str]) -> list[str]:
-    """The classifiers of columns `<classifier>_<class>`: those with a column for every class.
+    """The classifiers with a column `<classifier>_<class>` for every class.
 
-    The rule is that of the command line: names may contain `_`; a column that can belong to two
-    classifiers, a classifier with some of its columns and a class that is no label are errors.
-    Other columns are none of ours.
+    The rules are those of the command line. Names may contain `_`. It is an error if a column can
+    belong to two classifiers, if a classifier has columns for some classes only, or if the class of a
+    column is not a label. Other columns are ignored.
     """
     known = set(columns)
     prefixes = [c[: -len(j) - 1] for c in columns for j in classes if c.endswith(f"_{j}")]
@@ -60,7 +60,7 @@ def classifiers_in(columns: Sequence[str], classes: Sequence[str]) -> list[str]:
             owners[column] = k
     for column in columns:
         if column not in owners:
-            _check_left_over(column, found, classes, known)
+            _check_unused(column, found, classes, known)
     if not found:
         raise ConsilienceError(
             f"no column is named `<classifier>_<class>` with one of the classes {quoted(classes)}; "
@@ -69,9 +69,10 @@ def classifiers_in(columns: Sequence[str], classes: Sequence[str]) -> list[str]:
     return sorted(found, key=lambda k: min(columns.index(f"{k}_{j}") for j in classes))
 
 
-def _check_left_over(
+def _check_unused(
     column: str, found: Sequence[str], classes: Sequence[str], known: set[str]
 ) -> None:
+    """Refuses a column that looks like one of a classifier but belongs to none."""
     owners = [column[: -len(j) - 1] for j in classes if column.endswith(f"_{j}")]
     if owners := [owner for owner in owners if owner]:
         owner = min(owners, key=len)
@@ -85,7 +86,7 @@ def _check_left_over(
         raise ConsilienceError(
             f"column `{column}` of classifier `{owner}`: class `{column[len(owner) + 1 :]}` never "
             f"occurs as a label; the classes found are {quoted(classes)}\n"
-            "hint: name every class with `classes`, or rename the column"
+            "hint: add items with this label, or leave the column out of the table"
         )
 
 
@@ -96,7 +97,7 @@ def quoted(names: Sequence[str]) -> str:
 
 
 def both_classes(positive: Floats, kind: str) -> Floats:
-    """Values of both classes from those of the second alone, items × classifiers × 2."""
+    """The values of both classes from those of the second, of shape (n_items, n_classifiers, 2)."""
     if kind == "probabilities":
         other = 1.0 - positive
     elif kind == "logits":

@@ -1,4 +1,4 @@
-"""Distributions of classifiers' outputs."""
+"""Distributions of the outputs of classifiers."""
 
 from __future__ import annotations
 
@@ -15,12 +15,17 @@ __all__ = ["CorrelatedDirichlet", "Dirichlet"]
 
 
 class Dirichlet:
-    """The Dirichlet distribution on the probability simplex.
+    """Dirichlet distribution on the probability simplex.
 
     Parameters
     ----------
-    alpha : array of shape (J,)
+    alpha : array-like of shape (n_classes,)
         Concentrations, all positive.
+
+    Attributes
+    ----------
+    alpha : ndarray of shape (n_classes,)
+        Concentrations.
 
     Examples
     --------
@@ -34,21 +39,57 @@ class Dirichlet:
         self._core = _core.Dirichlet(self.alpha.tolist())
 
     def log_pdf(self, x: Any) -> Floats:
-        """Log densities at points (n, J), or at one point (J,)."""
+        """Log density.
+
+        Parameters
+        ----------
+        x : array-like of shape (n, n_classes) or (n_classes,)
+            Points of the simplex.
+
+        Returns
+        -------
+        ndarray of shape (n,) or float
+            The log densities.
+        """
         x = np.ascontiguousarray(x, dtype=float)
         found = self._core.log_pdf(np.atleast_2d(x))
         return found[0] if x.ndim == 1 else found
 
     def sample(self, n: int, random_state: Any = None) -> Floats:
-        """n draws, (n, J)."""
+        """Random draws.
+
+        Parameters
+        ----------
+        n : int
+            Number of draws.
+        random_state : int, RandomState instance or None, default=None
+            Seed; None is the same as 0.
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes)
+            The draws.
+        """
         return self._core.sample(n, seed_of(random_state))
 
     def mean(self) -> Floats:
-        """The mean, (J,)."""
+        """Mean of every component.
+
+        Returns
+        -------
+        ndarray of shape (n_classes,)
+            The means.
+        """
         return self._core.mean()
 
     def variance(self) -> Floats:
-        """The variance of every component, (J,)."""
+        """Variance of every component.
+
+        Returns
+        -------
+        ndarray of shape (n_classes,)
+            The variances.
+        """
         return self._core.variance()
 
     def __reduce__(self) -> Any:
@@ -59,16 +100,28 @@ class Dirichlet:
 
 
 class CorrelatedDirichlet:
-    """Dirichlet outputs of K classifiers made dependent by gammas that they share.
+    """Joint distribution of the outputs of several classifiers, each of them Dirichlet distributed.
+
+    The outputs are normalised gamma variables. Classifiers that share some of these variables are
+    correlated.
 
     Parameters
     ----------
-    alpha : array of shape (K, J)
-        Every classifier's Dirichlet.
-    common : array of shape (J,), optional
-        Shapes of what all share.
-    pairs : dict {(k, m): array of shape (J,)}, optional
-        Shapes of what two share with nobody else.
+    alpha : array-like of shape (n_classifiers, n_classes)
+        Concentrations of the Dirichlet distribution of each classifier.
+    common : array-like of shape (n_classes,), default=None
+        Shapes of the gamma variables that all classifiers share.
+    pairs : dict of (int, int) to array-like of shape (n_classes,), default=None
+        Shapes of the gamma variables that two classifiers share with no other classifier.
+
+    Attributes
+    ----------
+    alpha : ndarray of shape (n_classifiers, n_classes)
+        Concentrations.
+    common : ndarray of shape (n_classes,) or None
+        Shapes shared by all classifiers.
+    pairs : dict
+        Shapes shared by pairs.
 
     References
     ----------
@@ -100,18 +153,29 @@ class CorrelatedDirichlet:
         self, x: Any, *, resolution: float = 0.0, tolerance: float | None = None,
         return_error: bool = False, random_state: Any = None,
     ) -> Any:
-        """Log densities at (n, K, J), by quadrature for two classifiers, estimated for more.
+        """Log density, by quadrature for two classifiers and by quasi-Monte Carlo for more.
 
         Parameters
         ----------
-        x : array of shape (n, K, J), or (K, J) for one point
+        x : array-like of shape (n, n_classifiers, n_classes) or (n_classifiers, n_classes)
             Outputs inside the simplex.
-        resolution : float
-            How exactly they are observed; 0 exactly.
-        tolerance : float, optional
-            The error wanted.
-        return_error : bool
-            Also give the estimated errors, infinite where a density could not be resolved.
+        resolution : float, default=0.0
+            Resolution of the outputs, that is the standard deviation of the noise of their log ratios;
+            0 is the exact density.
+        tolerance : float, default=None
+            The error to aim for. If None, that of the library.
+        return_error : bool, default=False
+            Whether to return the estimated errors as well.
+        random_state : int, RandomState instance or None, default=None
+            Seed; None is the same as 0. Not used for two classifiers.
+
+        Returns
+        -------
+        log_densities : ndarray of shape (n,) or float
+            The log densities.
+        errors : ndarray of shape (n,) or float
+            Estimated absolute errors of the log densities, infinite if a density could not be computed.
+            Only if `return_error` is True.
         """
         x = np.ascontiguousarray(x, dtype=float)
         block = x[None] if x.ndim == 2 else x
@@ -121,20 +185,58 @@ class CorrelatedDirichlet:
         return (found, errors) if return_error else found
 
     def sample(self, n: int, random_state: Any = None) -> Floats:
-        """n joint draws, (n, K, J)."""
+        """Random draws of the outputs of all classifiers.
+
+        Parameters
+        ----------
+        n : int
+            Number of draws.
+        random_state : int, RandomState instance or None, default=None
+            Seed; None is the same as 0.
+
+        Returns
+        -------
+        ndarray of shape (n, n_classifiers, n_classes)
+            The draws.
+        """
         return self._core.sample(n, seed_of(random_state))
 
     def mean(self) -> Floats:
-        """The mean, (K, J)."""
+        """Mean of every component.
+
+        Returns
+        -------
+        ndarray of shape (n_classifiers, n_classes)
+            The means.
+        """
         return self.alpha / self.alpha.sum(axis=1, keepdims=True)
 
     def correlation(self) -> Floats:
-        """Exact correlations of every two classifiers' components, (K, K, J)."""
+        """Correlations of the classifiers, by component.
+
+        Returns
+        -------
+        ndarray of shape (n_classifiers, n_classifiers, n_classes)
+            Exact correlations; `correlation()[a, b, l]` is that of component l of classifiers a and b.
+        """
         return self._core.correlation()
 
     @classmethod
     def with_correlation(cls, alpha: Sequence[Any], correlation: float) -> CorrelatedDirichlet:
-        """Two classifiers whose outputs have a wanted mean correlation."""
+        """Distribution of two classifiers with a given mean correlation.
+
+        Parameters
+        ----------
+        alpha : array-like of shape (2, n_classes)
+            Concentrations of the two classifiers.
+        correlation : float
+            Mean of the correlations over the components.
+
+        Returns
+        -------
+        CorrelatedDirichlet
+            The distribution.
+        """
         first, second = (np.asarray(row, dtype=float).tolist() for row in alpha)
         return cls(alpha, _core.delta_for_correlation(first, second, correlation))
 

@@ -316,9 +316,6 @@ class CorrelatedFusion(Fusion):
         `structure="full"` or "common" the posterior of all shared shapes together instead of that of
         the pairs, which is experimental. "map": as "two-step" with posterior modes, which is faster
         and has no uncertainty.
-    sampler : {"likelihood", "gibbs"}, default="likelihood"
-        How the shared shapes are drawn: from the likelihood, or by the data augmentation of the paper,
-        which is slow.
     resolution : float, default=None
         Resolution of the outputs, that is the standard deviation of the noise of their log ratios; 0
         is the exact density. If None, 0.03 for two and three different classifiers, 0.1 for more.
@@ -360,7 +357,6 @@ class CorrelatedFusion(Fusion):
     prior_items: float = 2.0
     delta_prior: str = "pooled"
     inference: str = "two-step"
-    sampler: str = "likelihood"
     resolution: float | None = None
     structure: str = "tree"
     chains: int = 4
@@ -380,6 +376,10 @@ class StackingFusion(Fusion):
     ----------
     ridge : float or "cv", default=1.0
         Prior standard deviation of the coefficients. "cv" chooses it by cross-validation.
+    balance : {"offset", "weights"}, default="offset"
+        How the class frequencies of the training items are kept out of the result. "offset": the log
+        frequency of the class is added in training only. "weights": every class has the same total
+        weight in training.
     {parameters}
 
     Attributes
@@ -395,6 +395,7 @@ class StackingFusion(Fusion):
     """
 
     ridge: Union[float, str] = 1.0
+    balance: str = "offset"
 
     _method: ClassVar[str] = "stacking"
 
@@ -436,17 +437,25 @@ class NormalMixtureFusion(Fusion):
 
     Parameters
     ----------
-    variant : {"repaired", "published"}, default="repaired"
-        "repaired": with weighted components, priors on the scale of the data and a warm-up.
-        "published": as the program of the authors runs; it needs `class_prior="empirical"`.
     components : int, default=10
-        Largest number of components per class.
+        Largest number of components per class. Superfluous components stay empty.
+    weight_items : float, default=1.0
+        Weight of the prior of the mixture weights, in items, for all components together.
+    covariance_items : float, default=40.0
+        Weight of the prior of a component's covariance, in items.
+    covariance_share : float, default=None
+        Expected covariance of a component as a share of the covariance within classes. If None, 1, 0.3
+        or 0.1, chosen by cross-validation.
+    mean_items : float, default=1.0
+        Weight of the prior of a component's mean, in items.
     chains : int, default=4
         Number of Markov chains.
     warmup : int, default=50
         Number of draws discarded at the start of each chain.
     draws : int, default=4
-        Number of draws kept per chain; one draw in five is kept.
+        Number of draws kept per chain.
+    every : int, default=5
+        Thinning: one draw in this many is kept.
     {parameters}
 
     Attributes
@@ -466,11 +475,15 @@ class NormalMixtureFusion(Fusion):
     (300, 3)
     """
 
-    variant: str = "repaired"
     components: int = 10
+    weight_items: float = 1.0
+    covariance_items: float = 40.0
+    covariance_share: float | None = None
+    mean_items: float = 1.0
     chains: int = 4
     warmup: int = 50
     draws: int = 4
+    every: int = 5
 
     _method: ClassVar[str] = "normal-mixture"
     _whole_weights: ClassVar[bool] = True

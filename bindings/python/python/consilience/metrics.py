@@ -1,4 +1,4 @@
-"""Scores of probabilities, and methods beside each other."""
+"""Scores of predicted probabilities, and comparison of methods."""
 
 from __future__ import annotations
 
@@ -24,21 +24,23 @@ def scores(
 
     Parameters
     ----------
-    y : array of shape (n,)
-        True classes.
-    probabilities : array of shape (n, J)
-        Predicted probabilities, columns in the order of `classes`.
-    classes : array of shape (J,), optional
-        The sorted labels if not given.
-    class_prior : "uniform" or J numbers, optional
-        Every class counts as it says, whatever its number of items; every item alike if not given.
-    per_class : bool
-        Also score the items of every class.
+    y : array-like of shape (n_items,)
+        The true classes.
+    probabilities : array-like of shape (n_items, n_classes)
+        Predicted probabilities, with columns in the order of `classes`.
+    classes : array-like of shape (n_classes,), default=None
+        The classes. If None, the sorted labels.
+    class_prior : "uniform" or array-like of shape (n_classes,), default=None
+        The items are weighted so that the classes have these shares. If None, every item has the same
+        weight.
+    per_class : bool, default=False
+        Whether to score the items of every class as well.
 
     Returns
     -------
-    dict with `log_loss` (nats), `brier` (0 to 2), `accuracy`, `entropy` (nats) and `ece`;
-    with `per_class`, also a dict of such dicts under that name.
+    dict
+        `log_loss` (nats), `brier` (0 to 2), `accuracy`, `entropy` (nats) and `ece`, the expected
+        calibration error. If `per_class` is True, `per_class` has such a dict for every class.
 
     Examples
     --------
@@ -75,28 +77,47 @@ def compare(
     score_items: bool = False, values: str = "probabilities", floor: float = 1e-6,
     random_state: Any = None, progress: Progress = None,
 ) -> dict[str, Any]:
-    """Compares methods on the same items, scored on what they were not fitted to.
+    """Compare methods by cross-validation on the same items.
 
     Parameters
     ----------
-    X, y
-        Labelled outputs, as of `fit`.
-    methods : list of names, optional
-        As of `consilience fit --method`; all that suit the data if not given.
-    folds, repeats : int
-        Stratified cross-validation.
-    splits : int, optional
-        Random splits instead, with `test_share` of every class for testing.
-    inference : "map" or "posterior"
-        Modes, fast, or full posteriors.
-    score_items : bool
-        Count every item alike instead of every class as the class prior says.
+    X : array-like or data frame
+        Outputs, as in `AutoFusion.fit`.
+    y : array-like of shape (n_items,)
+        The true classes.
+    methods : list of str, default=None
+        Names of methods, such as "auto", "correlated" or "linear-pool". If None, all methods that are
+        applicable to the data.
+    class_prior : {"uniform", "empirical"} or array-like of shape (n_classes,), default="uniform"
+        The class prior of all methods.
+    folds : int, default=10
+        Number of stratified folds.
+    repeats : int, default=1
+        Number of repetitions of the cross-validation.
+    splits : int, default=None
+        Number of random splits to use instead of folds.
+    test_share : float, default=0.2
+        Share of each class in the test part of a random split.
+    inference : {"map", "posterior"}, default="map"
+        Posterior modes, or full posteriors, which take longer.
+    score_items : bool, default=False
+        If True, every item has the same weight. If False, the items are weighted so that the classes have
+        the shares of the class prior.
+    values : {"probabilities", "log-probabilities", "logits", "odds"}, default="probabilities"
+        The kind of numbers in X.
+    floor : float, default=1e-6
+        Smaller probabilities are raised to this value, and the output is normalised.
+    random_state : int, RandomState instance or None, default=None
+        Seed; None is the same as 0.
+    progress : callable, "tqdm" or None, default=None
+        Progress of the computation, as in `AutoFusion`.
 
     Returns
     -------
     dict
-        `methods` has one row a method, the best first: `method`, `log_loss`, `log_loss_se`, `brier`, `accuracy`, `entropy`,
-        `ece`, seconds and more; single classifiers, as they are, are among them.
+        `methods` is a list of dicts, the best method first, with `method`, `log_loss`, `log_loss_se`,
+        `brier`, `accuracy`, `entropy`, `ece`, times in seconds and more. The single classifiers are listed
+        as `classifier:<name>`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Plots, with matplotlib (`pip install consilience[plots]`). Every function gives back its axes."""
+"""Plots with matplotlib (`pip install consilience[plots]`). Every function returns its axes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
     "traces",
 ]
 
-# Okabe and Ito's colours, told apart by everyone.
+# The colours of Okabe and Ito, which are safe for colour-blind readers.
 _COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000"]
 
 
@@ -32,18 +32,35 @@ def _axes(ax: Any, **layout: Any) -> Any:
 
 
 def fused_against_correlation(x: Any, alpha: Any = None, *, levels: Any = None, ax: Any = None) -> Any:
-    """The fused probability of the first class against the correlation of two classifiers.
+    """Plot the fused probability of the first class against the correlation of two classifiers.
 
-    The paper's Figure 2: the more two agreeing classifiers share, the less their agreement is worth.
+    Figure 2 of the paper: the more two classifiers that agree are correlated, the less evidence their
+    agreement is.
 
     Parameters
     ----------
-    x : array of shape (2, J)
-        What the two say.
-    alpha : array of shape (J, J), optional
-        Their Dirichlet for every true class; 101 for the true class and 100 for the others if not given.
-    levels : array, optional
-        Shares of alpha that the two have in common.
+    x : array-like of shape (2, n_classes)
+        The outputs of the two classifiers.
+    alpha : array-like of shape (n_classes, n_classes), default=None
+        Concentrations of both classifiers for every true class. If None, 101 for the true class and 100 for
+        the others.
+    levels : array-like, default=None
+        Shared shapes as fractions of alpha. If None, 20 values from 0 to 0.95.
+    ax : matplotlib Axes, default=None
+        Axes to draw on. If None, a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes with the plot.
+
+    Examples
+    --------
+    >>> import consilience as cs
+    >>> from consilience import plots
+    >>> ax = plots.fused_against_correlation([[0.6, 0.2, 0.2], [0.6, 0.2, 0.2]], levels=[0, 0.5])
+    >>> ax.lines[0].get_ydata().round(3)
+    array([0.818, 0.674])
     """
     x = np.asarray(x, dtype=float)
     J = x.shape[1]
@@ -67,27 +84,79 @@ def fused_against_correlation(x: Any, alpha: Any = None, *, levels: Any = None, 
 
 def pair(model: Fusion, X: Any, y: Any, *, between: tuple[int, int] = (0, 1), component: int = 0,
          ax: Any = None) -> Any:
-    """What two classifiers say of one class, item by item, with their correlation given the truth."""
+    """Plot the probabilities that two classifiers give one class, with their correlations.
+
+    Parameters
+    ----------
+    model : fusion estimator
+        A fitted model.
+    X : array-like or data frame
+        Outputs, as in `fit`.
+    y : array-like of shape (n_items,)
+        The true classes.
+    between : (int, int), default=(0, 1)
+        The two classifiers.
+    component : int, default=0
+        The class whose probabilities are drawn.
+    ax : matplotlib Axes, default=None
+        Axes to draw on. If None, a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes with the plot.
+
+    Examples
+    --------
+    >>> import consilience as cs
+    >>> from consilience import plots
+    >>> P, y = cs.simulate("sim2", correlation=0.5, items_per_class=50, random_state=1)
+    >>> model = cs.CorrelatedFusion(inference="map").fit(P, y)
+    >>> plots.pair(model, P, y).get_xlabel()
+    'probability of 1, c1'
+    """
     block, labels = model._read_labelled(X, y, reset=False)
     a, b = between
     ax = _axes(ax)
     for j, c in enumerate(model.classes_):
         own = block[labels == j]
-        told = own[~np.isnan(own[:, [a, b]]).any(axis=(1, 2))]
-        observed = np.corrcoef(told[:, a, component], told[:, b, component])[0, 1] if len(told) > 2 else np.nan
+        both = own[~np.isnan(own[:, [a, b]]).any(axis=(1, 2))]
+        observed = np.corrcoef(both[:, a, component], both[:, b, component])[0, 1] if len(both) > 2 else np.nan
         text = f"{c}: observed {observed:.2f}"
         if hasattr(model, "correlation_"):
             text += f", model {model.correlation_[a, b, j, component]:.2f}"
-        ax.scatter(told[:, a, component], told[:, b, component], s=8, alpha=0.6,
+        ax.scatter(both[:, a, component], both[:, b, component], s=8, alpha=0.6,
                    color=_COLOURS[j % len(_COLOURS)], label=text)
-    what = f"probability of {model.classes_[component]} said by"
-    ax.set(xlabel=f"{what} {model.classifiers_[a]}", ylabel=f"{what} {model.classifiers_[b]}")
-    ax.legend(frameon=False, title="correlation when the truth is")
+    what = f"probability of {model.classes_[component]}"
+    ax.set(xlabel=f"{what}, {model.classifiers_[a]}", ylabel=f"{what}, {model.classifiers_[b]}")
+    ax.legend(frameon=False, title="correlation by true class")
     return ax
 
 
 def correlations(model: Fusion, *, ax: Any = None) -> Any:
-    """The correlation of every two classifiers, averaged over classes and components."""
+    """Plot the correlation of every pair of classifiers, averaged over classes and components.
+
+    Parameters
+    ----------
+    model : CorrelatedFusion
+        A fitted model.
+    ax : matplotlib Axes, default=None
+        Axes to draw on. If None, a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes with the plot.
+
+    Examples
+    --------
+    >>> import consilience as cs
+    >>> from consilience import plots
+    >>> P, y = cs.simulate("sim2", correlation=0.5, items_per_class=50, random_state=1)
+    >>> model = cs.CorrelatedFusion(inference="map").fit(P, y)
+    >>> len(plots.correlations(model).texts)
+    4
+    """
     mean = model.correlation_.mean(axis=(2, 3))
     names = [str(name) for name in model.classifiers_]
     ax = _axes(ax)
@@ -104,20 +173,48 @@ def correlations(model: Fusion, *, ax: Any = None) -> Any:
 
 def reliability(y: Any, probabilities: Any, *, classes: Any = None, bins: int = 10, ax: Any = None,
                 label: str | None = None) -> Any:
-    """How often the most probable class is right, against how probable it was said to be."""
+    """Plot how often the most probable class is right against its predicted probability.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_items,)
+        The true classes.
+    probabilities : array-like of shape (n_items, n_classes)
+        Predicted probabilities, with columns in the order of `classes`.
+    classes : array-like of shape (n_classes,), default=None
+        The classes. If None, the sorted labels.
+    bins : int, default=10
+        Number of bins of equal width.
+    ax : matplotlib Axes, default=None
+        Axes to draw on. If None, a new figure.
+    label : str, default=None
+        Label in the legend.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes with the plot.
+
+    Examples
+    --------
+    >>> import consilience as cs
+    >>> from consilience import plots
+    >>> P, y = cs.simulate("sim2", correlation=0.5, items_per_class=50, random_state=1)
+    >>> ax = plots.reliability(y, P[:, 0], label="first classifier")
+    """
     y, p = np.asarray(y), np.asarray(probabilities, dtype=float)
     classes = np.unique(y) if classes is None else np.asarray(classes)
     top, right = p.max(axis=1), classes[p.argmax(axis=1)] == y
     place = np.minimum((top * bins).astype(int), bins - 1)
     counts = np.bincount(place, minlength=bins)
     seen = counts > 0
-    said = np.bincount(place, weights=top, minlength=bins)[seen] / counts[seen]
+    predicted = np.bincount(place, weights=top, minlength=bins)[seen] / counts[seen]
     found = np.bincount(place, weights=right, minlength=bins)[seen] / counts[seen]
     error = np.sqrt(found * (1 - found) / counts[seen])
     ax = _axes(ax)
     ax.plot([0, 1], [0, 1], color="grey", linewidth=1, linestyle=":")
-    ax.errorbar(said, found, yerr=error, marker="o", markersize=4, capsize=2, label=label)
-    ax.set(xlabel="probability of the most probable class", ylabel="how often it is right",
+    ax.errorbar(predicted, found, yerr=error, marker="o", markersize=4, capsize=2, label=label)
+    ax.set(xlabel="probability of the most probable class", ylabel="accuracy",
            xlim=(1 / len(classes) - 0.05, 1.02), ylim=(-0.02, 1.02))
     if label is not None:
         ax.legend(frameon=False)
@@ -125,10 +222,32 @@ def reliability(y: Any, probabilities: Any, *, classes: Any = None, bins: int = 
 
 
 def influence(model: Fusion, X: Any = None, *, ax: Any = None) -> Any:
-    """How much each classifier moves the fused result.
+    """Plot the influence of each classifier on the fused result.
 
-    On items: the mean largest evidence that it adds given all others, in nats. Without items: its
-    strength, the evidence that one output of it alone is expected to give.
+    Parameters
+    ----------
+    model : fusion estimator
+        A fitted model.
+    X : array-like or data frame, default=None
+        Outputs, as in `fit`. For these items, the influence is the mean over the items of the largest
+        absolute evidence that the classifier adds given all others. If None, the influence is
+        `strengths_`, the expected evidence of one output.
+    ax : matplotlib Axes, default=None
+        Axes to draw on. If None, a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes with the plot.
+
+    Examples
+    --------
+    >>> import consilience as cs
+    >>> from consilience import plots
+    >>> P, y = cs.simulate("sim2", correlation=0.5, items_per_class=50, random_state=1)
+    >>> model = cs.CorrelatedFusion(inference="map").fit(P, y)
+    >>> len(plots.influence(model, P).patches)
+    2
     """
     if X is None:
         size, what = model.strengths_, "expected evidence of one output, in nats"
@@ -142,7 +261,33 @@ def influence(model: Fusion, X: Any = None, *, ax: Any = None) -> Any:
 
 
 def traces(model: Fusion, *, classifier: int = 0, true_class: int = 0, ax: Any = None) -> Any:
-    """Posterior draws kept in the model: of one classifier's Dirichlet, and of what pairs share."""
+    """Plot the posterior draws stored in the model (`keep_draws`).
+
+    Parameters
+    ----------
+    model : IndependentFusion or CorrelatedFusion
+        A fitted model with posterior draws.
+    classifier : int, default=0
+        The classifier whose concentrations are drawn.
+    true_class : int, default=0
+        The true class whose parameters are drawn.
+    ax : matplotlib Axes, default=None
+        Axes to draw on. If None, a new figure.
+
+    Returns
+    -------
+    matplotlib Axes or ndarray of two Axes
+        The axes of the concentrations and, for `CorrelatedFusion`, of the shared shapes of the first pair.
+
+    Examples
+    --------
+    >>> import consilience as cs
+    >>> from consilience import plots
+    >>> P, y = cs.simulate("sim2", correlation=0.5, items_per_class=50, random_state=1)
+    >>> model = cs.IndependentFusion(keep_draws=100).fit(P, y)
+    >>> len(plots.traces(model).lines)
+    3
+    """
     draws = model._file.get("draws", [])
     if not draws:
         raise ConsilienceError("the model has no posterior draws; fit it with `keep_draws`")
@@ -152,7 +297,7 @@ def traces(model: Fusion, *, classifier: int = 0, true_class: int = 0, ax: Any =
     for j, c in enumerate(model.classes_):
         axes[0].plot(alpha[:, j], color=_COLOURS[j % len(_COLOURS)], linewidth=0.8, label=str(c))
     axes[0].set(ylabel=f"alpha of {model.classifiers_[classifier]}")
-    axes[0].legend(frameon=False, title=f"component; the truth is {model.classes_[true_class]}")
+    axes[0].legend(frameon=False, title=f"component; true class {model.classes_[true_class]}")
     if shared and len(axes) > 1:
         delta = np.array([draw["delta"] for draw in draws])[:, 0, true_class]
         for j in range(delta.shape[1]):

@@ -50,19 +50,6 @@ fn what_was_learnt_is_told() {
     assert!(text.contains("90 % intervals") && text.contains("independent share"), "{text}");
 }
 
-/// Data augmentation runs from the command line, on few items and draws.
-#[test]
-fn augmented_fits() {
-    let bench = Bench::new();
-    bench.good("simulate --preset sim2 --items-per-class 6 --seed 5 -o few.csv");
-    let few = "fit few.csv --method correlated --chains 2 --draws 5 --warmup 5 --keep-draws 2";
-    bench.good(&format!("{few} --sampler gibbs -o model.json"));
-    bench.good("fuse model.json few.csv --predictive -o fused.csv");
-    let run =
-        bench.run("fit few.csv --method correlated --sampler gibbs --inference map -o m.json");
-    assert!(run.code == Some(1) && run.err.contains("`likelihood` with `map`"), "{}", run.err);
-}
-
 /// What is learned is better than taking the classifiers for independent, and worse than the truth.
 #[test]
 fn losses_are_in_order() {

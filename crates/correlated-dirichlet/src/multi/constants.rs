@@ -1,7 +1,10 @@
 //! All tuning constants of the density of three and more classifiers.
 //!
-//! Most of them shape a proposal: they change the variance of an estimate and its cost, and the replicates measure the variance. The
-//! constants that guard accuracy, where a wrong value would give a wrong density or error, name the test that fails.
+//! Most of them shape a proposal: they change the variance of an estimate and its cost but not its mean, and the replicates measure the
+//! variance. "Variance ×0.99, ×1.01" states by which factors the variance changed when the constant was halved and doubled: the geometric mean
+//! over 30 random cases without noise (K = 3 to 5, J = 3, shapes 0.4 to 100, 8192 points), or over the resolved ones of 12 cases with
+//! log noise of 0.03 (K = 3 and 4, private shapes 0 to 1, 2048 points). Its own uncertainty is about 10 %. The constants that
+//! guard accuracy, where a wrong value would give a wrong density or error, name the test that fails.
 
 /// The default error of ln f: 0.1 % of a density, and 0.00025 of a fused probability at the most.
 pub const DEFAULT_TOLERANCE: f64 = 1e-3;
@@ -19,6 +22,7 @@ pub(super) const SMALLEST_SHARED: f64 = 1e-9;
 // Mode of the integrand
 
 /// Smaller shapes are replaced by this when the mode is computed, so that the mode stays away from the boundaries of the domain.
+/// It acts on smaller shapes only: variance ×1.00, ×1.00.
 pub(super) const MODE_SHAPE_FLOOR: f64 = 0.02;
 /// Largest number of Newton steps; 3 to 10 are usual.
 pub(super) const MODE_STEPS: usize = 80;
@@ -75,7 +79,7 @@ pub(super) const FIRST_POINTS: usize = 128;
 /// Private shapes of 0, which confine the integral to a surface, are raised to this; the estimate is then never resolved.
 pub(super) const RAISED_PRIVATE: f64 = 1e-3;
 /// The largest scale on which profiles are taken. A gamma of small shape spreads ln D over hundreds of units, but its profile bends
-/// only within a few units of the boundary and is linear beyond.
+/// only within a few units of the boundary and is linear beyond. Variance ×0.99, ×1.01.
 pub(super) const WIDEST_PROFILE: f64 = 1.2;
 /// Per stage, the effective fraction of a pilot's points above which the map is kept. A correction costs a
 /// pilot, so that later corrections need a larger gain; the last map is always kept.
@@ -91,7 +95,7 @@ pub(super) const MAX_ABS_Z: f64 = 220.0;
 pub(super) const OUT_OF_RANGE_SLOPE: f64 = 1e3;
 /// The smallest distance from a boundary; the cube of its inverse is still finite.
 pub(super) const MIN_DISTANCE: f64 = 1e-100;
-/// Deviations t of ln s enter the regressions as t/√(1 + t²/4).
+/// Deviations t of ln s enter the regressions as t/√(1 + t²/4). Variance ×1.00, ×1.04.
 pub(super) const BOUNDED_TOTAL: f64 = 0.25;
 /// Largest number of Newton steps for the distance from the boundary.
 pub(super) const NEWTON_STEPS: usize = 20;
@@ -109,20 +113,20 @@ pub(super) const PROFILE_NODES: usize = 29;
 /// Subdivision of the intervals between nodes for the integration of a profile.
 pub(super) const PROFILE_SUBDIVISION: usize = 4;
 /// Relative stretch of v in the tails: the tails of the proposal are heavier than those of the profile, which bounds the
-/// weights where the two differ.
+/// weights where the two differ. Variance ×1.06, ×1.14.
 pub(super) const TAIL_STRETCH: f64 = 0.1;
-/// The |v| at which half of the stretch is reached.
+/// The |v| at which half of the stretch is reached. Variance ×1.16, ×1.09.
 pub(super) const TAIL_STRETCH_FROM: f64 = 3.0;
 
 // Corrections by pilots
 
-/// Moments within this many standard errors of their ideal value are not corrected.
+/// Moments within this many standard errors of their ideal value are not corrected. Variance ×1.31, ×1.09.
 pub(super) const PILOT_SIGNIFICANCE: f64 = 3.0;
-/// Weights are cut at this multiple of their mean before moments are computed.
+/// Weights are cut at this multiple of their mean before moments are computed. Variance ×0.98, ×1.02.
 pub(super) const PILOT_WEIGHT_CUT: f64 = 30.0;
-/// Bounded normal variables: b(n) = n/√(1 + n²/9).
+/// Bounded normal variables: b(n) = n/√(1 + n²/9). Variance ×1.12, ×1.22.
 pub(super) const BOUNDED_NORMAL: f64 = 9.0;
-/// Up to this many coordinates, products of all pairs of them are corrected; beyond, products of totals only.
+/// Up to this many coordinates, products of all pairs of them are corrected; beyond, products of totals only. Variance ×1.01, ×1.16.
 pub(super) const ALL_PRODUCTS_UP_TO: usize = 20;
 /// Range of the variances that a correction may set.
 pub(super) const PILOT_VARIANCES: [f64; 2] = [0.2, 4.0];
@@ -151,7 +155,8 @@ pub(super) const PILOT_POINTS_PER_TOTAL: f64 = 4.0;
 pub(super) const KEPT_COVARIANCE: f64 = 0.3;
 /// The smallest variance of a look-ahead approximation, in units of (σy)².
 pub(super) const LOOK_AHEAD_NOISE: f64 = 4.0;
-/// Cells of the table of a noisy gamma. Guards accuracy: `noisy_densities_agree_with_the_definition` fails with half of them.
+/// Cells of the table of a noisy gamma: an error of ln h of at most 1.4e-4, and 2e-3 with half of them. Guards accuracy:
+/// `the_table_is_fine_enough`.
 pub(super) const NOISY_TABLE_CELLS: usize = 128;
 /// Largest number of nodes of a tabulated conditional density.
 pub(super) const CONDITIONAL_NODES: usize = 26;

@@ -279,8 +279,8 @@ mod tests {
     #[test]
     fn few_effective_points_are_not_resolved() {
         let on_part =
-            |count: usize| estimate(|_, i| if i < count { 1.0 } else { 0.0 }, 100).is_resolved();
-        assert!(on_part(8) && !on_part(4));
+            |count: usize| estimate(|_, i| if i < count { 1.0 } else { 0.0 }, 1000).is_resolved();
+        assert!(on_part(80) && !on_part(35));
     }
 
     /// Replicates whose means are 1 ± c.

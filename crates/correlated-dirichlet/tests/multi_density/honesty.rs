@@ -140,25 +140,25 @@ fn check(seed: u64) {
 }
 
 #[test]
-#[ignore = "slow: long runs of random cases"]
+#[ignore = "slow: make validate"]
 fn the_reported_error_is_the_true_one_1() {
     check(21);
 }
 
 #[test]
-#[ignore = "slow: long runs of random cases"]
+#[ignore = "slow: make validate"]
 fn the_reported_error_is_the_true_one_2() {
     check(22);
 }
 
 #[test]
-#[ignore = "slow: long runs of random cases"]
+#[ignore = "slow: make validate"]
 fn the_reported_error_is_the_true_one_3() {
     check(23);
 }
 
 #[test]
-#[ignore = "slow: long runs of random cases"]
+#[ignore = "slow: make validate"]
 fn the_reported_error_is_the_true_one_4() {
     check(24);
 }

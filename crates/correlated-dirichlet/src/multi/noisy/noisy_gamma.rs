@@ -282,4 +282,21 @@ mod tests {
         let want = 2.5 * 3.0f64.ln() - 3.0 - ln_gamma(2.5);
         assert!((noisy.ln_density_unshared(3.0f64.ln()) - want).abs() < 1e-6);
     }
+
+    /// The table between its nodes, against the integral itself.
+    #[test]
+    fn the_table_is_fine_enough() {
+        for shape in [0.003, 0.1, 0.5, 0.9, 1.0, 3.0, 40.0, 300.0] {
+            let noisy = NoisyGamma::new(shape, 0.02);
+            let off = |i: usize| {
+                let c = (2.0 * (i as f64 + 0.5) / NOISY_TABLE_CELLS as f64 - 1.0) * noisy.reach;
+                let exact = ln_integral(shape, c);
+                let want =
+                    if shape < 1.0 { exact - ln_gamma(shape) } else { exact - saddle(shape, c) };
+                (noisy.interpolated(c) - want).abs()
+            };
+            let worst = (1..NOISY_TABLE_CELLS - 1).map(off).fold(0.0, f64::max);
+            assert!(worst < 2e-4, "shape {shape}: {worst:e}");
+        }
+    }
 }
