@@ -20,11 +20,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 MANIFEST = ROOT / "experiments/tables.csv"
-STARTED = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "validate"
 SOURCES = ["crates", "bindings", "Cargo.toml", "Cargo.lock", "scripts/validate.py", ":(glob)experiments/**/*.py",
            "experiments/fair/run.sh", ":(glob)reference/*.py"]
 PYTHON = ROOT / ".venv-validate/bin/python"
-CARGO = ["--release", "--locked", "--quiet"]
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
+# VALIDATE_PROFILE=dev tries the parts without an optimised build.
+PROFILE = os.environ.get("VALIDATE_PROFILE", "release")
+CARGO = ["--profile", PROFILE, "--locked", "--quiet"]
+PROGRAM = TARGET / ("debug" if PROFILE == "dev" else PROFILE) / "consilience"
 LAB = ["cargo", "run", *CARGO, "--package", "consilience-lab", "--"]
 
 
@@ -66,8 +69,8 @@ AUTO = [[PYTHON, f"{name}.py", *arguments] for name, arguments in
         [("promises", ()), ("absent", ()), ("shift", ()), ("curves", ("20", "5"))]]
 
 PARTS = [
-    Part("density", 8, [tests("pair_density", "many_density", only=["--skip", "the_reported_error_is"])]),
-    Part("honesty", 15, [tests("many_density", only=["the_reported_error_is", "--test-threads", "1"])],
+    Part("density", 8, [tests("pair_density", "multi_density", only=["--skip", "the_reported_error_is"])]),
+    Part("honesty", 15, [tests("multi_density", only=["the_reported_error_is", "--test-threads", "1"])],
          ["experiments/many/honesty.csv", "experiments/many/honesty_cases.csv"]),
     Part("calibration-delta", 30, [[*LAB, "calibration", "delta", "--output", "reference"]],
          ["reference/sbc_delta.csv"], quick=["--replications", "4"]),
@@ -81,7 +84,7 @@ PARTS = [
     Part("reproduce", 12, [tests("reproduce"), [*LAB, "reproduce", "--output", REPRODUCE]],
          [f"{REPRODUCE}/{name}" for name in ("log-losses.csv", "bars.csv", "baselines.csv", "report.md", "figure-2.csv")],
          kept=[f"{REPRODUCE}/results"], needs_data=True, quick=["--only", "figure-2"]),
-    Part("fair", 24, [["experiments/fair/run.sh"], [PYTHON, "experiments/fair/table.py", "--write"]],
+    Part("fair", 24, [["experiments/fair/run.sh", "{data}", PROGRAM], [PYTHON, "experiments/fair/table.py"]],
          ["experiments/fair/summary.csv"], kept=["experiments/fair/splits"], needs_data=True),
     Part("auto", 30, AUTO, [f"experiments/auto/{name}.csv" for name in ("promises", "absent", "shift", "curves")],
          needs_data=True),
@@ -93,6 +96,7 @@ PARTS = [
     table("missing", 10),
     table("bookies", 15, needs_data=True),
     table("cost", 5, ONE_THREAD),
+    Part("cost-figure", 0, [[PYTHON, "experiments/many/plot_cost.py"]], ["experiments/many/cost.svg"]),
     Part("reference", 5, [[PYTHON, "reference/make_density_resolution.py", "reference/density_resolution_stress.csv"]],
          ["reference/density_resolution_stress.csv"]),
 ]
@@ -151,8 +155,8 @@ def prepare(parts):
 
 def start(part, commit):
     """Removes what an interrupted run at another commit left."""
-    STARTED.mkdir(parents=True, exist_ok=True)
-    marker = STARTED / part.name
+    marker = TARGET / "validate" / part.name
+    marker.parent.mkdir(parents=True, exist_ok=True)
     if not marker.exists() or marker.read_text() != commit:
         for name in part.kept:
             shutil.rmtree(ROOT / name, ignore_errors=True)
@@ -161,16 +165,18 @@ def start(part, commit):
 
 def run(part, environment, quick_folder=None):
     """Runs the commands; whether all succeeded."""
+    data = environment.get("CONSILIENCE_DATA", "")
     commands = part.commands[-1:] if quick_folder else part.commands
     for i, command in enumerate(commands):
         last = i + 1 == len(commands)
         if quick_folder:
             command = [quick_folder if command[j - 1] == "--output" else word for j, word in enumerate(command)]
             command = [*command, *part.quick]
-        print("  " + " ".join(map(str, command)), flush=True)
-        folder = ROOT / "experiments/auto" if command in AUTO else ROOT
+        command = [data if word == "{data}" else str(word) for word in command]
+        print("  " + " ".join(command), flush=True)
+        folder = ROOT / "experiments/auto" if part.name == "auto" else ROOT
         capture = subprocess.PIPE if last and (part.printed or part.name == "honesty") else None
-        done = subprocess.run(list(map(str, command)), cwd=folder, env=environment, stdout=capture, text=True)
+        done = subprocess.run(command, cwd=folder, env=environment, stdout=capture, text=True)
         if done.returncode:
             return False
         if capture and not quick_folder:

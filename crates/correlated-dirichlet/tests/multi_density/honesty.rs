@@ -133,7 +133,10 @@ fn check(seed: u64) {
         "of {cases}: {beyond_twice} beyond twice, {resolved} resolved ({unknown} unlike their long runs), \
          {within_wanted} within 1e-3"
     );
-    println!("{summary}");
+    let beyond_ten_times = beyond_ten.len();
+    println!(
+        "summary,{seed},{cases},{resolved},{within_wanted},{beyond_twice},{beyond_ten_times},{unknown}"
+    );
     assert!(beyond_ten.is_empty(), "{summary}, beyond ten times: {beyond_ten:#?}");
     assert!(beyond_twice <= cases / 10, "{summary}");
     assert!(resolved >= cases / 2, "{summary}");
