@@ -1,5 +1,5 @@
 # Two commands do all their own set-up: `make demo` and `make test`.
-.PHONY: demo test test-rust lint docs reference readme python bench reproduce clean
+.PHONY: demo test test-rust lint docs reference readme python bench reproduce validate clean
 
 PYTHON := .venv/bin/python
 # The checks of a change; CI runs the same.
@@ -64,9 +64,16 @@ bench: $(PYTHON)
 	$(PYTHON) benches/fuse_vs_numpy.py
 	$(PYTHON) benches/whole_command.py
 
-# The paper's evaluation. The real data sets come from CONSILIENCE_DATA; without them only the simulated part is run.
+# The paper's evaluation, about 12 minutes of processor time. The real data sets come from CONSILIENCE_DATA; without them
+# only the simulated sets are run. `make validate PART=reproduce` updates experiments/reproduce.
 reproduce: | toolchain
-	cargo run --release --locked --package consilience-lab -- reproduce --output experiments/reproduce
+	cargo run --release --locked --package consilience-lab -- reproduce \
+		--output $(TARGET)/reproduce/$$(git rev-parse --short HEAD)
+
+# The slow tests, and every committed table that depends on slow computations: about eight hours of processor time.
+# `make validate PART=cost` runs one part, `scripts/validate.py --list` lists them with their times.
+validate: | toolchain
+	python3 scripts/validate.py $(PART)
 
 $(PYTHON): reference/requirements.txt | toolchain
 	python3 -m venv .venv
@@ -75,4 +82,4 @@ $(PYTHON): reference/requirements.txt | toolchain
 
 clean:
 	cargo clean
-	rm -rf .venv .venv-wheel consilience-demo
+	rm -rf .venv .venv-wheel .venv-validate consilience-demo

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The fair comparison on the paper's six real sets: run.sh DATA [PROGRAM]. Finished files are kept.
-# One file a set and group of methods, so that the slow ones can be run by themselves.
+# The comparison on the paper's six real sets: run.sh DATA [PROGRAM]. Finished files are kept.
+# One file per set and group of methods, so that slow methods can be run by themselves.
 set -eu
 data=$1
 program=${2:-consilience}

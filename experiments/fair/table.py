@@ -1,6 +1,7 @@
-"""From the scores of all splits, which run.sh wrote, to summary.csv and the tables of README.md (printed)."""
+"""Makes summary.csv and the tables of README.md from the scores of all splits, which run.sh writes."""
 
 import csv
+import re
 from collections import defaultdict
 from math import sqrt
 from pathlib import Path
@@ -35,7 +36,7 @@ def estimate(values):
 
 
 def summarise(name, prior, methods):
-    """One row a method, by log-loss; differences to the best are paired split by split."""
+    """One row per method, by log-loss; differences to the best are paired split by split."""
     ordered = sorted(methods.items(), key=lambda item: mean(item[1]["log_loss"]))
     best = ordered[0][1]["log_loss"]
     rows = []
@@ -58,15 +59,15 @@ def merged(rows):
 
 
 def table(columns):
-    """One row a method, one column a set: log-loss beyond the best (standard error)."""
+    """One row per method, one column per set: log-loss beyond the best (standard error)."""
     total = lambda method: sum(float(own[method]["difference"]) if method in own else 10 for own in columns.values())
     methods = sorted({method for own in columns.values() for method in own}, key=lambda m: (total(m), m))
-    print(f"| method | {' | '.join(columns)} |\n|---|{'---:|' * len(columns)}")
     best = (min(row["log_loss"] for row in own.values()) for own in columns.values())
-    print("| *log-loss of the best* | " + " | ".join(f"*{float(loss):.4f}*" for loss in best) + " |")
+    lines = [f"| method | {' | '.join(columns)} |", f"|---|{'---:|' * len(columns)}",
+             "| *log-loss of the best* | " + " | ".join(f"*{float(loss):.4f}*" for loss in best) + " |"]
     for method in methods:
-        print(f"| {method} | " + " | ".join(cell(own.get(method)) for own in columns.values()) + " |")
-    print()
+        lines.append(f"| {method} | " + " | ".join(cell(own.get(method)) for own in columns.values()) + " |")
+    return "\n".join(lines) + "\n"
 
 
 def cell(row):
@@ -84,6 +85,9 @@ if __name__ == "__main__":
         writer = csv.DictWriter(file, every[0].keys(), lineterminator="\n")
         writer.writeheader()
         writer.writerows(every)
+    text = (HERE / "README.md").read_text()
     for prior in PRIORS:
-        print(f"### {prior.capitalize()} class prior\n")
-        table({name: merged(rows[name, prior]) for name in SETS})
+        title = f"### {prior.capitalize()} class prior\n\n"
+        new = title + table({name: merged(rows[name, prior]) for name in SETS})
+        text = re.sub(re.escape(title) + r"(\|.*\n)+", lambda _: new, text)
+    (HERE / "README.md").write_text(text)

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use consilience::{
-    DEFAULT_FLOOR, InputFormat, Outputs, OutputsBuilder, PriorChoice, Result, Schema, ValueKind,
+    DEFAULT_FLOOR, Error, InputFormat, Outputs, OutputsBuilder, PriorChoice, Result, Schema,
 };
 use numpy::{PyReadonlyArray1, PyReadonlyArray3, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
-use crate::errors::{ConsilienceError, bad_settings, raise};
+use crate::errors::{ConsilienceError, raise};
 
 /// Items × classifiers × classes.
 pub(crate) type Values<'py> = PyReadonlyArray3<'py, f64>;
@@ -16,16 +16,18 @@ pub(crate) type Values<'py> = PyReadonlyArray3<'py, f64>;
 /// Classes by their place.
 pub(crate) type Labels<'py> = PyReadonlyArray1<'py, i64>;
 
-/// What raw values are, and what small ones are raised to.
+/// The kind of the raw values and the floor.
 pub(crate) fn input_format(kind: &str, floor: f64) -> PyResult<InputFormat> {
-    let kind =
-        serde_json::from_value::<ValueKind>(kind.into()).map_err(|error| bad_settings(&error))?;
+    let kind = kind.parse().map_err(|error| raise(&error))?;
     Ok(InputFormat { kind, floor })
 }
 
-/// The class prior asked for, in its JSON form.
+/// The class prior from its JSON form.
 pub(crate) fn prior_choice(json: Option<&str>) -> PyResult<Option<PriorChoice>> {
-    json.map(serde_json::from_str).transpose().map_err(|error| bad_settings(&error))
+    let known = "uniform, empirical or one weight per class";
+    let unknown = |json: &str| Error::parameter("class_prior", known, json.trim_matches('"'));
+    let read = |json| serde_json::from_str(json).map_err(|_| raise(&unknown(json)));
+    json.map(read).transpose()
 }
 
 /// Contiguous memory is read where it is.

@@ -57,32 +57,7 @@ pub(crate) fn hint_text(name: &str) -> PyResult<String> {
     Ok(worded(hint))
 }
 
-/// The exception for settings that cannot be read.
+/// The exception for JSON of the package that cannot be read.
 pub(crate) fn bad_settings(error: &serde_json::Error) -> PyErr {
-    ConsilienceError::new_err(plain_english(&error.to_string()))
-}
-
-/// serde's message without its jargon, and without the line of a text that no user has written.
-fn plain_english(message: &str) -> String {
-    let message = message.rsplit_once(" at line ").map_or(message, |(message, _)| message);
-    let (found, expected) = match message.split_once(", expected ") {
-        None => (message, String::new()),
-        Some((found, "usize" | "u64" | "u32")) => (found, "; expected a whole number >= 0".into()),
-        Some((found, "f64")) => (found, "; expected a number".into()),
-        Some((found, expected)) => match expected.strip_prefix("one of ") {
-            Some(known) => (found, format!("; known are {known}")),
-            None => (found, format!("; expected {expected}")),
-        },
-    };
-    let jargon = [
-        ("unknown variant", "unknown value"),
-        ("unknown field", "unknown setting"),
-        ("missing field", "missing setting"),
-        ("invalid type:", "wrong type:"),
-        ("invalid value:", "wrong value:"),
-    ];
-    let reworded = jargon.iter().find_map(|(theirs, ours)| {
-        found.strip_prefix(theirs).map(|rest| format!("{ours}{rest}{expected}"))
-    });
-    reworded.unwrap_or_else(|| format!("{found}{expected}"))
+    ConsilienceError::new_err(error.to_string())
 }

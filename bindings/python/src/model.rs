@@ -1,7 +1,7 @@
 //! A fitted model.
 
 use consilience::evaluation::{
-    BootstrapSettings, EvaluationSettings, GainSettings, Weighting, evaluate, worth,
+    BootstrapSettings, EvaluationSettings, GainSettings, Weighting, evaluate, gain,
 };
 use consilience::methods::{Rows, Source, explain, fuse_rows, ln_density_rows};
 use consilience::model::FusionRule;
@@ -233,11 +233,11 @@ impl Model {
         let (input_format, values) = self.raw(&values, kind)?;
         let labels = label_slice(&labels, values.len() / schema.width())?;
         let settings = GainSettings { seed, ..GainSettings::default() };
-        let worth = watched(py, progress.as_ref(), |progress| {
+        let gain = watched(py, progress.as_ref(), |progress| {
             let outputs = outputs(schema, input_format, values, Some(labels))?;
-            worth(&outputs, self.model.class_prior(), &settings, progress)
+            gain(&self.model, &outputs, &settings, progress)
         })?;
-        Ok(json!(worth).to_string())
+        Ok(json!(gain).to_string())
     }
 
     /// Items drawn from the model, class by class: values and labels.

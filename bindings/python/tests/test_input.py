@@ -158,10 +158,10 @@ def test_errors_are_value_errors_that_name_item_and_classifier(train):
     with pytest.raises(NotFittedError):
         cs.OpinionPool().predict_proba(P)
     for settings, message in [
-        (dict(class_prior="flat"), "flat"),
+        (dict(class_prior="flat"), "must be uniform, empirical or one weight per class, got flat"),
         (dict(class_prior=[1, 2]), "class prior"),
         (dict(class_prior=[1, -2, 1]), r"class_prior\[1\]"),
-        (dict(values="percent"), "percent"),
+        (dict(values="percent"), "must be probabilities, log-probabilities, logits or odds, got percent"),
         (dict(floor=0.5), "floor"),
         (dict(layout="tall"), "layout"),
         (dict(layout="positive"), "column"),

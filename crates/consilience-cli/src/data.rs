@@ -1,4 +1,4 @@
-//! Reading models and tables as the common options say.
+//! Reading of models and tables with the common options.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use crate::args::{DataOptions, ModelOptions};
 use crate::error::Failure;
 use crate::progress::{TerminalProgress, Unit, stoppable};
 
-const NO_MODEL: &str = "a model is the JSON file that `consilience fit -o model.json` writes; on \
-    the command line it comes before the data";
+const NO_MODEL: &str = "a model is the JSON file that `consilience fit -o model.json` writes; it is \
+    given before the data";
 
 /// Reads a model file.
 pub(crate) fn read_model(path: &Path) -> Result<Model, Failure> {
@@ -29,7 +29,7 @@ pub(crate) fn read_model(path: &Path) -> Result<Model, Failure> {
 }
 
 impl DataOptions {
-    /// How to read tables; values below `floor` are raised to it unless `--floor` says otherwise.
+    /// Options for reading tables; `floor` is used unless `--floor` is given.
     pub(crate) fn read_options(&self, floor: f64) -> ReadOptions {
         ReadOptions {
             format: self.input_format,
@@ -43,7 +43,7 @@ impl DataOptions {
         }
     }
 
-    /// How to read tables for a model: with the floor that it was fitted with.
+    /// Options for reading tables for a model, with the floor that it was fitted with.
     pub(crate) fn read_options_for(&self, model: &Model) -> Result<ReadOptions, Failure> {
         if let Some(classes) = &self.classes
             && classes != model.schema().classes()
@@ -54,14 +54,14 @@ impl DataOptions {
                     classes.join(","),
                     model.schema().classes().join(",")
                 ),
-                hint: Some("leave `--classes` out: a model knows its classes"),
+                hint: Some("leave `--classes` out: the model determines the classes"),
             });
         }
         Ok(self.read_options(model.settings().map_or(DEFAULT_FLOOR, |settings| settings.floor)))
     }
 }
 
-/// A model ready to fuse, with the class prior and the reading options in force.
+/// A model with the class prior and the options for reading tables.
 pub(crate) struct Loaded {
     pub(crate) model: Model,
     pub(crate) prior: ClassPrior,
@@ -82,7 +82,7 @@ impl ModelOptions {
 }
 
 impl Loaded {
-    /// The model's own rule, or its posterior predictive if asked for.
+    /// The model's fusion rule, or its posterior predictive with `--predictive`.
     pub(crate) fn fusion(&self) -> &dyn Fusion {
         match &self.predictive {
             Some(predictive) => predictive,
@@ -114,8 +114,8 @@ pub(crate) fn read_all(
     })
 }
 
-/// "3 values raised to the floor", or nothing.
-pub(crate) fn raised_sentence(raised: u64, floor: f64) -> String {
+/// The number of values raised to the floor, as the end of a sentence; empty if there are none.
+pub(crate) fn floor_note(raised: u64, floor: f64) -> String {
     let floor = if floor < 1e-3 { format!("{floor:e}") } else { floor.to_string() };
     match raised {
         0 => String::new(),

@@ -139,6 +139,6 @@ fn table_hint(hint: &TableHint) -> String {
 pub(crate) fn warning_text(warning: &Warning) -> String {
     match warning.hint {
         None => warning.message.clone(),
-        Some(hint) => format!("{warning}; {}", core_hint(hint)),
+        Some(hint) => format!("{}; {}", warning.message, core_hint(hint)),
     }
 }

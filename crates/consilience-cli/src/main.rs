@@ -17,28 +17,28 @@ use std::process::ExitCode;
 
 use args::{Arguments, Command};
 use error::Failure;
-use output::Talk;
+use output::Messages;
 
 fn main() -> ExitCode {
     let arguments = Arguments::read();
-    let talk = Talk::new(arguments.common.quiet);
+    let messages = Messages::new(arguments.common.quiet);
     panic::set_hook(Box::new(|info| {
         if !consilience_io::is_guarded() {
-            Talk::panic(info);
+            Messages::panic(info);
         }
     }));
-    match panic::catch_unwind(AssertUnwindSafe(|| run(&arguments, &talk))) {
+    match panic::catch_unwind(AssertUnwindSafe(|| run(&arguments, &messages))) {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(failure)) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Ok(Err(failure)) => {
-            Talk::failure(&failure);
+            Messages::failure(&failure);
             ExitCode::from(failure.exit_code())
         }
         Err(_) => ExitCode::from(2), // the hook has told why
     }
 }
 
-fn run(arguments: &Arguments, talk: &Talk) -> Result<(), Failure> {
+fn run(arguments: &Arguments, messages: &Messages) -> Result<(), Failure> {
     let common = &arguments.common;
     if let Some(threads) = common.threads {
         // Results do not depend on their number, so threads without processors only cost.
@@ -50,14 +50,14 @@ fn run(arguments: &Arguments, talk: &Talk) -> Result<(), Failure> {
     }
     progress::catch_interrupts()?;
     match &arguments.command {
-        Command::Demo(options) => commands::demo::run(options, common, talk),
-        Command::Fit(options) => commands::fit::run(options, common, talk),
-        Command::Fuse(options) => commands::fuse::run(options, common, talk),
-        Command::Density(options) => commands::density::run(options, common, talk),
-        Command::Evaluate(options) => commands::evaluate::run(options, common, talk),
-        Command::Compare(options) => commands::compare::run(options, common, talk),
-        Command::Inspect(options) => commands::inspect::run(options, common, talk),
-        Command::Simulate(options) => commands::simulate::run(options, common, talk),
+        Command::Demo(options) => commands::demo::run(options, common, messages),
+        Command::Fit(options) => commands::fit::run(options, common, messages),
+        Command::Fuse(options) => commands::fuse::run(options, common, messages),
+        Command::Density(options) => commands::density::run(options, common, messages),
+        Command::Evaluate(options) => commands::evaluate::run(options, common, messages),
+        Command::Compare(options) => commands::compare::run(options, common, messages),
+        Command::Inspect(options) => commands::inspect::run(options, common, messages),
+        Command::Simulate(options) => commands::simulate::run(options, common, messages),
         Command::Completions { shell } => commands::generate::completions(*shell),
         Command::Man { command } => commands::generate::man_page(command.as_deref()),
     }

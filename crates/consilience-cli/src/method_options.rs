@@ -128,7 +128,8 @@ fn plain(number: f64) -> String {
 fn value_of(text: &str) -> Value {
     let number = |cell: &str| -> Option<Value> {
         let cell = cell.trim();
-        cell.parse::<u64>().map(Value::from).ok().or_else(|| {
+        let whole = cell.parse::<u64>().map(Value::from);
+        whole.or_else(|_| cell.parse::<i64>().map(Value::from)).ok().or_else(|| {
             cell.parse::<f64>().ok().filter(|number| number.is_finite()).map(Value::from)
         })
     };

@@ -1,22 +1,21 @@
-//! The only place that prints: reports on standard output, talk on standard error.
+//! All printing: reports on standard output, messages on standard error.
 
 use std::io::Write;
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, Table, presets};
-use consilience::evaluation::{Estimate, Evaluation, Gain, ScoreSet, Scored, Weighting};
 
 use crate::error::Failure;
 
-/// Makes the folder of a report, if it is not there.
+/// Creates the folder of a report, if it does not exist.
 pub(crate) fn make_folder(folder: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(folder)
         .map_err(|reason| Failure::io("create", &folder.display().to_string(), reason))
 }
 
-/// Talk to the user: notes, warnings, errors. All on standard error.
-pub(crate) struct Talk {
+/// Messages to the user on standard error: notes, warnings and errors.
+pub(crate) struct Messages {
     quiet: bool,
 }
 
@@ -24,7 +23,7 @@ const RED: Style = AnsiColor::Red.on_default().bold();
 const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 const CYAN: Style = AnsiColor::Cyan.on_default().bold();
 
-impl Talk {
+impl Messages {
     pub(crate) fn new(quiet: bool) -> Self {
         Self { quiet }
     }
@@ -33,35 +32,37 @@ impl Talk {
         self.quiet
     }
 
-    /// Something worth knowing; not with `--quiet`.
+    /// Prints a note, except with `--quiet`.
     pub(crate) fn note(&self, text: impl std::fmt::Display) {
         if !self.quiet {
-            say(format_args!("{text}"));
+            print_line(format_args!("{text}"));
         }
     }
 
-    /// Something to be careful about, even with `--quiet`.
+    /// Prints a warning, even with `--quiet`.
     pub(crate) fn warning(text: impl std::fmt::Display) {
-        say(format_args!("{YELLOW}warning:{YELLOW:#} {text}"));
+        print_line(format_args!("{YELLOW}warning:{YELLOW:#} {text}"));
     }
 
-    /// A fault of the program itself.
+    /// Prints a fault of the program itself.
     pub(crate) fn panic(panic: &std::panic::PanicHookInfo<'_>) {
-        say(format_args!("{RED}error:{RED:#} internal error: {panic}"));
-        say(format_args!("{CYAN}hint:{CYAN:#} this is a fault of the program; please report it"));
+        print_line(format_args!("{RED}error:{RED:#} internal error: {panic}"));
+        print_line(format_args!(
+            "{CYAN}hint:{CYAN:#} this is a fault of the program; please report it"
+        ));
     }
 
-    /// Why the program ends.
+    /// Prints why a command failed, and the hint.
     pub(crate) fn failure(failure: &Failure) {
-        say(format_args!("{RED}error:{RED:#} {failure}"));
+        print_line(format_args!("{RED}error:{RED:#} {failure}"));
         if let Some(hint) = failure.hint() {
-            say(format_args!("{CYAN}hint:{CYAN:#} {hint}"));
+            print_line(format_args!("{CYAN}hint:{CYAN:#} {hint}"));
         }
     }
 }
 
-/// Standard error may be closed; then there is nobody to tell.
-fn say(line: std::fmt::Arguments<'_>) {
+/// Prints a line on standard error, which may be closed.
+fn print_line(line: std::fmt::Arguments<'_>) {
     let _ = writeln!(anstream::stderr(), "{line}");
 }
 
@@ -76,7 +77,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
         .map_err(|reason| Failure::io("write", "standard output", reason))
 }
 
-/// A plain table: columns of text to the left, columns of numbers to the right.
+/// A table in plain text, with text aligned to the left and numbers to the right.
 pub(crate) fn table<H: ToString>(header: &[H], rows: &[Vec<String>]) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -94,8 +95,8 @@ pub(crate) fn table<H: ToString>(header: &[H], rows: &[Vec<String>]) -> String {
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// The same as Markdown.
-pub(crate) fn markdown(header: &[&str], rows: &[Vec<String>]) -> String {
+/// A table in Markdown.
+pub(crate) fn markdown<H: ToString>(header: &[H], rows: &[Vec<String>]) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let names: Vec<String> = header.iter().map(ToString::to_string).collect();
     let rule: Vec<String> =
@@ -107,74 +108,7 @@ pub(crate) fn markdown(header: &[&str], rows: &[Vec<String>]) -> String {
     text
 }
 
-/// The columns of a table of scores.
-pub(crate) const SCORE_HEADER: [&str; 7] =
-    ["method", "log-loss", "95 % interval", "Brier", "accuracy", "entropy", "calib. error"];
-
-/// Scores of all methods as table rows.
-pub(crate) fn score_rows(evaluation: &Evaluation) -> Vec<Vec<String>> {
-    evaluation.methods.iter().map(|row| score_row(&row.method, &row.overall)).collect()
-}
-
-/// Scores of one method as a table row.
-pub(crate) fn score_row(name: &str, scores: &ScoreSet<Scored>) -> Vec<String> {
-    let number = |score: Scored| format!("{:.4}", score.value);
-    vec![
-        name.to_owned(),
-        number(scores.log_loss),
-        if scores.log_loss.low.is_nan() {
-            "-".into()
-        } else {
-            format!("{:.3} to {:.3}", scores.log_loss.low, scores.log_loss.high)
-        },
-        number(scores.brier),
-        number(scores.accuracy),
-        number(scores.entropy),
-        number(scores.ece),
-    ]
-}
-
-/// What fusing is worth: `auto` beside simpler answers, and the verdict.
-pub(crate) fn worth_text(worth: &Gain) -> String {
-    let cell = |Estimate { mean, se }: Estimate| format!("{mean:.4} ± {se:.4}");
-    let mut rows = vec![vec!["auto".into(), cell(worth.log_loss), String::new()]];
-    let simple = worth.rivals.iter().filter(|rival| !rival.method.contains(':'));
-    for (name, rival) in std::iter::once(("best single: ", &worth.best_single))
-        .chain(simple.map(|rival| ("", rival)))
-    {
-        let name = format!("{name}{}", rival.method);
-        rows.push(vec![name, cell(rival.log_loss), cell(rival.gain)]);
-    }
-    let how = match worth.folds {
-        0 => "on these items".to_owned(),
-        folds => format!("out of fold, {folds} folds"),
-    };
-    let header = ["method".to_owned(), format!("log-loss {how}"), "gain of auto".to_owned()];
-    format!("\n{}{}\n", table(&header, &rows), worth.verdict)
-}
-
-/// How items count, as a sentence.
-pub(crate) fn weighting_sentence(
-    weighting: Weighting,
-    classes: &[String],
-    class_prior: &[f64],
-) -> String {
-    let uniform = class_prior.iter().all(|p| (p - class_prior[0]).abs() < 1e-12);
-    match weighting {
-        Weighting::Items => "Every item counts alike.".into(),
-        Weighting::ClassPrior if uniform => {
-            "Every class counts the same (uniform class prior; `--score-items` counts items alike)."
-                .into()
-        }
-        Weighting::ClassPrior => {
-            let parts = classes.iter().zip(class_prior);
-            let parts: Vec<String> = parts.map(|(class, p)| format!("{class} {p:.3}")).collect();
-            format!("Classes count as the class prior says: {}.", parts.join(", "))
-        }
-    }
-}
-
-/// One cell of a CSV file, quoted where it must be.
+/// A cell of a CSV file, quoted if necessary.
 pub(crate) fn csv_cell(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
@@ -183,7 +117,7 @@ pub(crate) fn csv_cell(text: &str) -> String {
     }
 }
 
-/// A number in a CSV file; nothing where there is none.
+/// A number in a CSV file; empty for NaN.
 pub(crate) fn csv_number(value: f64) -> String {
     if value.is_nan() { String::new() } else { value.to_string() }
 }

@@ -7,7 +7,7 @@ use consilience::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::error::Failure;
-use crate::output::Talk;
+use crate::output::Messages;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
@@ -27,7 +27,7 @@ pub(crate) fn catch_interrupts() -> Result<(), Failure> {
 }
 
 fn stop() -> ! {
-    Talk::failure(&consilience::Error::Interrupted.into());
+    Messages::failure(&consilience::Error::Interrupted.into());
     std::process::exit(130);
 }
 

@@ -6,6 +6,7 @@ use consilience::Outputs;
 use consilience_io::{ReadOptions, read_outputs};
 
 use crate::Failure;
+use crate::output::note;
 
 /// The message for a run without the data sets.
 pub(crate) const MISSING: &str = "the real data sets are skipped: set CONSILIENCE_DATA or `--data` \
@@ -26,6 +27,17 @@ pub(crate) fn folder(given: Option<&Path>) -> Option<PathBuf> {
         .or_else(|| std::env::var_os("CONSILIENCE_DATA").map(PathBuf::from))
         .unwrap_or_else(|| BESIDE.into());
     found.is_dir().then_some(found)
+}
+
+/// The labelled outputs of a real data set for tests; `None` with a message if it is not there.
+#[allow(clippy::missing_panics_doc)] // a damaged file should fail a test
+pub fn real_data_set(name: &str) -> Option<Outputs> {
+    let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data");
+    let found = folder(None).or_else(|| folder(Some(Path::new(beside))));
+    if found.is_none() {
+        note(format_args!("{name}: {MISSING}"));
+    }
+    Some(read(name, &found?).expect("a readable data set"))
 }
 
 /// Reads the labelled outputs of one data set.

@@ -3,12 +3,17 @@
 //!
 //! The binary `consilience-lab` runs them; `make reproduce` and `make validate` call it.
 
+pub mod calibration;
 mod data;
+pub mod gibbs;
 mod output;
 mod plots;
 mod progress;
+pub mod published_mixture;
 pub mod reproduce;
 pub mod tables;
+
+pub use data::real_data_set;
 
 /// Why an experiment failed.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;

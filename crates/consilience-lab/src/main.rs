@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use consilience_lab::{Failure, reproduce, tables};
+use consilience_lab::{Failure, calibration, reproduce, tables};
 
 /// Run the experiments of Consilience.
 #[derive(Debug, Parser)]
@@ -20,6 +20,8 @@ struct Arguments {
 enum Command {
     /// Compute the paper's figures and tables.
     Reproduce(reproduce::Options),
+    /// Check by simulation that posteriors are calibrated.
+    Calibration(calibration::Options),
     /// Print a table of `experiments/many` as CSV.
     Tables(tables::Options),
 }
@@ -43,6 +45,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     match &arguments.command {
         Command::Reproduce(options) => reproduce::run(options),
+        Command::Calibration(options) => calibration::run(options),
         Command::Tables(options) => tables::run(options),
     }
 }

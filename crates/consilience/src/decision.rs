@@ -1,31 +1,31 @@
-//! Decisions: what to do when mistakes have different prices.
+//! Decisions with minimal expected cost.
 
 use crate::error::{Error, Result};
 
-/// What every decision costs when a class is true.
+/// The cost of every decision for every true class.
 ///
-/// The decisions are the classes and, where it has a price, to abstain. The best decision has the
-/// smallest expected cost Σₜ P(t) cost(t, d); costs may be negative, which are gains.
+/// The decisions are the classes and, if it has a cost, abstaining. The best decision d minimises the
+/// expected cost Σₜ P(t) cost(t, d). Costs may be negative (gains).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Costs {
     n_classes: usize,
     n_decisions: usize,
-    /// By true class, then decision.
+    /// Indexed by true class, then decision.
     table: Vec<f64>,
 }
 
-/// The decision that costs least, on average over the classes.
+/// The decision with the smallest expected cost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Decision {
-    /// The class decided for; `None` to abstain.
+    /// The chosen class; `None` for abstaining.
     pub class: Option<usize>,
-    /// What it is expected to cost.
+    /// Its expected cost.
     pub expected_cost: f64,
 }
 
 impl Costs {
-    /// `rows[t]` holds what deciding for each class costs when `t` is true and, if it is longer by
-    /// one, what abstaining costs.
+    /// Creates a table of costs. `rows[t]` has the cost of choosing each class when the true class is
+    /// t and, if it has one more entry, the cost of abstaining.
     ///
     /// # Example
     /// ```
@@ -45,7 +45,7 @@ impl Costs {
             if row.len() != n_decisions || !(n_classes..=n_classes + 1).contains(&row.len()) {
                 return Err(Error::Mismatch {
                     what: "the numbers of classes and costs",
-                    expected: format!("{n_classes} costs, or one more to abstain, for every class"),
+                    expected: format!("{n_classes} costs per class, or one more for abstaining"),
                     found: format!("{} for class {class}", row.len()),
                 });
             }
@@ -60,12 +60,13 @@ impl Costs {
         Ok(Self { n_classes, n_decisions, table })
     }
 
-    /// The decision of least expected cost; of several the first class, to abstain last.
+    /// The decision with the smallest expected cost; among equals the first class, and abstaining
+    /// last.
     ///
     /// # Panics
-    /// If there is not one probability for every class.
+    /// If the number of probabilities is not the number of classes.
     pub fn decide(&self, probabilities: &[f64]) -> Decision {
-        assert_eq!(probabilities.len(), self.n_classes, "a probability for every class");
+        assert_eq!(probabilities.len(), self.n_classes, "one probability per class");
         let expected = |decision: usize| -> f64 {
             let costs = self.table.iter().skip(decision).step_by(self.n_decisions);
             probabilities.iter().zip(costs).map(|(p, cost)| p * cost).sum()
@@ -90,25 +91,25 @@ mod tests {
         let costs = Costs::new(&[[0.0, 1.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]]).unwrap();
         let decision = costs.decide(&[0.2, 0.5, 0.3]);
         assert_eq!(decision, Decision { class: Some(1), expected_cost: 0.5 });
-        // of equals the first
+        // Among equals the first.
         assert_eq!(costs.decide(&[0.4, 0.4, 0.2]).class, Some(0));
     }
 
     #[test]
-    fn a_dear_mistake_moves_the_threshold() {
-        // decide 1 where 9 p < 1 - p does not hold: from p = .1 on
+    fn a_costly_mistake_moves_the_threshold() {
+        // Class 1 is chosen where 9 p > 1 − p, hence above p = 0.1.
         let costs = Costs::new(&[[0.0, 1.0], [9.0, 0.0]]).unwrap();
         assert_eq!(costs.decide(&[0.91, 0.09]).class, Some(0));
         assert_eq!(costs.decide(&[0.89, 0.11]).class, Some(1));
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_costs_are_refused() {
         let error = |rows: &[&[f64]]| Costs::new(rows).unwrap_err().to_string();
         assert_eq!(
             error(&[&[0.0, 1.0], &[1.0]]),
-            "the numbers of classes and costs do not match: expected 2 costs, or one more to \
-             abstain, for every class, found 1 for class 1"
+            "the numbers of classes and costs do not match: expected 2 costs per class, or one more \
+             for abstaining, found 1 for class 1"
         );
         assert_eq!(error(&[&[0.0, f64::NAN], &[1.0, 0.0]]), "`costs[0]` must be finite, got NaN");
         assert_eq!(error(&[]), "`costs` must be given for at least one class, got none");

@@ -1,4 +1,4 @@
-//! Cutting labelled items into folds.
+//! Stratified folds and random splits of labelled items.
 
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -7,8 +7,7 @@ use rand::seq::SliceRandom;
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
 
-/// How many folds there can be of those wanted, 2 to 100: no more than the smallest class has
-/// items.
+/// The requested number of folds (2 to 100), limited to the number of items of the smallest class.
 pub(crate) fn usable(outputs: &Outputs, wanted: usize) -> Result<usize> {
     if !(2..=100).contains(&wanted) {
         return Err(Error::parameter("folds", "from 2 to 100", wanted));
@@ -19,17 +18,18 @@ pub(crate) fn usable(outputs: &Outputs, wanted: usize) -> Result<usize> {
         0 => Err(Error::EmptyClass { class: class.clone() }),
         1 => Err(Error::parameter(
             format!("items of class {class}"),
-            "at least 2 to score items that were not fitted",
+            "at least 2, one to fit and one to score",
             1,
         )),
         least => Ok(wanted.min(least)),
     }
 }
 
-/// The fold of every item, 0 to `n_folds` − 1, so that every fold has its share of every class.
+/// The fold of every item, from 0 to `n_folds` − 1, stratified by class.
 ///
-/// Each class is shuffled and dealt out one by one; the next class goes on with the fold where the
-/// last one ended, so that the folds differ by one item at most, in every class and as a whole.
+/// The items of each class are shuffled and assigned to the folds in turn. Each class continues with
+/// the fold after the last one of the previous class, so that fold sizes differ by at most one item,
+/// per class and in total.
 pub(crate) fn stratified(
     labels: &[usize],
     n_classes: usize,
@@ -53,9 +53,9 @@ pub(crate) fn stratified(
     folds
 }
 
-/// So many items of every class, drawn at random; the items drawn and the others, both in order.
-/// Draws of different numbers are independent.
-pub(crate) fn drawn(
+/// A random choice of `per_class` items of every class: the chosen items and the others, both in
+/// increasing order. Choices with different numbers are independent.
+pub(crate) fn random_split(
     labels: &[usize],
     per_class: &[usize],
     (seed, number): (u64, u64),
@@ -66,15 +66,15 @@ pub(crate) fn drawn(
     }
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(number);
-    let mut is_drawn = vec![false; labels.len()];
+    let mut is_chosen = vec![false; labels.len()];
     for (class, &wanted) in classes.iter_mut().zip(per_class) {
         class.shuffle(&mut rng);
-        class.iter().take(wanted).for_each(|&item| is_drawn[item] = true);
+        class.iter().take(wanted).for_each(|&item| is_chosen[item] = true);
     }
-    (0..labels.len()).partition(|&item| is_drawn[item])
+    (0..labels.len()).partition(|&item| is_chosen[item])
 }
 
-/// The items inside and outside of one fold.
+/// The items inside and outside one fold.
 pub(crate) fn split(folds: &[usize], fold: usize) -> (Vec<usize>, Vec<usize>) {
     (0..folds.len()).partition(|&item| folds[item] == fold)
 }
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_fold_has_its_share_of_every_class() {
+    fn fold_sizes_differ_by_at_most_one_item_per_class() {
         let labels: Vec<usize> =
             (0..103).map(|i| usize::from(i % 3 == 0) + usize::from(i % 7 == 0)).collect();
         let folds = stratified(&labels, 3, 5, 1);

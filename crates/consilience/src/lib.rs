@@ -5,7 +5,7 @@
 //! their numerical error; [`evaluation`] scores them.
 //!
 //! ```
-//! use consilience::{InputFormat, OutputsBuilder, Schema, methods::auto::Auto};
+//! use consilience::{Auto, InputFormat, OutputsBuilder, Schema};
 //!
 //! let schema = Schema::new(["resnet", "vit"], ["cat", "dog"])?;
 //! let mut train = OutputsBuilder::new(schema, InputFormat::default())?;
@@ -31,17 +31,19 @@
 
 mod data;
 pub mod decision;
-pub mod distributions;
+mod distributions;
 mod error;
 pub mod evaluation;
 mod folds;
 mod hint;
-pub mod methods;
-
+#[cfg(feature = "laboratory")]
+#[doc(hidden)]
+pub mod laboratory;
 mod math;
+pub mod methods;
 pub mod model;
 mod progress;
-pub mod sampling;
+mod sampling;
 pub mod simulation;
 mod text;
 mod warning;
@@ -52,9 +54,20 @@ pub use data::outputs::{Items, Outputs, OutputsBuilder};
 pub use data::schema::Schema;
 pub use error::{Error, OutputProblem, Result};
 pub use hint::Hint;
-pub use methods::MethodConfig;
+pub use methods::auto::Auto;
+pub use methods::bcc::Bcc;
+pub use methods::correlated::Correlated;
+pub use methods::discounted::Discounted;
+pub use methods::independent::Independent;
+pub use methods::logit_normal::LogitNormal;
+pub use methods::meta::Meta;
+pub use methods::normal_mixture::NormalMixture;
+pub use methods::pools::{LinearPool, LogPool, OpinionPool};
+pub use methods::stacking::Stacking;
+pub use methods::{Fused, MethodConfig};
 pub use model::{FitOptions, FuseOptions, Model};
 pub use progress::{NoProgress, Progress};
+pub use sampling::diagnostics::Diagnostics;
 pub use warning::{Warning, WarningKind};
 
 /// The README's Rust example is a test.

@@ -1,33 +1,34 @@
-//! How long work tells of its progress and learns that it should stop.
+//! Progress reporting and cancellation for long computations.
 
 use crate::error::{Error, Result};
 
-/// Someone who watches long work. All methods do nothing by default.
+/// Receives the progress of a long computation and can cancel it. By default every method does
+/// nothing.
 pub trait Progress: Sync {
-    /// A task of `total` steps begins.
+    /// Called when a task of `total` steps begins.
     fn begin(&self, _task: &str, _total: u64) {}
 
-    /// `steps` more are done; may be called from several threads.
+    /// Called when `steps` more steps are done, possibly from several threads.
     fn advance(&self, _steps: u64) {}
 
-    /// Whether the work should stop as soon as it can.
+    /// Whether the computation should stop.
     fn is_interrupted(&self) -> bool {
         false
     }
 
-    /// An error if the work should stop.
+    /// Returns [`Error::Interrupted`] if the computation should stop.
     fn check(&self) -> Result<()> {
         if self.is_interrupted() { Err(Error::Interrupted) } else { Ok(()) }
     }
 }
 
-/// Nobody watches.
+/// Ignores all progress and never cancels.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoProgress;
 
 impl Progress for NoProgress {}
 
-/// Hears only whether to stop: for parts of a task whose progress is shown as a whole.
+/// Passes on cancellation but not progress: for parts of a task that reports progress as a whole.
 pub(crate) struct CancelOnly<'a>(pub(crate) &'a dyn Progress);
 
 impl Progress for CancelOnly<'_> {

@@ -1,4 +1,4 @@
-//! Data from the model with known truth, and the paper's simulated sets.
+//! Simulated outputs with known parameters, and the paper's simulated sets.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -20,16 +20,16 @@ use correlated_dirichlet::pair::delta_for_correlation;
 /// margins, three classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preset {
-    /// α is 3 for the true class, 2 for the others.
+    /// α is 3 for the true class and 2 for the others.
     Sim1,
-    /// α is 12 for the true class, 8 for the others.
+    /// α is 12 for the true class and 8 for the others.
     Sim2,
     /// Rows (7, 5, 5), (5, 5, 7), (5, 7, 5): the classifiers confuse the last two classes.
     Sim3,
 }
 
 impl Preset {
-    /// The margins, one row a true class.
+    /// Parameters of the Dirichlet marginals, one row per true class.
     pub fn alpha(self) -> [[f64; 3]; 3] {
         match self {
             Self::Sim1 => [[3.0, 2.0, 2.0], [2.0, 3.0, 2.0], [2.0, 2.0, 3.0]],
@@ -72,22 +72,23 @@ impl FromStr for Preset {
     }
 }
 
-/// A known truth: how all classifiers speak when each class is true.
+/// The true distribution of all outputs for every true class.
 #[derive(Debug, Clone)]
 pub struct Truth {
     schema: Arc<Schema>,
-    speech: Speech,
+    distribution: OutputDistribution,
 }
 
 #[derive(Debug, Clone)]
-enum Speech {
-    /// One distribution a class.
+enum OutputDistribution {
+    /// One correlated Dirichlet distribution per class.
     Correlated(Vec<CorrelatedDirichlet>),
+    /// A tree of pairs.
     Tree(TreeFusion),
 }
 
 impl Truth {
-    /// One distribution a class.
+    /// Uses one correlated Dirichlet distribution per class.
     pub fn new(schema: Arc<Schema>, classes: Vec<CorrelatedDirichlet>) -> Result<Self> {
         let shape = (schema.n_classifiers(), schema.n_classes());
         let fits =
@@ -99,18 +100,18 @@ impl Truth {
                 found: classes.len().to_string(),
             });
         }
-        Ok(Self { schema, speech: Speech::Correlated(classes) })
+        Ok(Self { schema, distribution: OutputDistribution::Correlated(classes) })
     }
 
-    /// A tree of pairs.
+    /// Uses a tree of pairs.
     pub fn of_tree(tree: TreeFusion) -> Self {
-        Self { schema: Arc::clone(tree.schema()), speech: Speech::Tree(tree) }
+        Self { schema: Arc::clone(tree.schema()), distribution: OutputDistribution::Tree(tree) }
     }
 
-    /// Two classifiers with given margins, `alpha[k][j]` of classifier k when the true class is j,
-    /// whose outputs have the mean correlation r within every class.
+    /// Two classifiers with given Dirichlet marginals and a mean correlation r between their outputs
+    /// in every class. `alpha[k][j]` is the parameter vector of classifier k for true class j.
     ///
-    /// The error names the largest r that the margins of a class allow.
+    /// If r is too large for the marginals of a class, the error contains the largest possible r.
     ///
     /// # Example
     /// ```
@@ -126,7 +127,7 @@ impl Truth {
         let [first, second] = alpha.as_slice() else {
             return Err(Error::Mismatch {
                 what: "numbers of classifiers",
-                expected: "2 for a wanted correlation".into(),
+                expected: "2 for a given correlation".into(),
                 found: alpha.len().to_string(),
             });
         };
@@ -138,27 +139,27 @@ impl Truth {
         Self::new(schema, classes)
     }
 
-    /// Names and shape.
+    /// Names of the classifiers and classes.
     pub fn schema(&self) -> &Arc<Schema> {
         &self.schema
     }
 
-    /// The distribution of all outputs for each class; none for a tree of pairs.
+    /// The distribution of all outputs for each class; empty for a tree of pairs.
     pub fn classes(&self) -> &[CorrelatedDirichlet] {
-        match &self.speech {
-            Speech::Correlated(classes) => classes,
-            Speech::Tree(_) => &[],
+        match &self.distribution {
+            OutputDistribution::Correlated(classes) => classes,
+            OutputDistribution::Tree(_) => &[],
         }
     }
 
     fn sample(&self, class: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
-        match &self.speech {
-            Speech::Correlated(classes) => classes[class].sample(rng),
-            Speech::Tree(tree) => tree.sample(class, rng),
+        match &self.distribution {
+            OutputDistribution::Correlated(classes) => classes[class].sample(rng),
+            OutputDistribution::Tree(tree) => tree.sample(class, rng),
         }
     }
 
-    /// `items_per_class` labelled items of every class, class by class. Values are not floored.
+    /// Draws `items_per_class` labelled items per class, ordered by class. Values have no lower limit.
     pub fn simulate(&self, items_per_class: usize, seed: u64) -> Result<Outputs> {
         let mut simulator = self.simulator(seed)?;
         for class in 0..self.schema.n_classes() {
@@ -167,7 +168,7 @@ impl Truth {
         Ok(simulator.take())
     }
 
-    /// For drawing piece by piece.
+    /// A simulator that draws items in several pieces.
     pub fn simulator(&self, seed: u64) -> Result<Simulator<'_>> {
         let input_format = InputFormat { floor: 0.0, ..InputFormat::default() };
         let builder = OutputsBuilder::new(Arc::clone(&self.schema), input_format)?;
@@ -184,8 +185,8 @@ impl Truth {
     }
 }
 
-/// Draws items class by class; every class has its own random stream, so that the pieces in
-/// which a class is drawn do not matter.
+/// Draws items class by class. Every class has its own random stream, so that the items of a class
+/// do not depend on the sizes of the pieces.
 #[derive(Debug)]
 pub struct Simulator<'a> {
     truth: &'a Truth,
@@ -194,7 +195,7 @@ pub struct Simulator<'a> {
 }
 
 impl Simulator<'_> {
-    /// Draws some items of one class.
+    /// Draws `n_items` items of one class.
     pub fn draw(&mut self, class: usize, n_items: usize) -> Result<()> {
         for _ in 0..n_items {
             let x = self.truth.sample(class, &mut self.streams[class]);
@@ -203,7 +204,7 @@ impl Simulator<'_> {
         Ok(())
     }
 
-    /// What was drawn since the last call.
+    /// Returns the items drawn since the last call.
     pub fn take(&mut self) -> Outputs {
         self.builder.take()
     }
@@ -213,9 +214,10 @@ impl Simulator<'_> {
 mod tests {
     use super::*;
 
-    /// The sample correlation of 20 000 items has a standard error of at most 0.007; five of them.
+    /// The sample correlation of 20 000 items has a standard error of at most 0.007; the tolerance is
+    /// five standard errors.
     #[test]
-    fn a_wanted_correlation_is_had() {
+    fn the_given_correlation_is_reached() {
         let schema = Arc::new(Schema::new(["a", "b"], ["x", "y", "z"]).unwrap());
         let alpha = |row: [f64; 3]| vec![row.to_vec(); 3];
         let margins = vec![alpha([3.0, 2.0, 2.0]), alpha([2.0, 4.0, 3.0])];

@@ -45,6 +45,9 @@ impl Warning {
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        match self.hint {
+            None => f.write_str(&self.message),
+            Some(hint) => write!(f, "{}; {hint}", self.message),
+        }
     }
 }

@@ -1,9 +1,10 @@
-//! Stacking and `auto` on data whose truth is known, and on data that say little.
+//! Stacking and `auto` on simulated items with known parameters, and on few or degenerate items.
 
 use std::sync::Arc;
 
-use consilience::evaluation::{GainSettings, Predictions, Weighting, score, worth};
+use consilience::evaluation::{GainSettings, Predictions, Weighting, gain, score};
 use consilience::methods::auto::{Auto, AutoFusion, AutoParameters, FittedAuto};
+use consilience::methods::bcc::Bcc;
 use consilience::methods::independent::IndependentFusion;
 use consilience::methods::pools::{Pool, PoolKind};
 use consilience::methods::stacking::{Ridge, Stacking, StackingFusion, StackingParameters};
@@ -12,7 +13,7 @@ use consilience::simulation::Truth;
 use consilience::{ClassPrior, Error, InputFormat, NoProgress, Outputs, OutputsBuilder, Schema};
 use correlated_dirichlet::CorrelatedDirichlet;
 
-/// The Dirichlets of `n` classifiers, each favouring the true class.
+/// Dirichlet parameters of `n` classifiers, larger for the true class.
 fn margins(n: usize) -> Vec<Vec<Vec<f64>>> {
     let row = |j: usize| (0..3).map(|l| if l == j { 4.0 } else { 2.0 }).collect::<Vec<f64>>();
     vec![(0..3).map(row).collect(); n]
@@ -32,16 +33,16 @@ fn simulate(n: usize, items_per_class: usize, seed: u64) -> Outputs {
     truth.simulate(items_per_class, seed).unwrap()
 }
 
-/// The same items with every third output absent, no item without any.
+/// The same items with every third output missing; every item keeps at least one output.
 fn with_gaps(outputs: &Outputs) -> Outputs {
     let (k, j) = (outputs.schema().n_classifiers(), outputs.schema().n_classes());
     let mut builder =
         OutputsBuilder::new(outputs.schema().clone(), InputFormat::default()).unwrap();
     for item in 0..outputs.n_items() {
         let mut row = outputs.items(item..item + 1).values().to_vec();
-        let absent = (item * 7 + item / 3) % (k + k / 2);
-        if absent < k {
-            row[absent * j..][..j].fill(f64::NAN);
+        let missing = (item * 7 + item / 3) % (k + k / 2);
+        if missing < k {
+            row[missing * j..][..j].fill(f64::NAN);
         }
         builder.push_indexed(&row, outputs.label(item)).unwrap();
     }
@@ -60,11 +61,11 @@ fn loss(fusion: &dyn Fusion, outputs: &Outputs) -> f64 {
     score(&predictions, &labels, &prior, Weighting::ClassPrior).unwrap()[0].log_loss
 }
 
-/// The independent model is true here, and with gaps it leaves out what is absent, which is exact.
-/// What both methods lose against it with 500 items a class is some p/2n, p = 30 parameters of
-/// which 18 are free: .006, with gaps some more.
+/// The independent model is true here and exact with missing outputs. With n = 1500 training items
+/// and p = 18 free parameters, the expected excess log-loss of a fit is about p/2n = 0.006, and
+/// somewhat more with missing outputs.
 #[test]
-fn comes_near_to_the_truth_with_and_without_gaps() {
+fn log_loss_is_near_the_optimum_with_and_without_missing_outputs() {
     let (train, test) = (simulate(3, 500, 1), simulate(3, 3000, 2));
     let truth = IndependentFusion::new(schema(3), margins(3)).unwrap();
     for (train, test) in [(train.clone(), test.clone()), (with_gaps(&train), with_gaps(&test))] {
@@ -78,9 +79,9 @@ fn comes_near_to_the_truth_with_and_without_gaps() {
     }
 }
 
-/// Trained on one class six times rarer than the others, scored with every class the same.
+/// Training items with one class six times rarer than the others; scores with equal class weights.
 #[test]
-fn class_frequencies_of_the_training_items_do_not_matter() {
+fn class_frequencies_of_the_training_items_have_little_effect() {
     let (train, test) = (simulate(3, 600, 1), simulate(3, 3000, 2));
     let kept = |i: &usize| train.label(*i) != Some(0) || i.is_multiple_of(6);
     let thinned: Vec<usize> = (0..train.n_items()).filter(kept).collect();
@@ -92,9 +93,10 @@ fn class_frequencies_of_the_training_items_do_not_matter() {
     assert!(stacking - best < 0.03, "{best} {stacking}");
 }
 
-/// P under another prior ∝ P · p′/p for stacking, exactly; `auto` mixes two such.
+/// Stacking under another class prior p′ gives exactly P · p′/p, normalised; `auto` is a mixture of
+/// two such distributions.
 #[test]
-fn the_class_prior_changes_without_refitting() {
+fn a_new_class_prior_needs_no_new_fit() {
     let (train, test) = (simulate(2, 100, 1), simulate(2, 20, 2));
     let stacking = Stacking::default().learn(&train).unwrap().fusion;
     let (uniform, other) = (ClassPrior::uniform(3), ClassPrior::new(&[1.0, 2.0, 5.0]).unwrap());
@@ -108,7 +110,7 @@ fn the_class_prior_changes_without_refitting() {
 }
 
 #[test]
-fn one_seed_gives_one_result_and_the_file_carries_it() {
+fn the_seed_determines_the_fit_and_parameters_survive_serialisation() {
     let train = with_gaps(&simulate(3, 60, 1));
     let fitted = auto(&train);
     assert_eq!(fitted, auto(&train));
@@ -122,9 +124,9 @@ fn one_seed_gives_one_result_and_the_file_carries_it() {
     assert_eq!(StackingFusion::new(schema(3), parameters).unwrap(), stacking);
 }
 
-/// One item a class: the geometric mean of the classifiers present.
+/// With one item per class, `auto` is the geometric mean of the outputs that are present.
 #[test]
-fn with_next_to_no_items_it_is_the_geometric_pool() {
+fn with_one_item_per_class_it_is_the_geometric_pool() {
     let (train, test) = (simulate(3, 1, 1), with_gaps(&simulate(3, 20, 2)));
     let fitted = auto(&train);
     assert!(
@@ -145,7 +147,7 @@ fn with_next_to_no_items_it_is_the_geometric_pool() {
     }
 }
 
-/// A class with a single item is left out of one fold's fit altogether.
+/// A class with a single item has no training item in one of the folds.
 #[test]
 fn a_class_with_one_item_among_large_ones_still_fits() {
     let train = simulate(2, 30, 1);
@@ -160,7 +162,7 @@ fn a_class_with_one_item_among_large_ones_still_fits() {
 }
 
 #[test]
-fn what_cannot_be_fitted_is_refused_by_name() {
+fn a_class_without_items_is_refused() {
     let train = simulate(2, 20, 1);
     let kept: Vec<usize> = (0..train.n_items()).filter(|&i| train.label(i) != Some(1)).collect();
     let train = train.select_items(&kept);
@@ -172,7 +174,7 @@ fn what_cannot_be_fitted_is_refused_by_name() {
 }
 
 #[test]
-fn identical_sources_and_few_items_are_told() {
+fn identical_sources_and_few_items_cause_warnings() {
     let one = simulate(1, 8, 1);
     let mut builder = OutputsBuilder::new(schema(2), InputFormat::default()).unwrap();
     for item in 0..one.n_items() {
@@ -181,13 +183,14 @@ fn identical_sources_and_few_items_are_told() {
             .unwrap();
     }
     let warnings = auto(&builder.finish()).warnings;
-    let told = |text: &str| warnings.iter().any(|w| w.message.contains(text));
-    assert!(told("`k0` and `k1` give the same output") && told("`x` (8)"), "{warnings:?}");
+    let warned = |text: &str| warnings.iter().any(|w| w.message.contains(text));
+    assert!(warned("`k0` and `k1` give the same output") && warned("`x` (8)"), "{warnings:?}");
 }
 
-/// Thirty outputs: 26 classes and 6 classifiers are more parameters than Newton's method takes.
+/// 12 classes and 2 classifiers give the logistic part 12 · (1 + 24) = 300 parameters: more than the
+/// 150 up to which Newton's method is used.
 #[test]
-fn many_classes_go_by_lbfgs_and_a_ridge_can_be_chosen() {
+fn many_parameters_are_fitted_by_lbfgs_and_the_ridge_by_cross_validation() {
     let n_classes = 12;
     let classes: Vec<String> = (0..n_classes).map(|j| format!("c{j}")).collect();
     let schema = Arc::new(Schema::new(["a", "b"], classes).unwrap());
@@ -213,7 +216,7 @@ fn many_classes_go_by_lbfgs_and_a_ridge_can_be_chosen() {
 }
 
 #[test]
-fn parameters_that_make_no_sense_are_refused() {
+fn invalid_parameters_are_refused() {
     let good = auto(&simulate(2, 20, 1)).fusion.parameters().clone();
     let refused = |change: &dyn Fn(&mut AutoParameters)| {
         let mut bad = good.clone();
@@ -232,12 +235,14 @@ fn parameters_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn worth_tells_gains_and_twins() {
-    let prior = ClassPrior::uniform(3);
-    let tell = |outputs: &Outputs| worth(outputs, &prior, &GainSettings::default(), &NoProgress);
-    let independent = tell(&simulate(3, 200, 1)).unwrap();
+fn the_gain_covers_independent_and_identical_sources() {
+    let estimate = |outputs: &Outputs| {
+        let model = Auto::default().fit(outputs).unwrap();
+        gain(&model, outputs, &GainSettings::default(), &NoProgress)
+    };
+    let independent = estimate(&simulate(3, 200, 1)).unwrap();
     assert!(independent.verdict.starts_with("fusing these 3 gains"), "{}", independent.verdict);
-    assert!(independent.alike.is_empty() && independent.effective_number > 2.5);
+    assert!(independent.similar.is_empty() && independent.effective_number > 2.5);
     assert!(independent.best_single.gain.mean > 5.0 * independent.best_single.gain.se);
     let one = simulate(1, 100, 1);
     let mut builder = OutputsBuilder::new(schema(2), InputFormat::default()).unwrap();
@@ -246,10 +251,13 @@ fn worth_tells_gains_and_twins() {
             .push_indexed(&one.items(item..item + 1).values().repeat(2), one.label(item))
             .unwrap();
     }
-    let twins = tell(&builder.finish()).unwrap();
-    assert!(twins.verdict.contains("can be seen on 300 items"), "{}", twins.verdict);
-    assert!(twins.verdict.contains("`k0` and `k1` carry nearly the same"), "{}", twins.verdict);
-    // The shares of evidence carry a ridge of 1e-3, which two copies halve.
-    assert!((twins.effective_number - 1.0).abs() < 1e-3);
-    assert!(tell(&simulate(2, 1, 1)).is_err());
+    let identical = estimate(&builder.finish()).unwrap();
+    let table = identical.to_string();
+    assert!(table.contains("no clear gain over") && table.contains("on 300 items"), "{table}");
+    assert!(table.contains("`k0` and `k1` carry nearly the same"), "{table}");
+    // The shares of evidence contain a ridge of 1e-3, of which two copies keep half.
+    assert!((identical.effective_number - 1.0).abs() < 1e-3);
+    assert!(estimate(&simulate(2, 1, 1)).is_err());
+    let other = Bcc::default().fit(&one).unwrap();
+    assert!(gain(&other, &one, &GainSettings::default(), &NoProgress).is_err());
 }

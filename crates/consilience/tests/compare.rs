@@ -1,5 +1,5 @@
-//! Comparing methods: against scores computed apart, at any number of threads, with methods that
-//! fail, and stopped midway.
+//! Comparisons of methods: against scores computed independently, at any number of threads, with
+//! methods that fail, and when cancelled.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,10 +25,10 @@ fn row<'a>(comparison: &'a Comparison, name: &str) -> &'a ComparedMethod {
     comparison.methods.iter().find(|row| row.method == name).unwrap()
 }
 
-/// What a classifier says does not depend on folds: its scores are those of all items at once, in
-/// any number of repeats. Means over splits are those of the splits.
+/// The outputs of a classifier do not depend on the folds, so that its scores equal those over all
+/// items, with any number of repeats. For random splits, the score is the mean over splits.
 #[test]
-fn single_classifiers_score_as_they_do_without_folds() {
+fn scores_of_single_classifiers_do_not_depend_on_the_folds() {
     let outputs = outputs();
     let candidates = quick(&outputs, &["independent", "stacking"]);
     let prior = PriorChoice::Given(vec![1.0, 2.0, 1.0]);
@@ -62,8 +62,8 @@ fn single_classifiers_score_as_they_do_without_folds() {
     }
 }
 
-/// Everything but seconds.
-fn timeless(mut comparison: Comparison) -> String {
+/// The comparison without its seconds.
+fn without_seconds(mut comparison: Comparison) -> String {
     for method in &mut comparison.methods {
         (method.fit_seconds, method.fuse_seconds) = (0.0, 0.0);
     }
@@ -71,14 +71,16 @@ fn timeless(mut comparison: Comparison) -> String {
 }
 
 #[test]
-fn one_seed_gives_one_result_at_any_number_of_threads() {
+fn the_seed_determines_the_result_at_any_number_of_threads() {
     let outputs = outputs();
     let candidates = all_methods(outputs.schema(), MethodConfig::at_mode);
     let run = |threads: usize, seed: u64| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let protocol = Protocol::Folds { folds: 3, repeats: 1 };
         let settings = CompareSettings { protocol, seed, ..CompareSettings::default() };
-        pool.install(|| timeless(compare(&outputs, &candidates, &settings, &NoProgress).unwrap()))
+        pool.install(|| {
+            without_seconds(compare(&outputs, &candidates, &settings, &NoProgress).unwrap())
+        })
     };
     let once = run(1, 1);
     assert_eq!(once, run(3, 1));
@@ -86,9 +88,9 @@ fn one_seed_gives_one_result_at_any_number_of_threads() {
     assert!(!once.contains("failures: [S"), "{once}");
 }
 
-/// One fit serves every class prior, and where it must not (the pools' learned weights), it does not.
+/// Fits are shared between class priors, except for the learned weights of the pools.
 #[test]
-fn several_class_priors_give_what_each_gives_alone() {
+fn several_class_priors_give_the_same_results_as_each_alone() {
     let outputs = outputs();
     let candidates = all_methods(outputs.schema(), MethodConfig::at_mode);
     let protocol = Protocol::Splits { splits: 2, test: TestSize::Share(0.3) };
@@ -99,12 +101,12 @@ fn several_class_priors_give_what_each_gives_alone() {
     for (comparison, class_prior) in together.into_iter().zip(priors) {
         let settings = CompareSettings { class_prior, ..settings.clone() };
         let alone = compare(&outputs, &candidates, &settings, &NoProgress).unwrap();
-        assert_eq!(timeless(comparison), timeless(alone));
+        assert_eq!(without_seconds(comparison), without_seconds(alone));
     }
 }
 
 #[test]
-fn rows_come_best_first_and_the_best_single_one_is_marked() {
+fn rows_are_sorted_by_log_loss_and_the_best_single_classifier_is_marked() {
     let outputs = outputs();
     let settings = CompareSettings::default();
     let candidates = quick(&outputs, &["independent", "opinion-pool"]);
@@ -129,7 +131,7 @@ fn rows_come_best_first_and_the_best_single_one_is_marked() {
 }
 
 #[test]
-fn a_method_that_fails_is_reported_and_the_others_stand() {
+fn a_method_that_fails_is_reported_and_the_others_are_scored() {
     let outputs = outputs();
     let mut candidates = quick(&outputs, &["independent"]);
     candidates.push(Candidate {
@@ -141,6 +143,12 @@ fn a_method_that_fails_is_reported_and_the_others_stand() {
         ..CompareSettings::default()
     };
     let result = compare(&outputs, &candidates, &settings, &NoProgress).unwrap();
+    let table = result.to_string();
+    assert!(table.contains("wrong") && table.contains("failed"), "{table}");
+    assert!(table.contains("120 items, 3 stratified folds. Every class has the same weight"));
+    let table = result.to_string();
+    assert!(table.contains("wrong") && table.contains("failed"), "{table}");
+    assert!(table.contains("120 items, 3 stratified folds. Every class has the same weight"));
     let wrong = result.methods.last().unwrap();
     assert_eq!(wrong.method, "wrong");
     assert_eq!(wrong.failures.len(), 3);
@@ -148,10 +156,10 @@ fn a_method_that_fails_is_reported_and_the_others_stand() {
     assert!(row(&result, "independent").scores.log_loss.mean.is_finite());
 }
 
-/// Stops after so many steps.
-struct Impatient(AtomicU64);
+/// Cancels after four steps.
+struct CancelAfterFour(AtomicU64);
 
-impl Progress for Impatient {
+impl Progress for CancelAfterFour {
     fn advance(&self, steps: u64) {
         self.0.fetch_add(steps, Ordering::SeqCst);
     }
@@ -162,10 +170,10 @@ impl Progress for Impatient {
 }
 
 #[test]
-fn it_stops_when_asked_to() {
+fn a_comparison_can_be_cancelled() {
     let outputs = outputs();
     let candidates = quick(&outputs, &["independent"]);
-    let progress = Impatient(AtomicU64::new(0));
+    let progress = CancelAfterFour(AtomicU64::new(0));
     let stopped = compare(&outputs, &candidates, &CompareSettings::default(), &progress);
     assert_eq!(stopped.unwrap_err(), Error::Interrupted);
 }

@@ -162,7 +162,7 @@ fn posterior(draws: usize) -> Correlated {
 /// With a few items: the same result at one and three threads, every draw possible (which reading the
 /// model again checks), a warning that the posterior is experimental, and the paper's prior refused.
 #[test]
-#[ignore = "slow: two fits of ten seconds"]
+#[ignore = "slow: make validate"]
 fn draws_of_all_shared_shapes_are_possible() {
     let train = two_classes().simulate(4, 9).unwrap();
     let run = |n: usize| {
@@ -188,7 +188,7 @@ fn draws_of_all_shared_shapes_are_possible() {
 /// over four elements, has a posterior standard deviation of about 0.06. The bound is two and a half of
 /// them, which fails for one data set in 30; the seed is fixed.
 #[test]
-#[ignore = "slow: a fit of a minute"]
+#[ignore = "slow: make validate"]
 fn the_posterior_of_all_shared_shapes_is_near_the_truth() {
     let train = two_classes().simulate(40, 9).unwrap();
     let model = posterior(150).fit(&train).unwrap();

@@ -1,4 +1,4 @@
-//! The independent model on data whose truth is known, and on data that say little.
+//! The independent model on simulated items with known parameters, and on few or degenerate items.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use consilience::{
 };
 use correlated_dirichlet::CorrelatedDirichlet;
 
-/// Two classifiers with margins (3,1,1), (1,3,1), (1,1,3), independent of each other.
+/// Two independent sources with Dirichlet parameters (3, 1, 1), (1, 3, 1), (1, 1, 3).
 fn truth() -> Truth {
     let schema = Arc::new(Schema::new(["a", "b"], ["x", "y", "z"]).unwrap());
     let class = |j: usize| {
@@ -38,7 +38,7 @@ fn fit(
 /// Dirichlet were fully correlated. The bound of four of these fails once in 16,000 runs, and a bias of
 /// one standard deviation exceeds it. A single error beyond 5 is rarer than once in 10,000 runs.
 #[test]
-fn recovers_the_truth_with_good_diagnostics() {
+fn recovers_the_true_parameters_with_good_diagnostics() {
     for alpha_prior in [AlphaPrior::default(), AlphaPrior::Paper] {
         let config = Independent { alpha_prior, ..Independent::default() };
         let mut errors = Vec::new();
@@ -61,10 +61,11 @@ fn recovers_the_truth_with_good_diagnostics() {
     }
 }
 
-/// 90 % posterior intervals (mean ± 1.645 sd) over 40 data sets of 50 items a class: 720
-/// elements, expected coverage .9 with standard error about .012 (elements are correlated).
+/// 90 % posterior intervals (mean ± 1.645 sd) of 720 parameters, over 40 data sets with 50 items per
+/// class. The expected coverage is 0.9 with a standard error of about 0.012 (parameters of a data set
+/// are correlated).
 #[test]
-fn intervals_cover_as_they_should() {
+fn posterior_intervals_have_their_nominal_coverage() {
     let truth = truth();
     let config = Independent { prior_items: 0.01, ..Default::default() };
     let mut covered = 0;
@@ -85,7 +86,7 @@ fn intervals_cover_as_they_should() {
 }
 
 #[test]
-fn the_mode_is_near_the_mean_where_there_are_many_items() {
+fn posterior_mode_and_mean_agree_for_many_items() {
     let outputs = truth().simulate(500, 2).unwrap();
     let mean = fit(&outputs, &Independent::default());
     let mode = fit(&outputs, &Independent { inference: Inference::Map, ..Default::default() });
@@ -97,10 +98,10 @@ fn the_mode_is_near_the_mean_where_there_are_many_items() {
     }
 }
 
-/// The margins of the paper's simulated sets without any correlation: the Bayes-optimal log-loss,
-/// from an independent simulation with 400 000 draws.
+/// The paper's simulated sets without correlation. Expected: the Bayes-optimal log-loss, from an
+/// independent simulation with 400 000 draws.
 #[test]
-fn fusing_with_the_true_parameters_is_bayes_optimal() {
+fn fusing_with_the_true_parameters_has_the_bayes_optimal_log_loss() {
     for (preset, expected) in [(Preset::Sim1, 0.821), (Preset::Sim2, 0.413)] {
         let schema = Arc::clone(preset.truth(0.0).unwrap().schema());
         let alpha: Vec<Vec<f64>> = preset.alpha().iter().map(|row| row.to_vec()).collect();
@@ -117,9 +118,9 @@ fn fusing_with_the_true_parameters_is_bayes_optimal() {
     }
 }
 
-/// Fitting on all items and updating a fit with the rest give the same bits.
+/// An update with the remaining items gives the same bits as a fit to all items.
 #[test]
-fn updating_equals_fitting_on_all() {
+fn an_update_equals_a_fit_to_all_items() {
     let all = truth().simulate(40, 5).unwrap();
     let (first, second): (Vec<usize>, Vec<usize>) = (0..120).partition(|i| i % 3 == 1);
     for method in ["independent", "meta:b", "opinion-pool"] {
@@ -128,17 +129,17 @@ fn updating_equals_fitting_on_all() {
         let options = FitOptions { class_prior, ..FitOptions::default() };
         let fit = |items: &Outputs| Model::fit_with(config.clone(), items, &options).unwrap();
         let (whole, part) = (fit(&all), fit(&all.select_items(&first)));
-        // Through the file, as the command line does it.
+        // By way of the file, as in the command line.
         let part = Model::from_json(&part.to_json()).unwrap();
         let updated = part.update(&all.select_items(&second), &NoProgress).unwrap();
         assert_eq!(updated.to_json(), whole.to_json());
     }
     let model = LogPool::default().fit(&all).unwrap();
-    assert!(model.update(&all, &NoProgress).unwrap_err().to_string().contains("fit again"));
+    assert!(model.update(&all, &NoProgress).unwrap_err().to_string().contains("cannot be updated"));
 }
 
 #[test]
-fn merged_statistics_do_not_depend_on_the_partition() {
+fn merged_statistics_are_independent_of_the_partition() {
     let all = truth().simulate(30, 6).unwrap();
     let whole = SufficientStatistics::of(&all).unwrap();
     let mut merged = SufficientStatistics::empty(all.schema());
@@ -159,14 +160,14 @@ fn table(n_classes: usize, items: &[(Vec<f64>, usize)]) -> Outputs {
     builder.finish()
 }
 
-/// Right class with probability `p`, the rest shared.
+/// Probability `p` for one class, the rest divided equally among the others.
 fn peaked(n_classes: usize, class: usize, p: f64) -> Vec<f64> {
     let rest = (1.0 - p) / (n_classes - 1) as f64;
     (0..n_classes).map(|j| if j == class { p } else { rest }).collect()
 }
 
-/// Finite parameters, fused results that are distributions and prefer the right class.
-fn check_sane(outputs: &Outputs, what: &str) {
+/// Checks that parameters are finite, and that the most probable class is the true one.
+fn check_fit(outputs: &Outputs, what: &str) {
     for inference in [Inference::Posterior, Inference::Map] {
         let fitted = fit(outputs, &Independent { inference, ..Default::default() });
         let finite = |a: &f64| a.is_finite() && *a > 0.0 && *a < 1e8;
@@ -187,7 +188,7 @@ fn check_sane(outputs: &Outputs, what: &str) {
 }
 
 #[test]
-fn constant_outputs_few_items_and_many_classes_give_sane_fits() {
+fn constant_outputs_few_items_and_many_classes_can_be_fitted() {
     for n_classes in [2, 3, 10, 50] {
         for per_class in [1, 3] {
             for p in if n_classes < 50 { vec![0.9, 1.0] } else { vec![1.0] } {
@@ -195,7 +196,7 @@ fn constant_outputs_few_items_and_many_classes_give_sane_fits() {
                     .flat_map(|j| vec![(peaked(n_classes, j, p), j); per_class])
                     .collect();
                 let outputs = table(n_classes, &items);
-                check_sane(&outputs, &format!("J={n_classes}, {per_class} a class, constant {p}"));
+                check_fit(&outputs, &format!("J={n_classes}, {per_class} per class, constant {p}"));
                 let map = Independent { inference: Inference::Map, ..Default::default() };
                 let fitted = fit(&outputs, &map);
                 let text: Vec<String> = fitted.warnings.iter().map(ToString::to_string).collect();
@@ -210,20 +211,20 @@ fn constant_outputs_few_items_and_many_classes_give_sane_fits() {
     }
 }
 
-/// kNN on iris: one class always right and certain, two confused now and then.
+/// Like nearest neighbours on the iris set: one class is always certain, two are sometimes confused.
 #[test]
-fn a_class_with_constant_output_does_not_ruin_the_others() {
+fn a_class_with_constant_outputs_does_not_affect_the_others() {
     let mut items = vec![(vec![1.0, 0.0, 0.0], 0); 50];
     for i in 0..50 {
         let p = f64::from(i % 6) / 5.0;
         items.push((vec![0.0, 1.0 - 0.4 * p, 0.4 * p], 1));
         items.push((vec![0.0, 0.4 * p, 1.0 - 0.4 * p], 2));
     }
-    check_sane(&table(3, &items), "kNN");
+    check_fit(&table(3, &items), "kNN");
 }
 
 #[test]
-fn a_classifier_that_always_says_the_same_carries_no_evidence() {
+fn a_source_with_constant_outputs_has_no_evidence() {
     for counts in [[10, 10, 10], [3, 30, 300]] {
         for x in [[0.2, 0.3, 0.5], [1.0, 0.0, 0.0]] {
             let items = (0..3).flat_map(|j| vec![(x.to_vec(), j); counts[j]]);
@@ -246,7 +247,7 @@ fn independent() -> Independent {
 }
 
 #[test]
-fn absent_classes_and_classifiers_are_named() {
+fn errors_contain_the_names_of_missing_classes_and_classifiers() {
     let outputs = table(3, &[(peaked(3, 0, 0.8), 0), (peaked(3, 1, 0.8), 1)]);
     let error = independent().fit(&outputs).unwrap_err();
     assert_eq!(error.to_string(), "class `j2` has no training items");
@@ -260,10 +261,9 @@ fn absent_classes_and_classifiers_are_named() {
     assert_eq!(error.to_string(), message);
 }
 
-/// The predictive averages over the posterior: with few items it is less certain than the point
-/// estimate; with a single draw it is that draw.
+/// The posterior predictive probability is the mean of the fused probabilities over all draws.
 #[test]
-fn the_predictive_is_the_mean_over_draws() {
+fn the_posterior_predictive_is_the_mean_over_draws() {
     let train = truth().simulate(4, 8).unwrap();
     let test = truth().simulate(100, 9).unwrap();
     let model = Independent { keep_draws: 200, ..Default::default() }.fit(&train).unwrap();
@@ -283,16 +283,16 @@ fn the_predictive_is_the_mean_over_draws() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_model_and_another_seed_another() {
+fn the_seed_determines_the_model() {
     let outputs = truth().simulate(20, 3).unwrap();
     let model = |seed| Independent { seed, ..Independent::default() }.fit(&outputs).unwrap();
     assert_eq!(model(1), model(1));
     assert_ne!(model(1).method(), model(2).method());
 }
 
-/// Without a floor, exact zeros reach the logarithms; they count as the smallest double.
+/// Without a floor, exact zeros reach the logarithms, where they count as the smallest double.
 #[test]
-fn exact_zeros_without_a_floor_stay_finite() {
+fn exact_zeros_without_a_floor_give_finite_probabilities() {
     let schema = Schema::new(["a", "b"], ["x", "y"]).unwrap();
     let input_format = InputFormat { floor: 0.0, ..InputFormat::default() };
     let mut builder = OutputsBuilder::new(schema, input_format).unwrap();
@@ -312,10 +312,10 @@ fn exact_zeros_without_a_floor_stay_finite() {
     }
 }
 
-/// The paper's prior is hardly proper: few or constant outputs are fitted all the same, and where
-/// the posterior has no mode `map` says so.
+/// Under the paper's very wide prior, few or constant outputs can be fitted. Where the posterior has
+/// no mode, `Inference::Map` returns an error.
 #[test]
-fn the_papers_prior_survives_few_and_constant_outputs() {
+fn few_and_constant_outputs_can_be_fitted_under_the_papers_prior() {
     for n_classes in [2, 3, 10] {
         for per_class in [1, 2, 3] {
             let items: Vec<_> = (0..n_classes)
@@ -333,15 +333,19 @@ fn the_papers_prior_survives_few_and_constant_outputs() {
             assert!(alpha.iter().all(|a| a.is_finite() && *a > 0.0), "{alpha:?}");
             let statistics = SufficientStatistics::of(&outputs).unwrap();
             let map = config(Inference::Map).learn(outputs.schema(), &statistics, &NoProgress);
-            assert_eq!(map.is_err(), per_class == 1, "J = {n_classes}, {per_class} items a class");
+            assert_eq!(
+                map.is_err(),
+                per_class == 1,
+                "J = {n_classes}, {per_class} items per class"
+            );
         }
     }
 }
 
-/// Against 50 digits: x = (½, ¼, ¼) under (1e6, 1, 1), whose log density is a difference of numbers
-/// of size 1e7.
+/// The log density of x = (½, ¼, ¼) under α = (1e6, 1, 1) is a difference of numbers of size 1e7. The
+/// expected value has a closed form without cancellation.
 #[test]
-fn the_error_is_honest_where_large_terms_cancel() {
+fn the_reported_error_covers_the_cancellation_of_large_terms() {
     let schema = Arc::new(Schema::new(["a"], ["x", "y", "z"]).unwrap());
     let row = |j: usize| (0..3).map(|l| if l == j { 1e6 } else { 1.0 }).collect::<Vec<f64>>();
     let model = IndependentFusion::new(schema, vec![(0..3).map(row).collect()]).unwrap();

@@ -1,15 +1,14 @@
-//! Mixtures of normal distributions of log-ratios: the published sampler gives what was printed of
-//! it, the repaired one is better.
+//! Mixtures of normal distributions over log-ratios.
 #![allow(clippy::print_stderr)] // measurements are for reading, with `--nocapture`
 
 use consilience::methods::logit_normal::LogitNormal;
-use consilience::methods::normal_mixture::{MixtureVariant, NormalMixture, NormalMixtureFusion};
+use consilience::methods::normal_mixture::{NormalMixture, NormalMixtureFusion};
 use consilience::methods::{Fusion, fuse, ln_densities};
 use consilience::simulation::Preset;
 use consilience::{ClassPrior, InputFormat, Model, NoProgress, Outputs, OutputsBuilder, Schema};
 
-fn fit(variant: MixtureVariant, outputs: &Outputs, seed: u64) -> NormalMixtureFusion {
-    let config = NormalMixture { variant, seed, ..NormalMixture::default() };
+fn fit(outputs: &Outputs, seed: u64) -> NormalMixtureFusion {
+    let config = NormalMixture { seed, ..NormalMixture::default() };
     config.learn(outputs, &NoProgress).unwrap().fusion
 }
 
@@ -17,67 +16,6 @@ fn loss(fusion: &dyn Fusion, outputs: &Outputs) -> f64 {
     let fused = fuse(fusion, outputs, &ClassPrior::uniform(3)).unwrap();
     let n = outputs.n_items();
     (0..n).map(|i| -fused.probabilities(i)[outputs.label(i).unwrap()].ln()).sum::<f64>() / n as f64
-}
-
-/// The log-loss of fits to 500 items a class, as in the paper, on `n` test items a class, mean of
-/// three.
-fn published_loss(preset: Preset, r: f64, n: usize) -> f64 {
-    let truth = preset.truth(r).unwrap();
-    let one = |seed: u64| {
-        let train = truth.simulate(500, seed).unwrap();
-        let test = truth.simulate(n, 100 + seed).unwrap();
-        loss(&fit(MixtureVariant::Published, &train, seed), &test)
-    };
-    (0..3).map(one).sum::<f64>() / 3.0
-}
-
-/// Results that the paper prints of the authors' program on simulated sets.
-const PRINTED: [(Preset, f64, f64); 6] = [
-    (Preset::Sim1, 1.0, 0.96),
-    (Preset::Sim2, 0.0, 0.58),
-    (Preset::Sim2, 1.0, 0.72),
-    (Preset::Sim1, 0.0, 0.91),
-    (Preset::Sim1, 0.5, 0.95),
-    (Preset::Sim2, 0.5, 0.66),
-];
-
-fn check_printed(printed: &[(Preset, f64, f64)], n: usize) {
-    let mut wrong = Vec::new();
-    for &(preset, r, printed) in printed {
-        let got = published_loss(preset, r, n);
-        eprintln!("{preset:?} r={r}: {got:.4}, printed {printed}");
-        if (got - printed).abs() > 0.02 {
-            wrong.push(format!("{preset:?} {r}: {got}"));
-        }
-    }
-    assert!(wrong.is_empty(), "{wrong:?}");
-}
-
-/// The mean over test items has a standard error of .01 to .013 here.
-#[test]
-fn the_published_variant_has_the_printed_losses() {
-    check_printed(&PRINTED[..2], 250);
-}
-
-/// And one of .005 here; what is printed has one of .01 and more itself.
-#[test]
-#[ignore = "slow: 18 fits of the published sampler, 3000 test items each"]
-fn the_published_variant_has_all_printed_losses() {
-    check_printed(&PRINTED, 1000);
-}
-
-/// Where truth is far from the fixed prior of the published variant, it loses much; optimum of
-/// SIM 2: .413 (r = 0) and .668 (r = 1).
-#[test]
-fn the_repaired_variant_is_better() {
-    for (r, optimum) in [(0.0, 0.413), (1.0, 0.668)] {
-        let truth = Preset::Sim2.truth(r).unwrap();
-        let (train, test) = (truth.simulate(300, 1).unwrap(), truth.simulate(1000, 2).unwrap());
-        let repaired = loss(&fit(MixtureVariant::Repaired, &train, 1), &test);
-        let published = loss(&fit(MixtureVariant::Published, &train, 1), &test);
-        eprintln!("r={r}: repaired {repaired:.4}, published {published:.4}, optimum {optimum}");
-        assert!(repaired < published - 0.03 && repaired < optimum + 0.05, "{repaired} {published}");
-    }
 }
 
 /// Two clouds of log odds in each class, which no single normal can tell: class x at ±2, y at 0.
@@ -118,11 +56,11 @@ fn it_tells_shapes_that_one_normal_cannot() {
         (densities[test.label(i).unwrap()] / densities.iter().sum::<f64>()).ln()
     };
     let optimum = -(0..400).map(truth).sum::<f64>() / 400.0;
-    let mixture = loss(&fit(MixtureVariant::Repaired, &train, 1));
+    let mixture = loss(&fit(&train, 1));
     let single = loss(&LogitNormal::default().learn(&train).unwrap().fusion);
     eprintln!("mixture {mixture}, single {single}, optimum {optimum}");
     assert!(mixture < optimum + 0.02 && mixture < single - 0.05, "{mixture} {single} {optimum}");
-    let fusion = fit(MixtureVariant::Repaired, &train, 1);
+    let fusion = fit(&train, 1);
     let at = |p: f64| {
         let mut one = OutputsBuilder::new(test.schema().clone(), InputFormat::default()).unwrap();
         one.push(&[p, 1.0 - p], None).unwrap();
@@ -153,35 +91,28 @@ fn components_are_as_large_as_predicts_best() {
     }
 }
 
-/// Densities integrate to 1 over the simplex, also in the published variant, whose noise keeps the
-/// item where it was but for .001.
+/// Densities integrate to 1 over the simplex.
 #[test]
 fn densities_integrate_to_one() {
     let train = clouds(200, 0.0);
-    for variant in [MixtureVariant::Repaired, MixtureVariant::Published] {
-        let fusion = fit(variant, &train, 1);
-        let n = 4000;
-        let mut grid = OutputsBuilder::new(train.schema().clone(), InputFormat::default()).unwrap();
-        // Equal steps of log odds from −30 to 30, beyond which there is nothing to speak of with
-        // the narrow distributions of the repaired variant; p itself is the measure.
-        let odds = |i: i32| -30.0 + 60.0 * (f64::from(i) + 0.5) / f64::from(n);
-        for i in 0..n {
-            let p = 1.0 / (1.0 + f64::exp(-odds(i)));
-            grid.push(&[p, 1.0 - p], None).unwrap();
+    let fusion = fit(&train, 1);
+    let n = 4000;
+    let mut grid = OutputsBuilder::new(train.schema().clone(), InputFormat::default()).unwrap();
+    // Equal steps of log odds from −30 to 30, beyond which the densities are negligible; p itself is the measure.
+    let odds = |i: i32| -30.0 + 60.0 * (f64::from(i) + 0.5) / f64::from(n);
+    for i in 0..n {
+        let p = 1.0 / (1.0 + f64::exp(-odds(i)));
+        grid.push(&[p, 1.0 - p], None).unwrap();
+    }
+    let grid = grid.finish();
+    let (densities, _) = ln_densities(&fusion, &grid).unwrap();
+    for class in 0..2 {
+        let mut sum = 0.0;
+        for i in 0..grid.n_items() {
+            let x = grid.output(i, 0).unwrap();
+            sum += densities[2 * i + class].exp() * x[0] * x[1] * 60.0 / f64::from(n);
         }
-        let grid = grid.finish();
-        let (densities, _) = ln_densities(&fusion, &grid).unwrap();
-        for class in 0..2 {
-            let mut sum = 0.0;
-            for i in 0..grid.n_items() {
-                let x = grid.output(i, 0).unwrap();
-                sum += densities[2 * i + class].exp() * x[0] * x[1] * 60.0 / f64::from(n);
-            }
-            eprintln!("{variant:?} class {class}: {sum}");
-            // The noise moves points about, by a tenth where they are .01 from the edge.
-            let tolerance = if variant == MixtureVariant::Repaired { 1e-3 } else { 0.1 };
-            assert!((sum - 1.0).abs() < tolerance, "{sum}");
-        }
+        assert!((sum - 1.0).abs() < 1e-3, "{sum}");
     }
 }
 
@@ -201,18 +132,13 @@ fn absent_outputs_are_drawn_along() {
         builder.push_indexed(&row, train.label(item)).unwrap();
     }
     let gaps = builder.finish();
-    let whole = loss(&fit(MixtureVariant::Repaired, &train, 1), &test);
-    let partial = loss(&fit(MixtureVariant::Repaired, &gaps, 1), &test);
+    let whole = loss(&fit(&train, 1), &test);
+    let partial = loss(&fit(&gaps, 1), &test);
     eprintln!("complete {whole:.4}, with gaps {partial:.4}");
     assert!(partial < whole + 0.04, "{partial} {whole}");
-    // The published variant leaves incomplete items out and says so.
-    let config = NormalMixture { variant: MixtureVariant::Published, ..NormalMixture::default() };
-    let fitted = config.learn(&gaps, &NoProgress).unwrap();
-    assert!(fitted.warnings[0].message.contains("270 training items"), "{:?}", fitted.warnings);
-    assert!(loss(&fitted.fusion, &gaps) < 1.0);
 }
 
-/// Few items, constant outputs: no error, no NaN, in both variants.
+/// Few items, constant outputs: no error, no NaN.
 #[test]
 fn little_or_degenerate_data_have_a_fit() {
     let schema = Schema::new(["a", "b"], ["x", "y"]).unwrap();
@@ -223,11 +149,8 @@ fn little_or_degenerate_data_have_a_fit() {
             builder.push_indexed(&[*p, 1.0 - p, *q, 1.0 - q], Some(i % 2)).unwrap();
         }
         let outputs = builder.finish();
-        for variant in [MixtureVariant::Repaired, MixtureVariant::Published] {
-            let fused =
-                fuse(&fit(variant, &outputs, 1), &outputs, &ClassPrior::uniform(2)).unwrap();
-            assert!(fused.all().iter().all(|p| p.is_finite()), "{variant:?}");
-        }
+        let fused = fuse(&fit(&outputs, 1), &outputs, &ClassPrior::uniform(2)).unwrap();
+        assert!(fused.all().iter().all(|p| p.is_finite()));
     }
 }
 
@@ -235,14 +158,14 @@ fn little_or_degenerate_data_have_a_fit() {
 fn its_file_is_read_back_to_the_same_predictions() {
     let truth = Preset::Sim2.truth(0.5).unwrap();
     let (train, test) = (truth.simulate(30, 1).unwrap(), truth.simulate(10, 2).unwrap());
-    for variant in [MixtureVariant::Repaired, MixtureVariant::Published] {
-        let normal_mixture = NormalMixture { variant, ..NormalMixture::default() };
-        let model = normal_mixture.fit(&train).unwrap();
-        let back = Model::from_json(&model.to_json()).unwrap();
-        assert_eq!(back, model);
-        let fused = |model: &Model| fuse(model.fusion(), &test, model.class_prior()).unwrap();
-        assert_eq!(fused(&back), fused(&model));
-        let broken = model.to_json().replacen("\"weight\": ", "\"weight\": -", 1);
-        assert!(Model::from_json(&broken).unwrap_err().to_string().contains("weight"));
-    }
+    let model = NormalMixture::default().fit(&train).unwrap();
+    let back = Model::from_json(&model.to_json()).unwrap();
+    assert_eq!(back, model);
+    let fused = |model: &Model| model.fuse(&test).unwrap();
+    assert_eq!(fused(&back), fused(&model));
+    let broken = model.to_json().replacen("\"weight\": ", "\"weight\": -", 1);
+    assert!(Model::from_json(&broken).unwrap_err().to_string().contains("weight"));
+    let published = model.to_json().replacen("\"draws\": ", "\"jitter\": 0.001, \"draws\": ", 1);
+    let error = Model::from_json(&published).unwrap_err().to_string();
+    assert!(error.contains("fit the model again"), "{error}");
 }

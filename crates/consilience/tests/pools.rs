@@ -1,4 +1,4 @@
-//! Fitted pool weights against what they must be.
+//! Fitted weights of pools.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use consilience::methods::pools::{Pool, PoolKind, Weights, fit_weights};
 use consilience::simulation::Preset;
 use consilience::{ClassPrior, InputFormat, MethodConfig, Outputs, OutputsBuilder};
 
-/// Simulated outputs of which every third item lacks one classifier.
-fn gappy() -> Outputs {
+/// Simulated items; every third lacks one of its two outputs.
+fn incomplete() -> Outputs {
     let full = Preset::Sim2.truth(0.5).unwrap().simulate(60, 1).unwrap();
     let mut builder =
         OutputsBuilder::new(Arc::clone(full.schema()), InputFormat::default()).unwrap();
@@ -33,12 +33,11 @@ fn loss(kind: PoolKind, weights: Vec<f64>, outputs: &Outputs, prior: &ClassPrior
     score(&predictions, &labels, prior, Weighting::ClassPrior).unwrap()[0].log_loss
 }
 
-/// No neighbour on a fine grid may have a smaller loss, with and without missing outputs, for a
-/// uniform and a skewed prior.
+/// No nearby weights have a smaller log-loss, with and without missing outputs.
 #[test]
-fn fitted_weights_minimise_the_loss() {
+fn fitted_weights_minimise_the_log_loss() {
     let prior = ClassPrior::new(&[0.5, 0.3, 0.2]).unwrap();
-    for outputs in [gappy(), Preset::Sim1.truth(0.25).unwrap().simulate(80, 2).unwrap()] {
+    for outputs in [incomplete(), Preset::Sim1.truth(0.25).unwrap().simulate(80, 2).unwrap()] {
         for (kind, weights) in [
             (PoolKind::Linear, Weights::Simplex),
             (PoolKind::Logarithmic, Weights::Simplex),
@@ -63,8 +62,8 @@ fn fitted_weights_minimise_the_loss() {
 }
 
 #[test]
-fn free_weights_of_independent_sim2_classifiers_are_the_bayes_ones() {
-    // α = 8 + 4eⱼ: the posterior is ∝ ∏ (xᵏⱼ)⁴, so both weights are 4.
+fn free_weights_of_independent_sources_are_bayes_optimal() {
+    // α = 8 + 4eⱼ: the posterior is ∝ ∏ (xᵏⱼ)⁴, hence both weights are 4.
     let truth = Preset::Sim2.truth(0.0).unwrap();
     let outputs = truth.simulate(20_000, 3).unwrap();
     let prior = ClassPrior::uniform(3);
@@ -75,8 +74,8 @@ fn free_weights_of_independent_sim2_classifiers_are_the_bayes_ones() {
 }
 
 #[test]
-fn weights_that_make_no_sense_are_refused() {
-    let outputs = gappy();
+fn invalid_weights_are_refused() {
+    let outputs = incomplete();
     let prior = ClassPrior::uniform(3);
     for (kind, weights) in [
         (PoolKind::Linear, Weights::Free),
@@ -91,9 +90,9 @@ fn weights_that_make_no_sense_are_refused() {
     assert!(pool.with_option("weights", "some".into()).is_err());
 }
 
-/// Items for which only the poorer classifier is there must be fused with it, not with the prior.
+/// Items with an output of the poorer source only must be fused from it, not from the class prior.
 #[test]
-fn a_classifier_that_is_sometimes_alone_keeps_a_weight() {
+fn a_source_that_is_sometimes_alone_keeps_a_positive_weight() {
     let schema = std::sync::Arc::new(consilience::Schema::new(["a", "b"], ["x", "y"]).unwrap());
     let mut builder = OutputsBuilder::new(schema, InputFormat::default()).unwrap();
     for i in 0..120 {
@@ -107,13 +106,13 @@ fn a_classifier_that_is_sometimes_alone_keeps_a_weight() {
     for kind in [PoolKind::Linear, PoolKind::Logarithmic] {
         let fitted = fit_weights(kind, &Weights::Simplex, &outputs, &prior).unwrap();
         let got = loss(kind, fitted.pool.weights().to_vec(), &outputs, &prior);
-        // The best that there is: .95 for half of the items, .9 for the other.
+        // The optimum: 0.95 for half of the items and 0.9 for the others.
         let best = -0.5 * (0.95f64.ln() + 0.9f64.ln());
-        assert!((got - best).abs() < 1e-3, "{kind:?}: {got}, not {best}");
+        assert!((got - best).abs() < 1e-3, "{kind:?}: {got} instead of {best}");
     }
 }
 
-/// Exponents that are no average: the plain formula, also where they add up to 0.
+/// Negative exponents, and exponents that sum to 0, follow the same formula.
 #[test]
 fn exponents_of_any_sign_follow_the_formula() {
     let schema = std::sync::Arc::new(consilience::Schema::new(["a", "b"], ["x", "y"]).unwrap());

@@ -1,9 +1,11 @@
-//! Learning from the paper's real sets, which lie beside the repository or in the folder that
-//! `CONSILIENCE_DATA` names; skipped with a message where they are absent.
+//! The correlated fit on the paper's real sets.
+//!
+//! The files are read from the folder in `CONSILIENCE_DATA`, or else from `../shared/data` beside the
+//! workspace. Tests without their file print a message and pass.
 //!
 //! `cargo test --release -p consilience --test real_data -- --ignored --nocapture`
 
-#![allow(clippy::print_stdout)] // tables
+#![allow(clippy::print_stdout)] // prints tables
 
 use std::sync::Arc;
 
@@ -19,22 +21,22 @@ use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
 
-/// The text of a table; none, with a message, where it is absent.
+/// The text of a file; `None`, with a message, if it does not exist.
 fn table(name: &str) -> Option<String> {
     let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data").to_string();
     let folder = std::env::var("CONSILIENCE_DATA").unwrap_or(beside);
     let text = std::fs::read_to_string(format!("{folder}/{name}.csv")).ok();
     if text.is_none() {
-        println!("skipped: {name}.csv is not beside the repository; see CONSILIENCE_DATA");
+        println!("skipped: {name}.csv was not found; set CONSILIENCE_DATA to its folder");
     }
     text
 }
 
-/// One row: label and the outputs of both classifiers.
-type Row = (String, Vec<f64>);
+/// A label and the outputs of both sources.
+type LabelledOutputs = (String, Vec<f64>);
 
-/// Names of the classes and all rows of a wide table of two classifiers, label first.
-fn parse(text: &str) -> (Vec<String>, Vec<Row>) {
+/// The names of the classes, and all rows of a wide table with two sources and the label first.
+fn parse(text: &str) -> (Vec<String>, Vec<LabelledOutputs>) {
     let mut lines = text.lines();
     let header: Vec<&str> = lines.next().unwrap().split(',').collect();
     let classes = header[1..4].iter().map(|c| c.rsplit('_').next().unwrap().to_string()).collect();
@@ -45,14 +47,14 @@ fn parse(text: &str) -> (Vec<String>, Vec<Row>) {
     (classes, lines.map(row).collect())
 }
 
-fn outputs<'a>(classes: &[String], rows: impl Iterator<Item = &'a Row>) -> Outputs {
+fn outputs<'a>(classes: &[String], rows: impl Iterator<Item = &'a LabelledOutputs>) -> Outputs {
     let schema = Arc::new(Schema::new(["c1", "c2"], classes.iter().cloned()).unwrap());
     let mut builder = OutputsBuilder::new(schema, InputFormat::default()).unwrap();
     rows.for_each(|(label, values)| builder.push(values, Some(label)).unwrap());
     builder.finish()
 }
 
-/// Relative differences of a fit from what the paper prints, in per cent.
+/// The largest relative difference between fitted and published parameters, in per cent.
 fn compare(printed: &str, set: &str, fitted: &FittedPair) -> f64 {
     let mut largest = 0.0f64;
     for line in printed.lines().filter(|line| line.starts_with(&format!("{set},"))) {
@@ -67,7 +69,7 @@ fn compare(printed: &str, set: &str, fitted: &FittedPair) -> f64 {
         largest = largest.max(difference.abs());
         let (class, component) = (class + 1, component + 1);
         println!(
-            "{} {} class {class} component {component}: {ours:.3}, printed {value}, {difference:+.1} %",
+            "{} {} class {class} component {component}: {ours:.3}, published {value}, {difference:+.1} %",
             cells[4], cells[2]
         );
     }
@@ -88,10 +90,10 @@ fn describe(fitted: &FittedPair) {
     fitted.warnings.iter().for_each(|warning| println!("{warning}"));
 }
 
-/// At the mode: with so many items it is within a posterior standard deviation of the mean.
+/// Uses the posterior mode: with 5317 items it is within a posterior standard deviation of the mean.
 #[test]
-#[ignore = "slow: 5317 items, two fits; see the command at the top"]
-fn bookmakers_beside_the_printed_parameters() {
+#[ignore = "slow: make validate"]
+fn parameters_of_bookies_a_agree_with_the_published_ones() {
     let (Some(text), Some(printed)) = (table("bookies_a"), table("paper_parameters")) else {
         return;
     };
@@ -138,10 +140,10 @@ fn losses(fitted: &FittedPair, test: &Outputs) -> [f64; 3] {
     losses.map(|loss| loss / test.n_items() as f64)
 }
 
-/// The paper's protocol: 20 test items a class, all others for training, uniform class prior.
+/// The paper's protocol: 20 test items per class, all others for training, uniform class prior.
 #[test]
-#[ignore = "slow: a fit of 3128 items for each of the splits; see the command at the top"]
-fn tied_outputs_of_neighbours_fuse_as_well_as_the_better_one_alone() {
+#[ignore = "slow: make validate"]
+fn fusing_tied_outputs_of_nearest_neighbours_loses_nothing() {
     let Some(text) = table("dna_a") else { return };
     let (classes, rows) = parse(&text);
     let splits = std::env::var("SPLITS").ok().and_then(|n| n.parse().ok()).unwrap_or(20);

@@ -1,4 +1,4 @@
-//! Items that count more or less than once: a weight is a number of copies.
+//! Weights of items: a weight is a number of copies.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use consilience::{
     FitOptions, InputFormat, MethodConfig, Model, NoProgress, Outputs, OutputsBuilder, PriorChoice,
 };
 
-/// Simulated items, every fifth without one of its two outputs.
+/// Simulated items; every fifth lacks one of its two outputs.
 fn items(seed: u64) -> Outputs {
     let whole = Preset::Sim2.truth(0.5).unwrap().simulate(15, seed).unwrap();
     let mut builder =
@@ -26,8 +26,8 @@ fn items(seed: u64) -> Outputs {
     builder.finish()
 }
 
-/// 0 to 3 of every item, differently in every class.
-fn times(n: usize) -> Vec<usize> {
+/// From 0 to 3 copies of every item, different in every class.
+fn copies(n: usize) -> Vec<usize> {
     (0..n).map(|item| (item + item / 15) % 4).collect()
 }
 
@@ -40,8 +40,8 @@ fn settings(method: &str) -> MethodConfig {
     method.parse::<MethodConfig>().unwrap().at_mode()
 }
 
-/// Fits that cut nothing into folds.
-fn unfolded() -> Vec<MethodConfig> {
+/// Fits without folds: copies of an item may fall into different folds, where a weight cannot.
+fn without_folds() -> Vec<MethodConfig> {
     let names =
         ["independent", "meta:1", "discounted", "stacking", "bcc", "opinion-pool", "linear-pool"];
     let names = names.map(|name| if name == "meta:1" { meta() } else { name.to_owned() });
@@ -62,7 +62,7 @@ fn fit(config: &MethodConfig, outputs: &Outputs) -> Model {
     Model::fit_with(config.clone(), outputs, &options).unwrap()
 }
 
-/// Both fuse new items alike, with the class prior of their training items.
+/// Asserts that both models fuse new items to the same probabilities.
 fn assert_same(a: &Model, b: &Model, what: &str) {
     let new = items(9).select(a.schema()).unwrap();
     let fused = [a, b].map(|model| fuse(model.fusion(), &new, model.class_prior()).unwrap());
@@ -77,30 +77,30 @@ fn assert_same(a: &Model, b: &Model, what: &str) {
 #[test]
 fn a_weight_is_a_number_of_copies() {
     let outputs = items(1);
-    let times = times(outputs.n_items());
-    let weights: Vec<f64> = times.iter().map(|&n| n as f64).collect();
+    let copies = copies(outputs.n_items());
+    let weights: Vec<f64> = copies.iter().map(|&n| n as f64).collect();
     let weighted = outputs.with_weights(&weights).unwrap();
-    for config in unfolded() {
-        let copied = fit(&config, &repeated(&outputs, &times));
+    for config in without_folds() {
+        let copied = fit(&config, &repeated(&outputs, &copies));
         assert_same(&fit(&config, &weighted), &copied, &config.name());
     }
 }
 
-/// Every item in three parts that count .2, .3 and .5.
+/// Every item is replaced by three copies with weights 0.2, 0.3 and 0.5.
 #[test]
-fn parts_of_items_add_up() {
+fn weights_of_copies_add_up() {
     let outputs = items(1);
     let three = repeated(&outputs, &vec![3; outputs.n_items()]);
     let parts = [0.2, 0.3, 0.5].repeat(outputs.n_items());
     let in_parts = three.with_weights(&parts).unwrap();
-    for config in unfolded() {
+    for config in without_folds() {
         let whole = fit(&config, &outputs);
         assert_same(&fit(&config, &in_parts), &whole, &config.name());
     }
 }
 
 #[test]
-fn a_weight_of_zero_leaves_an_item_out() {
+fn a_weight_of_zero_excludes_an_item() {
     let outputs = items(1);
     let kept: Vec<usize> = (0..outputs.n_items()).filter(|item| item % 4 != 1).collect();
     let weight = |item: usize| f64::from(u8::from(item % 4 != 1));
@@ -113,9 +113,9 @@ fn a_weight_of_zero_leaves_an_item_out() {
     }
 }
 
-/// Twice the weights are twice the items: the fit is further from its prior, not the same.
+/// Twice the weights are twice the items: the prior has less influence on the fit.
 #[test]
-fn weights_are_numbers_and_not_only_proportions() {
+fn weights_are_not_only_proportions() {
     let outputs = items(1);
     let scaled = |factor: f64| {
         let weights = vec![factor; outputs.n_items()];
@@ -132,7 +132,7 @@ fn weights_are_numbers_and_not_only_proportions() {
 }
 
 #[test]
-fn weighted_models_are_updated_to_the_last_bit_and_survive_their_file() {
+fn weighted_models_can_be_updated_and_read_from_their_file() {
     let (first, second) = (items(1), items(2));
     let weight = |item: usize| 0.3 + 0.37 * (item % 7) as f64;
     let weights: Vec<f64> = (0..first.n_items()).map(weight).collect();
@@ -151,7 +151,7 @@ fn weighted_models_are_updated_to_the_last_bit_and_survive_their_file() {
 }
 
 #[test]
-fn fits_that_cannot_take_weights_say_so() {
+fn methods_without_item_weights_return_an_error() {
     let outputs = items(1);
     let weighted = outputs.with_weights(&vec![0.5; outputs.n_items()]).unwrap();
     for method in ["correlated", "logit-normal", "normal-mixture"] {

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core
+from ._errors import message_of
 from ._tables import Floats
 
 
@@ -122,7 +123,7 @@ class LearnedAttributes:
         pairs = self._file.get("pair_diagnostics", [])
         return {
             "converged": all(warning["kind"] != "convergence" for warning in found),
-            "warnings": [warning["message"] for warning in found],
+            "warnings": [message_of(warning) for warning in found],
             "n_raised": training.get("raised", 0),
             "posterior": self._file.get("diagnostics"),
             "pairs": [{"between": pair["between"], **pair["delta"]} for pair in pairs],

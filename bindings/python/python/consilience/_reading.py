@@ -157,7 +157,8 @@ class OutputReader:
                 f"{n_columns} columns are not those of {K} classifiers for the {J} classes "
                 f"{quoted([str(c) for c in self.classes_])}"
                 + (f" (the last dimension is {depth})" if depth != J else "")
-                + "\nhint: name every class with `classes` if some classes have no items"
+                + "\nhint: X needs one column per classifier and class, or one column per classifier "
+                "with `layout=\"positive\"`"
             )
         return K, selection.classifiers or []
 

@@ -86,7 +86,7 @@ def _check_unused(
         raise ConsilienceError(
             f"column `{column}` of classifier `{owner}`: class `{column[len(owner) + 1 :]}` never "
             f"occurs as a label; the classes found are {quoted(classes)}\n"
-            "hint: name every class with `classes`, or rename the column"
+            "hint: add items with this label, or leave the column out of the table"
         )
 
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::pictures;
 use crate::args::{CommonOptions, CompareOptions, ProtocolName, ReportFormat};
 use crate::error::Failure;
-use crate::output::{self, Talk, csv_cell, csv_number, weighting_sentence};
+use crate::output::{self, Messages, csv_cell, csv_number};
 use crate::progress::{TerminalProgress, Unit, stoppable};
 
 /// Random splits unless told otherwise: as many as the paper's.
@@ -23,7 +23,7 @@ const SPLITS: usize = 5;
 pub(crate) fn run(
     options: &CompareOptions,
     common: &CommonOptions,
-    talk: &Talk,
+    messages: &Messages,
 ) -> Result<(), Failure> {
     let csv = options.csv.clone().map(Location::from);
     let split_csv = options.split_csv.clone().map(Location::from);
@@ -36,7 +36,7 @@ pub(crate) fn run(
     {
         return Err(Failure::message(format!("{}: it is not a folder", folder.display())));
     }
-    let (outputs, comparisons) = stoppable(|| options.compare(common.seed, talk))?;
+    let (outputs, comparisons) = stoppable(|| options.compare(common.seed, messages))?;
     let named: Vec<Named<'_>> = options.class_prior.iter().zip(&comparisons).collect();
     for row in distinct_complaints(&comparisons) {
         tell(row);
@@ -93,7 +93,11 @@ fn distinct_complaints(comparisons: &[Comparison]) -> Vec<&ComparedMethod> {
 }
 
 impl CompareOptions {
-    fn compare(&self, seed: u64, talk: &Talk) -> Result<(Outputs, Vec<Comparison>), Failure> {
+    fn compare(
+        &self,
+        seed: u64,
+        messages: &Messages,
+    ) -> Result<(Outputs, Vec<Comparison>), Failure> {
         let reading =
             ReadOptions { needs_labels: true, ..self.reading.read_options(DEFAULT_FLOOR) };
         let outputs = read_outputs(&self.data, &reading)?;
@@ -104,7 +108,7 @@ impl CompareOptions {
             weighting: if self.score_items { Weighting::Items } else { Weighting::ClassPrior },
             seed,
         };
-        let progress = TerminalProgress::new(talk.is_quiet(), Unit::Steps);
+        let progress = TerminalProgress::new(messages.is_quiet(), Unit::Steps);
         let comparisons =
             compare_priors(&outputs, &candidates, &settings, &self.class_prior, &progress)
                 .map_err(Failure::in_data(&self.data))?;
@@ -144,76 +148,24 @@ fn tell(row: &ComparedMethod) {
             0 => String::new(),
             n => format!(" (and on {n} others)"),
         };
-        Talk::warning(format_args!(
+        Messages::warning(format_args!(
             "`{}` failed on split {}{others}: {}",
             row.method, failure.split, failure.message
         ));
     }
     for warning in &row.warnings {
-        Talk::warning(format_args!("`{}`: {warning}", row.method));
+        Messages::warning(format_args!("`{}`: {warning}", row.method));
     }
 }
-
-const HEADER: [&str; 10] = [
-    "method",
-    "log-loss",
-    "± se",
-    "beyond best (95 %)",
-    "Brier",
-    "accuracy",
-    "entropy",
-    "calib. error",
-    "fit s",
-    "fuse s",
-];
 
 fn text(comparison: &Comparison, inference: &str) -> String {
-    let rows: Vec<Vec<String>> = comparison.methods.iter().map(row).collect();
-    let Comparison { n_items, protocol, .. } = comparison;
     let how = match inference {
         "map" => {
-            "Dirichlets and what classifiers share: posterior modes \
-             (`--inference two-step` for posterior means, slower)."
+            "Parameters: posterior modes (`--inference two-step` for posterior means, slower)."
         }
-        _ => "Dirichlets and what classifiers share: posterior means.",
+        _ => "Parameters: posterior means.",
     };
-    format!(
-        "{}\n{n_items} items, {protocol}. {}\n{how}\nLog-loss in nats. Seconds: the first fit, and \
-         fusing its test items. *: best single classifier.\n",
-        output::table(&HEADER, &rows),
-        weighting_sentence(comparison.weighting, &comparison.classes, &comparison.class_prior),
-    )
-}
-
-fn row(method: &ComparedMethod) -> Vec<String> {
-    let mark = if method.best_single { " *" } else { "" };
-    let name = format!("{}{mark}", method.method);
-    if !method.failures.is_empty() {
-        let mut cells = vec![name, "failed".to_owned()];
-        cells.resize(HEADER.len(), String::new());
-        return cells;
-    }
-    let difference = method.difference;
-    let beyond = match difference.mean {
-        0.0 => "-".to_owned(),
-        mean if difference.low.is_nan() => format!("{mean:.4}"),
-        mean => format!("{mean:.4} ({:.4} to {:.4})", difference.low, difference.high),
-    };
-    let scores = &method.scores;
-    let number = |value: f64| format!("{value:.4}");
-    let seconds = |value: f64| if value == 0.0 { "-".to_owned() } else { format!("{value:.3}") };
-    vec![
-        name,
-        number(scores.log_loss.mean),
-        if scores.log_loss.se.is_nan() { "-".into() } else { number(scores.log_loss.se) },
-        beyond,
-        number(scores.brier.mean),
-        number(scores.accuracy.mean),
-        number(scores.entropy.mean),
-        number(scores.ece.mean),
-        seconds(method.fit_seconds),
-        seconds(method.fuse_seconds),
-    ]
+    format!("{comparison}{how}\n")
 }
 
 fn report(comparison: &Comparison, options: &CompareOptions) -> Value {

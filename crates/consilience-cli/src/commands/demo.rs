@@ -19,7 +19,7 @@ use super::fuse::Rule;
 use super::pictures::{self, DrawnMethod};
 use crate::args::{CommonOptions, DemoOptions, ReportFormat, TableOutput};
 use crate::error::Failure;
-use crate::output::{self, SCORE_HEADER, Talk, score_rows};
+use crate::output::{self, Messages};
 use crate::plots::Bar;
 use crate::progress::{TerminalProgress, Unit};
 
@@ -28,7 +28,7 @@ const PHOTOS: &str = include_str!("../../demo/photos.csv");
 pub(crate) fn run(
     options: &DemoOptions,
     common: &CommonOptions,
-    talk: &Talk,
+    messages: &Messages,
 ) -> Result<(), Failure> {
     let folder = options.output.as_path();
     output::make_folder(folder)?;
@@ -40,12 +40,12 @@ pub(crate) fn run(
     let reading = ReadOptions::default();
     let (train, test) =
         (read_outputs(&at("train.csv"), &reading)?, read_outputs(&at("test.csv"), &reading)?);
-    let progress = TerminalProgress::new(talk.is_quiet(), Unit::Steps);
+    let progress = TerminalProgress::new(messages.is_quiet(), Unit::Steps);
     let method = MethodConfig::default().with_seed(common.seed);
     let model = Model::fit_with(method, &train, &FitOptions::default().with_progress(&progress))?;
     write_whole(&at("model.json"), model.to_json().as_bytes())?;
     let table = TableOutput { output: at("fused.csv"), output_format: None };
-    let silent = Talk::new(true);
+    let silent = Messages::new(true);
     let source = (&at("test.csv"), &reading);
     let (fusion, prior) = (model.fusion(), model.class_prior());
     let rule = Rule { model: &model, fusion, prior, explain: false, costs: None };
@@ -175,6 +175,7 @@ fn explanation(evaluation: &Evaluation) -> String {
 }
 
 fn story(model: &Model, evaluation: &Evaluation, folder: &Path) -> Result<String, Failure> {
+    let cells = evaluation.cells();
     let folder = folder.display();
     Ok(format!(
         "{INTRODUCTION}\n\nFit on every second photo:\n\n{}\n\
@@ -184,18 +185,19 @@ fn story(model: &Model, evaluation: &Evaluation, folder: &Path) -> Result<String
          consilience evaluate {folder}/model.json {folder}/test.csv --per-class\n",
         fit::summary(model, &format!("{folder}/model.json"))?,
         evaluation.n_items,
-        output::table(&SCORE_HEADER, &score_rows(evaluation)),
+        output::table(&cells[0], &cells[1..]),
         explanation(evaluation),
     ))
 }
 
 fn report(model: &Model, evaluation: &Evaluation) -> Result<String, Failure> {
+    let cells = evaluation.cells();
     Ok(format!(
         "# Three image classifiers, fused\n\n{INTRODUCTION}\n\n## Fit\n\n```text\n{}```\n\n\
          ## Scores on {} other photos\n\n{}\n{}\n",
         fit::summary(model, "model.json")?,
         evaluation.n_items,
-        output::markdown(&SCORE_HEADER, &score_rows(evaluation)),
+        output::markdown(&cells[0], &cells[1..]),
         explanation(evaluation),
     ))
 }

@@ -6,11 +6,15 @@ use consilience_numerics::log_space::log_sum_exp;
 
 use super::stream::{self, number_column};
 use crate::args::{CommonOptions, DensityOptions};
-use crate::data::raised_sentence;
+use crate::data::floor_note;
 use crate::error::Failure;
-use crate::output::Talk;
+use crate::output::Messages;
 
-pub(crate) fn run(options: &DensityOptions, _: &CommonOptions, talk: &Talk) -> Result<(), Failure> {
+pub(crate) fn run(
+    options: &DensityOptions,
+    _: &CommonOptions,
+    messages: &Messages,
+) -> Result<(), Failure> {
     let DensityOptions { model: input, table } = options;
     let loaded = input.load()?;
     let (model, fusion, prior) = (&loaded.model, loaded.fusion(), &loaded.prior);
@@ -23,7 +27,7 @@ pub(crate) fn run(options: &DensityOptions, _: &CommonOptions, talk: &Talk) -> R
         model.schema(),
         &loaded.reading,
         table,
-        talk.is_quiet(),
+        messages.is_quiet(),
         |outputs, write| {
             let (densities, errors) =
                 ln_densities(fusion, outputs).map_err(Failure::in_file(input.model.display()))?;
@@ -49,14 +53,14 @@ pub(crate) fn run(options: &DensityOptions, _: &CommonOptions, talk: &Talk) -> R
             write(&added)
         },
     )?;
-    talk.note(format_args!(
+    messages.note(format_args!(
         "densities of {} items{} -> {}",
         streamed.n_items,
-        raised_sentence(streamed.n_raised, loaded.reading.input_format.floor),
+        floor_note(streamed.n_raised, loaded.reading.input_format.floor),
         table.output.output_name()
     ));
     if unresolved > 0 {
-        Talk::warning(format_args!(
+        Messages::warning(format_args!(
             "the densities of {unresolved} of them could not be resolved: they are guesses, with an \
              `error` of inf"
         ));

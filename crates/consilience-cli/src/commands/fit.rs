@@ -2,41 +2,42 @@
 
 use std::path::Path;
 
-use consilience::evaluation::{Gain, GainSettings, worth};
+use consilience::evaluation::{Gain, GainSettings, gain};
 use consilience::methods::PairPosterior;
-use consilience::sampling::diagnostics::Diagnostics;
-use consilience::{DEFAULT_FLOOR, FitOptions as ModelFit, MethodConfig, Model, Outputs};
+use consilience::{
+    DEFAULT_FLOOR, Diagnostics, FitOptions as ModelFit, MethodConfig, Model, Outputs,
+};
 use consilience_io::{Location, ReadOptions, check_writable, read_outputs, write_whole};
 use serde_json::json;
 
 use crate::args::{CommonOptions, FitOptions, ReportFormat};
-use crate::data::{raised_sentence, read_all, read_model};
+use crate::data::{floor_note, read_all, read_model};
 use crate::error::{Failure, warning_text};
 use crate::method_options::{flag, methods_with};
-use crate::output::{self, Talk};
+use crate::output::{self, Messages};
 use crate::progress::{TerminalProgress, Unit, stoppable};
 
 pub(crate) fn run(
     options: &FitOptions,
     common: &CommonOptions,
-    talk: &Talk,
+    messages: &Messages,
 ) -> Result<(), Failure> {
     check_writable(&options.output)?;
-    let (model, worth) = stoppable(|| match &options.update {
-        None => options.fit(common.seed, talk),
-        Some(path) => options.update(path, talk).map(|model| (model, None)),
+    let (model, gain) = stoppable(|| match &options.update {
+        None => options.fit(common.seed, messages),
+        Some(path) => options.update(path, messages).map(|model| (model, None)),
     })?;
     write_whole(&options.output, model.to_json().as_bytes())?;
-    report(&model, worth.as_ref(), &options.output, common.format, talk)
+    report(&model, gain.as_ref(), &options.output, common.format, messages)
 }
 
 impl FitOptions {
-    fn fit(&self, seed: u64, talk: &Talk) -> Result<(Model, Option<Gain>), Failure> {
+    fn fit(&self, seed: u64, messages: &Messages) -> Result<(Model, Option<Gain>), Failure> {
         let config = self.config(seed)?;
         let reading =
             ReadOptions { needs_labels: true, ..self.reading.read_options(DEFAULT_FLOOR) };
         let outputs = read_outputs(&self.data, &reading)?;
-        let progress = TerminalProgress::new(talk.is_quiet(), Unit::Steps);
+        let progress = TerminalProgress::new(messages.is_quiet(), Unit::Steps);
         let fit_options = ModelFit {
             class_prior: self.class_prior.clone(),
             floor: self.reading.floor.unwrap_or(DEFAULT_FLOOR),
@@ -44,36 +45,36 @@ impl FitOptions {
         };
         let model = Model::fit_with(config, &outputs, &fit_options)
             .map_err(Failure::in_data(&self.data))?;
-        let worth = self.worth(&model, &outputs, seed, &progress, talk)?;
-        Ok((model, worth))
+        let gain = self.gain(&model, &outputs, seed, &progress, messages)?;
+        Ok((model, gain))
     }
 
-    /// What fusing is worth, for `auto`; where classes are too small to tell, a note says so.
-    fn worth(
+    /// The gain of `auto` over its baselines. If it cannot be estimated, a note gives the reason.
+    fn gain(
         &self,
         model: &Model,
         outputs: &Outputs,
         seed: u64,
         progress: &TerminalProgress,
-        talk: &Talk,
+        messages: &Messages,
     ) -> Result<Option<Gain>, Failure> {
         if !matches!(self.method, MethodConfig::Auto(_)) {
             return Ok(None);
         }
         let settings = GainSettings { seed, ..GainSettings::default() };
-        match worth(outputs, model.class_prior(), &settings, progress) {
-            Ok(worth) => Ok(Some(worth)),
+        match gain(model, outputs, &settings, progress) {
+            Ok(gain) => Ok(Some(gain)),
             Err(error @ consilience::Error::Interrupted) => {
                 Err(Failure::in_data(&self.data)(error))
             }
             Err(error) => {
-                talk.note(format_args!("what fusing is worth cannot be told: {error}"));
+                messages.note(format_args!("the gain of fusing cannot be estimated: {error}"));
                 Ok(None)
             }
         }
     }
 
-    fn update(&self, path: &Path, talk: &Talk) -> Result<Model, Failure> {
+    fn update(&self, path: &Path, messages: &Messages) -> Result<Model, Failure> {
         let old = read_model(path)?;
         let floor = old.settings().map_or(DEFAULT_FLOOR, |settings| settings.floor);
         if self.reading.floor.is_some_and(|wanted| wanted != floor) {
@@ -83,8 +84,8 @@ impl FitOptions {
             )));
         }
         let reading = ReadOptions { needs_labels: true, ..self.reading.read_options_for(&old)? };
-        let outputs = read_all(&self.data, old.schema(), &reading, talk.is_quiet())?;
-        let progress = TerminalProgress::new(talk.is_quiet(), Unit::Steps);
+        let outputs = read_all(&self.data, old.schema(), &reading, messages.is_quiet())?;
+        let progress = TerminalProgress::new(messages.is_quiet(), Unit::Steps);
         old.update(&outputs, &progress).map_err(|error| match error {
             consilience::Error::InvalidModel(_) | consilience::Error::Unsupported { .. } => {
                 Failure::in_file(path.display())(error)
@@ -98,7 +99,7 @@ impl FitOptions {
         let (config, without_effect) = self.method_options.config(&self.method, seed)?;
         for option in without_effect {
             let methods = methods_with(&option).map(|info| format!("`{}`", info.name));
-            Talk::warning(format_args!(
+            Messages::warning(format_args!(
                 "`--{}` has no effect on `--method {}`; it is an option of {}",
                 flag(&option),
                 self.method,
@@ -112,29 +113,30 @@ impl FitOptions {
 /// Warnings on standard error; the summary on standard output, unless the model goes there.
 fn report(
     model: &Model,
-    worth: Option<&Gain>,
+    gain: Option<&Gain>,
     target: &Location,
     format: ReportFormat,
-    talk: &Talk,
+    messages: &Messages,
 ) -> Result<(), Failure> {
     let training = model.training().expect("a fitted model has training facts");
     for warning in &training.warnings {
-        Talk::warning(warning_text(warning));
+        Messages::warning(warning_text(warning));
     }
     let target_name = target.output_name();
     let text = || -> Result<String, Failure> {
-        Ok(summary(model, &target_name)? + &worth.map_or_else(String::new, output::worth_text))
+        let gain = gain.map_or_else(String::new, |gain| format!("\n{gain}\n"));
+        Ok(summary(model, &target_name)? + &gain)
     };
     match (target, format) {
         (Location::Standard, _) => {
-            talk.note(text()?.trim_end());
+            messages.note(text()?.trim_end());
             Ok(())
         }
         (Location::Path(_), ReportFormat::Table) => output::print(&text()?),
         (Location::Path(_), ReportFormat::Json) => {
             let mut value = summary_json(model, &target_name)?;
-            if let Some(worth) = worth {
-                value["worth"] = json!(worth);
+            if let Some(gain) = gain {
+                value["gain"] = json!(gain);
             }
             output::print(&format!("{value:#}"))
         }
@@ -155,7 +157,7 @@ pub(super) fn summary(model: &Model, target: &str) -> Result<String, Failure> {
         schema.classifiers().join(", "),
         counts.iter().sum::<u64>(),
         classes.join(", "),
-        raised_sentence(training.raised, floor),
+        floor_note(training.raised, floor),
     );
     if let Some(report) = model.posterior() {
         text += &chains_text("posterior", report.chains, report.draws, &report.worst);

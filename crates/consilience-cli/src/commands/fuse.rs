@@ -7,11 +7,15 @@ use consilience_io::{ABSTAIN, Added, AddedValues, Location, ReadOptions, read_co
 
 use super::stream::{self, number_column};
 use crate::args::{CommonOptions, FuseOptions, TableOutput};
-use crate::data::raised_sentence;
+use crate::data::floor_note;
 use crate::error::Failure;
-use crate::output::Talk;
+use crate::output::Messages;
 
-pub(crate) fn run(options: &FuseOptions, _: &CommonOptions, talk: &Talk) -> Result<(), Failure> {
+pub(crate) fn run(
+    options: &FuseOptions,
+    _: &CommonOptions,
+    messages: &Messages,
+) -> Result<(), Failure> {
     let loaded = options.model.load()?;
     let source = (&options.model.data, &loaded.reading);
     let schema = loaded.model.schema();
@@ -23,7 +27,7 @@ pub(crate) fn run(options: &FuseOptions, _: &CommonOptions, talk: &Talk) -> Resu
         explain: options.explain,
         costs: costs.as_ref(),
     };
-    rule.fuse_table(source, &options.table, talk)
+    rule.fuse_table(source, &options.table, messages)
 }
 
 /// What to fuse with, and what else to say about every item.
@@ -41,13 +45,13 @@ impl Rule<'_> {
         &self,
         (data, reading): (&Location, &ReadOptions),
         table: &TableOutput,
-        talk: &Talk,
+        messages: &Messages,
     ) -> Result<(), Failure> {
         let schema = self.model.schema();
         let mut columns = FusedColumns::new(schema.classes());
         let mut evidence = EvidenceColumns::new(schema, self.explain);
         let mut decisions = self.costs.map(|costs| DecisionColumns::new(schema, costs));
-        let quiet = talk.is_quiet();
+        let quiet = messages.is_quiet();
         let streamed =
             stream::add_columns(data, schema, reading, table, quiet, |outputs, write| {
                 fuse_into(self.fusion, outputs, self.prior, &mut columns.fused)?;
@@ -64,15 +68,15 @@ impl Rule<'_> {
                 write(&added)
             })?;
         let items = if streamed.n_items == 1 { "item" } else { "items" };
-        talk.note(format_args!(
+        messages.note(format_args!(
             "fused {} {items} with `{}`{} -> {}",
             streamed.n_items,
             self.model.method_name(),
-            raised_sentence(streamed.n_raised, reading.input_format.floor),
+            floor_note(streamed.n_raised, reading.input_format.floor),
             table.output.output_name()
         ));
         if columns.unresolved > 0 {
-            Talk::warning(format_args!(
+            Messages::warning(format_args!(
                 "the density of {} of them could not be resolved; they were fused by a tree of \
                  pairs and have an `error` of 1",
                 columns.unresolved

@@ -11,16 +11,16 @@ use super::pictures;
 use crate::args::{CommonOptions, InspectOptions, ReportFormat};
 use crate::data::{read_all, read_model};
 use crate::error::{Failure, warning_text};
-use crate::output::{self, Talk};
+use crate::output::{self, Messages};
 
 pub(crate) fn run(
     options: &InspectOptions,
     common: &CommonOptions,
-    talk: &Talk,
+    messages: &Messages,
 ) -> std::result::Result<(), Failure> {
     let model = read_model(&options.model)?;
     if let Some(folder) = &options.plots {
-        draw(&model, options, folder, talk)?;
+        draw(&model, options, folder, messages)?;
     }
     let report = match common.format {
         ReportFormat::Json => format!("{:#}", as_json(&model)?),
@@ -34,7 +34,7 @@ fn draw(
     model: &Model,
     options: &InspectOptions,
     folder: &Path,
-    talk: &Talk,
+    messages: &Messages,
 ) -> std::result::Result<(), Failure> {
     let pairs = model.implied_correlations()?;
     if pairs.is_none() && options.data.is_none() {
@@ -51,10 +51,10 @@ fn draw(
         let floor = model.settings().map_or(DEFAULT_FLOOR, |settings| settings.floor);
         let input_format = InputFormat { floor, ..InputFormat::default() };
         let reading = ReadOptions { needs_labels: true, input_format, ..ReadOptions::default() };
-        let outputs = read_all(data, model.schema(), &reading, talk.is_quiet())?;
+        let outputs = read_all(data, model.schema(), &reading, messages.is_quiet())?;
         pictures::draw_classifiers(&outputs, pairs.as_deref().unwrap_or(&[]), folder)?;
     }
-    talk.note(format_args!("pictures -> {}", folder.display()));
+    messages.note(format_args!("pictures -> {}", folder.display()));
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Pictures that several commands draw: methods beside each other, classifiers against each other.
+//! Plots of several commands: scores of methods, outputs of pairs of classifiers, correlations.
 
 use std::path::Path;
 
@@ -12,15 +12,15 @@ use crate::plots::{
     Bar, BarChart, COLOURS, Cloud, Curve, HeatMap, ReliabilityDiagram, ScatterPicture, file_name,
 };
 
-/// Pairs of more classifiers are too many to look at.
-const MOST_SCATTERED: usize = 4;
+/// Scatter plots are drawn for the pairs of at most this many classifiers: 6 plots.
+const MAX_SCATTERED: usize = 4;
 
-/// What a row of a comparison is: a fused result, a meta classifier or a classifier as it is.
+/// The kind of a row: 0 for a fused result, 1 for a meta classifier, 2 for a classifier's own outputs.
 fn kind(method: &str) -> usize {
     if method.starts_with("classifier:") { 2 } else { usize::from(method.starts_with("meta:")) }
 }
 
-/// One method of a comparison, to be drawn.
+/// The scores of one method that are drawn.
 pub(super) struct DrawnMethod<'a> {
     pub(super) name: &'a str,
     pub(super) log_loss: Bar,
@@ -28,7 +28,7 @@ pub(super) struct DrawnMethod<'a> {
     pub(super) reliability: &'a [ReliabilityBin],
 }
 
-/// The methods of a comparison, by log-loss.
+/// Draws the methods of a comparison.
 pub(super) fn draw_comparison(comparison: &Comparison, folder: &Path) -> Result<(), Failure> {
     let rows = comparison.methods.iter().filter(|row| row.failures.is_empty());
     let methods: Vec<DrawnMethod<'_>> = rows
@@ -43,8 +43,8 @@ pub(super) fn draw_comparison(comparison: &Comparison, folder: &Path) -> Result<
     draw_methods(&methods, &title, "log-loss in nats ± one standard error", folder)
 }
 
-/// The log-loss of every method as bars, and a reliability diagram of the best three and the best
-/// single classifier.
+/// Draws the log-loss of every method as bars, and the reliability diagram of the first three methods
+/// and the best single classifier.
 pub(super) fn draw_methods(
     methods: &[DrawnMethod<'_>],
     title: &str,
@@ -56,7 +56,7 @@ pub(super) fn draw_methods(
     let kinds = [
         ("fused", COLOURS[0]),
         ("one classifier, recalibrated", COLOURS[2]),
-        ("one classifier as it is", COLOURS[4]),
+        ("one classifier, unchanged", COLOURS[4]),
     ];
     BarChart { title, x_label, bars: &bars, kinds: &kinds }.write(folder, "log-loss")?;
     let shown = methods.iter().enumerate().filter(|(i, row)| *i < 3 || row.best_single);
@@ -69,8 +69,8 @@ pub(super) fn draw_methods(
     ReliabilityDiagram { curves: &curves }.write(folder, "reliability")
 }
 
-/// Every pair of a few classifiers against each other, and the correlations of all pairs: those
-/// found in the data, and, where there are any, those that a model implies.
+/// Draws scatter plots of pairs of classifiers, with the correlation in the data and, if given, that of
+/// a fitted model; and a heat map of the correlations of all pairs in the data.
 pub(super) fn draw_classifiers(
     outputs: &Outputs,
     fitted: &[PairInsight],
@@ -81,8 +81,8 @@ pub(super) fn draw_classifiers(
     if k < 2 {
         return Ok(());
     }
-    for a in 0..k.min(MOST_SCATTERED) {
-        for b in a + 1..k.min(MOST_SCATTERED) {
+    for a in 0..k.min(MAX_SCATTERED) {
+        for b in a + 1..k.min(MAX_SCATTERED) {
             let fitted = fitted.iter().find(|pair| pair.between == (a, b));
             draw_pair(outputs, (a, b), fitted, folder)?;
         }
@@ -102,7 +102,7 @@ pub(super) fn draw_classifiers(
     HeatMap { title, names, values: &values }.write(folder, "correlation-in-data")
 }
 
-/// The correlations that a model implies, mean over classes and components.
+/// Draws the correlations that a model implies, averaged over classes and components.
 pub(super) fn draw_implied(
     names: &[String],
     pairs: &[PairInsight],
@@ -116,11 +116,11 @@ pub(super) fn draw_implied(
         values[a][b] = pair.mean;
         values[b][a] = pair.mean;
     }
-    let title = "Correlation of outputs by the model";
+    let title = "Correlation of outputs in the model";
     HeatMap { title, names, values: &values }.write(folder, "correlation-of-model")
 }
 
-/// What two classifiers say of the true class, class by class, with the correlations.
+/// Draws the probabilities that two classifiers give to the true class, with their correlations.
 fn draw_pair(
     outputs: &Outputs,
     between: (usize, usize),
@@ -140,7 +140,7 @@ fn draw_pair(
     };
     let clouds: Vec<Cloud> = schema.classes().iter().enumerate().map(cloud).collect();
     let picture = ScatterPicture {
-        title: "What two classifiers say of the true class",
+        title: "Probability of the true class by two classifiers",
         x_label: a,
         y_label: b,
         clouds: &clouds,
@@ -148,7 +148,7 @@ fn draw_pair(
     picture.write(folder, &format!("pair-{}-{}", file_name(a), file_name(b)))
 }
 
-/// One component of both classifiers' outputs for the items of a class that both have seen.
+/// One component of both outputs for all items of a class that have both.
 fn points(
     outputs: &Outputs,
     (a, b): (usize, usize),
@@ -162,7 +162,7 @@ fn points(
     items.filter_map(point).collect()
 }
 
-/// The sample correlation; NaN where one side does not vary.
+/// The sample correlation; NaN if one of both is constant.
 fn correlation(points: &[(f64, f64)]) -> f64 {
     let n = points.len() as f64;
     let (sum_x, sum_y) = points.iter().fold((0.0, 0.0), |(sx, sy), (x, y)| (sx + x, sy + y));
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn correlations_are_those_computed_by_hand() {
+    fn correlations_equal_those_computed_by_hand() {
         let line: Vec<(f64, f64)> = (0..5).map(|i| (f64::from(i), 3.0 - f64::from(i))).collect();
         assert!((correlation(&line) + 1.0).abs() < 1e-12);
         // Deviations (−1, −1), (0, 2), (1, −1): no covariance.

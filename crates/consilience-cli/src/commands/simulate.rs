@@ -7,7 +7,7 @@ use consilience_io::{TableWriter, batch_of, write_whole};
 use crate::args::{CommonOptions, SimulateOptions};
 use crate::data::read_model;
 use crate::error::Failure;
-use crate::output::Talk;
+use crate::output::Messages;
 use crate::progress::{TerminalProgress, Unit};
 
 /// Items drawn and written at a time.
@@ -16,7 +16,7 @@ const CHUNK: usize = 8192;
 pub(crate) fn run(
     options: &SimulateOptions,
     common: &CommonOptions,
-    talk: &Talk,
+    messages: &Messages,
 ) -> Result<(), Failure> {
     let (model, truth) = options.source()?;
     let n_classes = truth.schema().n_classes();
@@ -28,7 +28,7 @@ pub(crate) fn run(
         write_whole(location, model.to_json().as_bytes())?;
     }
     let mut simulator = truth.simulator(common.seed)?;
-    let progress = TerminalProgress::new(talk.is_quiet(), Unit::Steps);
+    let progress = TerminalProgress::new(messages.is_quiet(), Unit::Steps);
     progress.begin("simulating", total as u64);
     let mut nothing_written = true;
     for class in 0..n_classes {
@@ -46,7 +46,7 @@ pub(crate) fn run(
     progress.check()?;
     writer.finish()?;
     drop(progress);
-    talk.note(format_args!("drew {total} items -> {}", options.table.output.output_name()));
+    messages.note(format_args!("drew {total} items -> {}", options.table.output.output_name()));
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Bars with error bars.
+//! Bar charts with error bars.
 
 use std::path::Path;
 
@@ -10,22 +10,22 @@ use kuva::render::render::render_multiple;
 use super::legend_entry;
 use crate::error::Failure;
 
-/// One bar.
+/// A bar with an error.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Bar {
-    /// Its length.
+    /// Length of the bar.
     pub(crate) value: f64,
-    /// What it may be off by, either way.
+    /// Half the length of the error bar.
     pub(crate) error: f64,
 }
 
-/// Named bars from top to bottom, coloured by what they are.
+/// Horizontal bars with names, from top to bottom, coloured by kind.
 pub(crate) struct BarChart<'a> {
     pub(crate) title: &'a str,
     pub(crate) x_label: &'a str,
-    /// Name, bar, and place of its kind in `kinds`.
+    /// Name, bar, and the index of its kind in `kinds`.
     pub(crate) bars: &'a [(String, Bar, usize)],
-    /// Name and colour.
+    /// Name and colour of every kind.
     pub(crate) kinds: &'a [(&'a str, &'a str)],
 }
 

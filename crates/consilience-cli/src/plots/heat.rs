@@ -1,4 +1,4 @@
-//! Correlations of all pairs as a map of colours.
+//! Heat maps of correlation matrices.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,23 +10,26 @@ use kuva::render::render::render_multiple;
 
 use crate::error::Failure;
 
-/// A symmetric matrix of correlations.
+/// A heat map of a symmetric matrix of correlations.
 pub(crate) struct HeatMap<'a> {
     pub(crate) title: &'a str,
     pub(crate) names: &'a [String],
     pub(crate) values: &'a [Vec<f64>],
 }
 
-/// White at 0; light blue at 1 and light orange at −1, light enough for the black numbers on them.
+/// The colour at a correlation of 1: light blue, so that black numbers are legible on it. A
+/// correlation of 0 is white.
 const POSITIVE: [f64; 3] = [86.0, 180.0, 233.0];
+
+/// The colour at a correlation of −1: light orange.
 const NEGATIVE: [f64; 3] = [230.0, 159.0, 0.0];
 
 impl HeatMap<'_> {
     pub(crate) fn write(&self, folder: &Path, name: &str) -> Result<(), Failure> {
         let cells = || self.values.iter().flatten().copied();
         let (low, high) = (cells().fold(f64::MAX, f64::min), cells().fold(f64::MIN, f64::max));
-        // The map gets a cell's place between the smallest and the largest.
-        let colour = move |place: f64| colour(low + place * (high - low));
+        // The colour map receives the position of a value between the smallest and the largest.
+        let colour = move |position: f64| colour(low + position * (high - low));
         let rounded = |row: &Vec<f64>| -> Vec<f64> {
             row.iter().map(|r| (r * 100.0).round() / 100.0).collect()
         };

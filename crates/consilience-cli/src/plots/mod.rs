@@ -1,4 +1,4 @@
-//! Pictures, as SVG and as PNG: one look for all commands.
+//! Plots as SVG and PNG files, with the same style in all commands.
 
 mod bars;
 mod heat;
@@ -20,15 +20,23 @@ pub(crate) use heat::HeatMap;
 pub(crate) use reliability::{Curve, ReliabilityDiagram};
 pub(crate) use scatter::{Cloud, ScatterPicture};
 
-/// Colours that people with any colour vision can tell apart (Okabe & Ito 2008), black last.
+/// Colours that are distinguishable with any colour vision (Okabe & Ito 2008); black is last.
 pub(crate) const COLOURS: [&str; 8] =
     ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000"];
 
-/// Lines that only guide the eye.
+/// Colour of reference lines.
 const GUIDE: &str = "#777777";
 
-/// Points of a PNG for each unit of the drawing.
+/// Pixels of a PNG per unit of the drawing.
 const PNG_SCALE: f32 = 2.0;
+
+/// Bins of a reliability diagram with a smaller share of the items are not drawn: their accuracy is
+/// mostly noise.
+const MIN_SHARE: f64 = 0.01;
+
+/// Largest number of points per class in a scatter plot: more of them only overlap, and make the file
+/// larger.
+const MAX_POINTS: usize = 1000;
 
 /// Writes `<name>.svg` and `<name>.png` into a folder.
 fn write(scene: &Scene, folder: &Path, name: &str) -> Result<(), Failure> {
@@ -41,7 +49,7 @@ fn write(scene: &Scene, folder: &Path, name: &str) -> Result<(), Failure> {
     Ok(write_whole(&folder.join(format!("{name}.png")).into(), &png)?)
 }
 
-/// A coloured square of a legend with its name.
+/// A legend entry: a coloured square and a name.
 fn legend_entry(name: &str, colour: &str) -> LegendEntry {
     LegendEntry {
         label: name.to_owned(),
@@ -51,7 +59,7 @@ fn legend_entry(name: &str, colour: &str) -> LegendEntry {
     }
 }
 
-/// A name in a file name: letters, digits, `-`; nothing that a file system could take amiss.
+/// Replaces all characters of a name except letters, digits and `-` for use in a file name.
 pub(crate) fn file_name(text: &str) -> String {
     text.chars().map(|c| if c.is_alphanumeric() || c == '-' { c } else { '_' }).collect()
 }

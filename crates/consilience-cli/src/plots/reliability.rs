@@ -1,4 +1,4 @@
-//! Reliability diagrams: how often right, against how sure.
+//! Reliability diagrams: observed frequency against predicted probability.
 
 use std::path::Path;
 
@@ -9,22 +9,19 @@ use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
 use kuva::render::render::render_multiple;
 
-use super::{COLOURS, GUIDE};
+use super::{COLOURS, GUIDE, MIN_SHARE};
 use crate::error::Failure;
 
-/// One method of a diagram.
+/// The reliability curve of one method.
 pub(crate) struct Curve<'a> {
     pub(crate) name: String,
     pub(crate) bins: &'a [ReliabilityBin],
 }
 
-/// Several methods in one diagram; no more than there are colours.
+/// The reliability curves of several methods, at most as many as there are colours.
 pub(crate) struct ReliabilityDiagram<'a> {
     pub(crate) curves: &'a [Curve<'a>],
 }
-
-/// Smaller groups of items say nothing and would draw zigzags.
-const LEAST_SHARE: f64 = 0.01;
 
 impl ReliabilityDiagram<'_> {
     pub(crate) fn write(&self, folder: &Path, name: &str) -> Result<(), Failure> {
@@ -38,7 +35,7 @@ impl ReliabilityDiagram<'_> {
             .with_legend("perfectly calibrated");
         let mut plots = vec![Plot::Line(guide)];
         for (curve, colour) in self.curves.iter().zip(COLOURS) {
-            let used = curve.bins.iter().filter(|bin| bin.share > LEAST_SHARE);
+            let used = curve.bins.iter().filter(|bin| bin.share > MIN_SHARE);
             let points: Vec<(f64, f64)> =
                 used.clone().map(|bin| (bin.confidence, bin.accuracy)).collect();
             let line = LinePlot::new().with_data(points.clone()).with_color(colour);
@@ -50,7 +47,7 @@ impl ReliabilityDiagram<'_> {
         let layout = Layout::auto_from_plots(&plots)
             .with_title("Reliability (larger dots: more items)")
             .with_x_label("probability of the most probable class")
-            .with_y_label("share of items that it is true of")
+            .with_y_label("share of items with that true class")
             .with_x_axis_min(low)
             .with_x_axis_max(1.0)
             .with_y_axis_min(low)
@@ -60,6 +57,6 @@ impl ReliabilityDiagram<'_> {
 
     fn points(&self) -> impl Iterator<Item = (f64, f64)> {
         let bins = self.curves.iter().flat_map(|curve| curve.bins);
-        bins.filter(|bin| bin.share > LEAST_SHARE).map(|bin| (bin.confidence, bin.accuracy))
+        bins.filter(|bin| bin.share > MIN_SHARE).map(|bin| (bin.confidence, bin.accuracy))
     }
 }

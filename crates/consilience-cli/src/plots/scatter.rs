@@ -1,4 +1,4 @@
-//! Two classifiers against each other.
+//! Scatter plots of two classifiers.
 
 use std::path::Path;
 
@@ -8,26 +8,23 @@ use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
 use kuva::render::render::render_multiple;
 
-use super::{COLOURS, GUIDE};
+use super::{COLOURS, GUIDE, MAX_POINTS};
 use crate::error::Failure;
 
-/// The items of one class.
+/// The items of one class in a scatter plot.
 pub(crate) struct Cloud {
-    /// What the legend calls it.
+    /// Name in the legend.
     pub(crate) name: String,
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-/// What two classifiers say of the true class, item by item.
+/// The probabilities that two classifiers give to the true class, one point per item.
 pub(crate) struct ScatterPicture<'a> {
     pub(crate) title: &'a str,
     pub(crate) x_label: &'a str,
     pub(crate) y_label: &'a str,
     pub(crate) clouds: &'a [Cloud],
 }
-
-/// More dots of a class make files large and blots of ink.
-const MOST_DOTS: usize = 1000;
 
 impl ScatterPicture<'_> {
     pub(crate) fn write(&self, folder: &Path, name: &str) -> Result<(), Failure> {
@@ -39,7 +36,7 @@ impl ScatterPicture<'_> {
                 .with_dashed(),
         )];
         for (cloud, colour) in self.clouds.iter().zip(COLOURS.iter().cycle()) {
-            let step = cloud.points.len().div_ceil(MOST_DOTS).max(1);
+            let step = cloud.points.len().div_ceil(MAX_POINTS).max(1);
             let dots = cloud.points.iter().copied().step_by(step);
             plots.push(Plot::Scatter(
                 ScatterPlot::new()

@@ -24,7 +24,7 @@ fn simulated() -> Bench {
 }
 
 #[test]
-fn a_fit_of_auto_says_what_fusing_is_worth() {
+fn a_fit_of_auto_reports_its_gain() {
     let bench = simulated();
     let run = bench.good("fit train.csv --method auto -o model.json");
     assert!(run.out.starts_with("method       auto\nclassifiers  c1, c2\n"), "{}", run.out);
@@ -39,18 +39,21 @@ fn a_fit_of_auto_says_what_fusing_is_worth() {
         assert!(run.out.contains(words), "{words}: {}", run.out);
     }
     let report = json(&bench.good("fit train.csv --method auto --format json -o model.json"));
-    let worth = &report["worth"];
-    assert_eq!((&worth["folds"], &worth["n_items"]), (&10.into(), &180.into()));
-    let gain = &worth["best_single"]["gain"];
-    assert!(gain["mean"].as_f64().unwrap() > 2.0 * gain["se"].as_f64().unwrap(), "{worth}");
-    // Average, stacking, and each of two classifiers as it is, as meta classifier and alone.
-    assert_eq!(worth["rivals"].as_array().unwrap().len(), 8);
+    let gain = &report["gain"];
+    assert_eq!((&gain["folds"], &gain["n_items"]), (&10.into(), &180.into()));
+    let over_best = &gain["best_single"]["gain"];
+    assert!(
+        over_best["mean"].as_f64().unwrap() > 2.0 * over_best["se"].as_f64().unwrap(),
+        "{gain}"
+    );
+    // Average, stacking, and per classifier: its outputs, its meta classifier, `auto` of it alone.
+    assert_eq!(gain["baselines"].as_array().unwrap().len(), 8);
 
     let scores = bench.good("evaluate model.json test.csv").out;
     assert!(scores.contains("log-loss on these items"), "{scores}");
     let scores = json(&bench.good("evaluate model.json test.csv --format json"));
-    let (told, scored) = (&scores["worth"]["log_loss"]["mean"], &scores["methods"][0]["overall"]);
-    let off = told.as_f64().unwrap() - scored["log_loss"]["value"].as_f64().unwrap();
+    let (gain, scored) = (&scores["gain"]["log_loss"]["mean"], &scores["methods"][0]["overall"]);
+    let off = gain.as_f64().unwrap() - scored["log_loss"]["value"].as_f64().unwrap();
     assert!(off.abs() < 1e-12, "{off}");
 }
 
@@ -145,7 +148,7 @@ fn where_it_is_weak_it_says_so() {
         "warning: fewer than 10 training items in class `x` (1), `y` (1)",
         "warning: classifiers `a` and `b` give the same output for every training item",
         "pooled as they are (geometric mean)",
-        "what fusing is worth cannot be told",
+        "the gain of fusing cannot be estimated",
     ] {
         assert!(run.err.contains(words), "{words}: {}", run.err);
     }

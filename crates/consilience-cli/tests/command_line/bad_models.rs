@@ -2,8 +2,8 @@
 
 use super::{Bench, MODEL};
 
-const NO_MODEL: &str = "a model is the JSON file that `consilience fit -o model.json` writes; on \
-                        the command line it comes before the data";
+const NO_MODEL: &str = "a model is the JSON file that `consilience fit -o model.json` writes; it is \
+                        given before the data";
 
 #[test]
 fn files_that_are_no_json() {
@@ -73,11 +73,7 @@ fn fields_and_values() {
         ("\"a\", \"b\"", "\"a\", \"a\"", "classifier `a` is named twice"),
         ("[0.5, 0.5]", "[1]", "class prior and classes do not match: expected 2, found 1"),
         ("[0.5, 0.5]", "[1, -1]", "`class_prior[1]` must be finite and > 0, got -1"),
-        (
-            "independent",
-            "meta:z",
-            "not a usable model: `meta:z` must have that classifier first and alone",
-        ),
+        ("independent", "meta:z", "not a usable model: a meta classifier has one classifier"),
     ] {
         let content = MODEL.replacen(from, to, 1);
         assert_ne!(content, MODEL);

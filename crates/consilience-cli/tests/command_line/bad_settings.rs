@@ -17,15 +17,15 @@ fn numbers_out_of_range() {
     for (words, message) in [
         (
             "fit data.csv --method independent --prior-items 0",
-            "`prior items` must be finite and > 0, got 0",
+            "`prior_items` must be finite and > 0, got 0",
         ),
         (
             "fit data.csv --method independent --prior-items -1",
-            "`prior items` must be finite and > 0, got -1",
+            "`prior_items` must be finite and > 0, got -1",
         ),
         (
             "fit data.csv --method independent --prior-items nan",
-            "`prior items` must be finite and > 0, got NaN",
+            "`prior_items` must be a number above 0, got nan",
         ),
         (
             "fit data.csv --floor 0.5",
@@ -39,6 +39,10 @@ fn numbers_out_of_range() {
         (
             "fit data.csv --method independent --draws 3",
             "`draws` must be from 4 to 1 000 000, got 3",
+        ),
+        (
+            "fit data.csv --method independent --draws -1",
+            "`draws` must be a whole number from 4 to 1 000 000, got -1",
         ),
         (
             "fit data.csv --method independent --keep-draws 100 --chains 1 --draws 10",
@@ -93,6 +97,10 @@ fn weights_and_classifiers() {
             "data.csv: weights and classifiers do not match: expected 2, found 3",
         ),
         (
+            "--method log-pool --weights 1,x",
+            "`weights` must be equal, simplex, free or a list of numbers, got 1,x",
+        ),
+        (
             "--method linear-pool --weights -1,2",
             "`weights[0]` must be >= 0 in a linear pool, got -1",
         ),
@@ -129,8 +137,8 @@ fn what_a_method_cannot_do() {
         ),
         (
             "fit data.csv --update pool.json",
-            "pool.json: method `log-pool` cannot be updated: fitted weights need all items, so \
-             fit again on old and new together",
+            "pool.json: method `log-pool` cannot be updated: it is learned from all items at \
+             once, so fit it again on old and new items together",
         ),
     ] {
         bench.refused(words, message, "");
@@ -143,7 +151,7 @@ fn what_a_method_cannot_do() {
     let by_hand = Bench::stocked();
     by_hand.refused(
         "fit table.csv --update model.json",
-        "model.json: not a usable model: it does not say how it was fitted, so it cannot be \
+        "model.json: not a usable model: it has no `settings` or no `training`, so it cannot be \
          updated",
         "",
     );
@@ -157,14 +165,14 @@ fn classes_other_than_the_model_s() {
             bench.refused(
                 &format!("{words} --classes {classes}"),
                 &format!("`--classes {classes}` differs from the model's classes 1,2,3"),
-                "leave `--classes` out: a model knows its classes",
+                "leave `--classes` out: the model determines the classes",
             );
         }
     }
 }
 
 #[test]
-fn wrong_usage_ends_with_2_and_says_what_is_known() {
+fn wrong_usage_ends_with_2_and_names_what_is_known() {
     let bench = simulated();
     for (words, message) in [
         ("", "Usage: consilience"),
@@ -172,18 +180,17 @@ fn wrong_usage_ends_with_2_and_says_what_is_known() {
         ("fit", "<DATA>"),
         (
             "fit data.csv --method what",
-            "auto, stacking, correlated, independent, discounted, logit-normal, normal-mixture, bcc, \
-             meta:<classifier>",
+            "unknown method `what`; the methods are `auto`, `stacking`, `correlated`, `independent`, \
+             `discounted`, `logit-normal`, `normal-mixture`, `bcc`, `opinion-pool`, `linear-pool`, \
+             `log-pool` and `meta`",
         ),
         ("fit data.csv --class-prior some", "uniform, empirical or p1,p2,..."),
-        ("fit data.csv --weights 1,x", "equal, simplex, free or w1,w2,..."),
         ("fit data.csv --layout tall", "wide and long"),
         ("fit data.csv --input-format xlsx", "csv, parquet, arrow and jsonl"),
         ("fit data.csv --values percent", "probabilities, log-probabilities, logits, odds"),
         ("fit data.csv --update model.json --method log-pool", "cannot be used with"),
         ("fit data.csv --threads 0", "must be a whole number from 1 to 1024"),
         ("fit data.csv --threads 100000", "must be a whole number from 1 to 1024"),
-        ("fit data.csv --draws -1", "-1"),
         ("simulate", "<--preset <NAME>|--model <MODEL>>"),
         ("simulate --preset sim9", "sim1, sim2 or sim3"),
         ("simulate --model model.json --correlation 0.1", "cannot be used with"),
@@ -202,17 +209,17 @@ fn a_manual_page_of_no_command() {
 }
 
 #[test]
-fn options_without_effect_are_told() {
+fn options_without_effect_cause_a_warning() {
     let bench = simulated();
     let warned = |options: &str| bench.good(&format!("fit data.csv {options} -q -o m.json")).err;
     assert_eq!(
         warned("--keep-draws 50 --method auto"),
-        "warning: `--keep-draws` does nothing for `--method auto`; it is for `independent`, \
-         `correlated`, `discounted`, `meta`\n"
+        "warning: `--keep-draws` has no effect on `--method auto`; it is an option of \
+         `correlated`, `independent`, `discounted`, `meta`\n"
     );
     assert_eq!(
         warned("--ridge cv --method meta:c1 --inference map"),
-        "warning: `--ridge` does nothing for `--method meta:c1`; it is for `stacking`\n"
+        "warning: `--ridge` has no effect on `--method meta:c1`; it is an option of `stacking`\n"
     );
     assert_eq!(warned("--method stacking --ridge 2"), "");
 }

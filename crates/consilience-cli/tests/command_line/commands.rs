@@ -35,7 +35,7 @@ fn from_data_to_scores() {
         let rows = run.out.lines().filter(|line| line.starts_with(&format!("{method} "))).count();
         assert_eq!(rows, 4, "one row over all and one a class: {method}\n{}", run.out);
     }
-    assert!(run.out.contains("180 items. Every class counts the same"), "{}", run.out);
+    assert!(run.out.contains("180 items. Every class has the same weight"), "{}", run.out);
     let run = bench.good("inspect model.json");
     for word in ["method       independent", "fitted on    180 items", "α 1", "strength"] {
         assert!(run.out.contains(word), "{word}: {}", run.out);
@@ -112,7 +112,10 @@ fn json_reports_have_their_fields() {
         assert_eq!(row["per_class"].as_array().unwrap().len(), 3);
         for score in ["log_loss", "brier", "accuracy", "entropy", "ece"] {
             let of = |part: &str| row["overall"][score][part].as_f64().unwrap();
-            assert!(of("low") <= of("value") + 0.05 && of("value") <= of("high") + 0.05);
+            // Resampling adds noise to the bins, which can only increase the calibration error: its
+            // interval may lie above the value. The other scores are means.
+            let covered = of("low") <= of("value") || score == "ece";
+            assert!(covered && of("value") <= of("high") && of("low") < of("high"), "{row}");
             assert!(of("value") >= 0.0, "{row}");
         }
     }
@@ -216,7 +219,7 @@ fn pools_are_fitted_with_weights() {
 }
 
 #[test]
-fn quiet_says_nothing_and_talk_goes_to_standard_error() {
+fn quiet_prints_no_notes_and_messages_go_to_standard_error() {
     let bench = fitted();
     let loud = bench.good("fuse model.json test.csv");
     assert_eq!(loud.err, "fused 120 items with `independent` -> standard output\n");

@@ -91,17 +91,17 @@ fn several_class_priors_stand_side_by_side() {
 }
 
 #[test]
-fn the_papers_protocol_needs_more_than_twenty_items_a_class() {
+fn the_papers_protocol_needs_more_than_twenty_items_per_class() {
     let bench = simulated(20);
     bench.refused(
         "compare data.csv --protocol paper --methods independent --plots pictures",
-        "`items of class 1` must be more than the test items of a class, so that some are left \
-         for training, got 20",
+        "`items of class 1` must be more than the number of test items per class, so that \
+         some remain for training, got 20",
         "",
     );
     let bench = simulated(30);
     let run = bench.good("compare data.csv --protocol paper --methods independent");
-    assert!(run.out.contains("5 random splits with 20 test items a class"), "{}", run.out);
+    assert!(run.out.contains("5 random splits with 20 test items per class"), "{}", run.out);
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn bad_requests_are_refused() {
         ("compare data.csv --plots data.csv", "data.csv: it is not a folder"),
         (
             "compare one.csv",
-            "`items of class x` must be at least 2 to score items that were not fitted, got 1",
+            "`items of class x` must be at least 2, one to fit and one to score, got 1",
         ),
     ] {
         bench.refused(words, message, "");

@@ -5,6 +5,7 @@ mod bad_models;
 mod bad_settings;
 mod bad_tables;
 mod bad_values;
+mod baselines;
 mod commands;
 mod compare;
 mod correlated;
@@ -12,7 +13,6 @@ mod costs;
 mod formats;
 mod help;
 mod paths;
-mod rivals;
 mod signals;
 mod whole_files;
 

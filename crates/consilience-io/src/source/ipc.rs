@@ -122,7 +122,7 @@ where
             match guard(&self.name, || self.reader.next())? {
                 None => return Ok(None),
                 Some(batch) => {
-                    self.rest = Some(batch.map_err(|error| read_error(&self.name, &error))?)
+                    self.rest = Some(batch.map_err(|error| read_error(&self.name, &error))?);
                 }
             }
             self.batches += 1;

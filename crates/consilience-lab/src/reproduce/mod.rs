@@ -10,8 +10,6 @@ mod tables;
 
 use std::path::Path;
 
-use consilience::MethodConfig;
-use consilience::methods::normal_mixture::{MixtureVariant, NormalMixture};
 use consilience::simulation::Preset;
 
 pub use self::options::Options;
@@ -51,12 +49,6 @@ pub fn run(options: &Options) -> Result<(), Failure> {
 const PIRS: &str = "Pirs";
 /// The same with the uniform prior of all other methods.
 const PIRS_UNIFORM: &str = "Pirs (uniform prior)";
-
-/// The method of Pirs & Štrumbelj as their program runs.
-fn published(seed: u64) -> MethodConfig {
-    let variant = MixtureVariant::Published;
-    NormalMixture { variant, seed, ..NormalMixture::default() }.into()
-}
 
 struct Work<'a> {
     options: &'a Options,
@@ -103,11 +95,11 @@ impl Work<'_> {
         let outputs = data::read(name, folder)?;
         let done = store.load().unwrap_or_default();
         let mut candidates = real::candidates(&outputs, self.options.seed);
-        candidates.retain(|own| done.iter().all(|record| record.method != own.name));
+        candidates.retain(|own| done.iter().all(|record| record.method != own.name()));
         let Options { splits, seed, .. } = *self.options;
         let progress = Lines::default();
         for candidate in &candidates {
-            note(format_args!("{name}, {}", candidate.name));
+            note(format_args!("{name}, {}", candidate.name()));
             store.add(real::run((name, &outputs), candidate, splits, seed, &progress)?)?;
         }
         Ok(candidates.len())

@@ -1,9 +1,10 @@
 //! Real data sets: the paper's methods with its splits and priors, and our methods by default.
 
-use consilience::evaluation::Weighting;
 use consilience::evaluation::compare::{
     Candidate, CompareSettings, Protocol, all_methods, compare,
 };
+use consilience::evaluation::{Predictions, Weighting, score};
+use consilience::laboratory::splits;
 use consilience::methods::correlated::Correlated;
 use consilience::methods::correlated::learning::DeltaPrior;
 use consilience::methods::independent::{AlphaPrior, Independent};
@@ -12,29 +13,55 @@ use consilience::methods::pools::OpinionPool;
 use consilience::{MethodConfig, Outputs, PriorChoice, Progress};
 
 use super::records::{Record, records};
-use super::{PIRS, PIRS_UNIFORM, published};
+use super::{PIRS, PIRS_UNIFORM};
 use crate::Failure;
+use crate::published_mixture::PublishedMixture;
 
-/// The scores of one method, and of the single classifiers, on all splits.
+/// A method that is scored on splits of real data.
+pub(super) enum Method {
+    /// One of the library's methods.
+    Ours(Box<Candidate>),
+    /// The mixture of Pirs & Štrumbelj as published, under a class prior.
+    Published(&'static str, PriorChoice),
+}
+
+impl Method {
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Ours(candidate) => &candidate.name,
+            Self::Published(name, _) => name,
+        }
+    }
+}
+
+/// The scores of one method on all splits; with a method of ours also those of the single classifiers.
 pub(super) fn run(
-    (name, outputs): (&str, &Outputs),
-    candidate: &Candidate,
-    splits: usize,
+    data: (&str, &Outputs),
+    method: &Method,
+    n_splits: usize,
     seed: u64,
     progress: &dyn Progress,
 ) -> Result<Vec<Record>, Failure> {
     // Test sets have equally many items per class, so that all items have the same weight.
     let settings = CompareSettings {
-        protocol: Protocol::paper(splits),
-        class_prior: if candidate.name == PIRS {
-            PriorChoice::Empirical
-        } else {
-            PriorChoice::Uniform
-        },
+        protocol: Protocol::paper(n_splits),
+        class_prior: PriorChoice::Uniform,
         weighting: Weighting::Items,
         seed,
     };
-    let comparison = compare(outputs, std::slice::from_ref(candidate), &settings, progress)?;
+    match method {
+        Method::Ours(candidate) => ours(data, candidate, &settings, progress),
+        Method::Published(name, prior) => published(data, (name, prior), &settings, progress),
+    }
+}
+
+fn ours(
+    (name, outputs): (&str, &Outputs),
+    candidate: &Candidate,
+    settings: &CompareSettings,
+    progress: &dyn Progress,
+) -> Result<Vec<Record>, Failure> {
+    let comparison = compare(outputs, std::slice::from_ref(candidate), settings, progress)?;
     let mut all = Vec::new();
     for method in &comparison.methods {
         if let Some(failure) = method.failures.first() {
@@ -48,6 +75,29 @@ pub(super) fn run(
     Ok(all)
 }
 
+fn published(
+    (name, outputs): (&str, &Outputs),
+    (method, prior): (&str, &PriorChoice),
+    settings: &CompareSettings,
+    progress: &dyn Progress,
+) -> Result<Vec<Record>, Failure> {
+    let counts: Vec<f64> = outputs.class_counts().iter().map(|count| *count as f64).collect();
+    let prior = prior.resolve(outputs.schema().classes(), Some(&counts))?;
+    let splits = splits(settings.protocol, outputs, settings.seed)?;
+    progress.begin(method, splits.len() as u64);
+    let mut scores = Vec::new();
+    for [train, test] in splits {
+        let mixture = PublishedMixture::fit(&outputs.select_items(&train), settings.seed)?;
+        let test = outputs.select_items(&test);
+        let probabilities = mixture.fuse(&test, &prior)?;
+        let predictions = Predictions { name: method.into(), probabilities };
+        let scored = score(&predictions, &test.require_labels()?, &prior, settings.weighting)?;
+        scores.push(scored[0]);
+        progress.advance(1);
+    }
+    Ok(records(name, method, &scores).to_vec())
+}
+
 /// The paper's names of single classifiers: C1, C2, ...
 fn paper_name(outputs: &Outputs, method: &str) -> String {
     let place = |name: &str| outputs.schema().classifier_index(name);
@@ -58,7 +108,7 @@ fn paper_name(outputs: &Outputs, method: &str) -> String {
 }
 
 /// The paper's methods with its priors, then ours.
-pub(super) fn candidates(outputs: &Outputs, seed: u64) -> Vec<Candidate> {
+pub(super) fn candidates(outputs: &Outputs, seed: u64) -> Vec<Method> {
     let correlated = Correlated {
         alpha_prior: AlphaPrior::Paper,
         delta_prior: DeltaPrior::Paper,
@@ -68,21 +118,22 @@ pub(super) fn candidates(outputs: &Outputs, seed: u64) -> Vec<Candidate> {
     let independent =
         Independent { alpha_prior: AlphaPrior::Paper, seed, ..Independent::default() };
     let of = |name: String, config: MethodConfig| Candidate { name, config: config.at_mode() };
-    let mut candidates = vec![
+    let mut ours = vec![
         of("CFM".into(), correlated.into()),
         of("IFM".into(), independent.clone().into()),
         of("IOP".into(), OpinionPool::default().into()),
     ];
     for (k, name) in outputs.schema().classifiers().iter().enumerate() {
         let meta = Meta { classifier: name.clone(), dirichlets: independent.clone() };
-        candidates.push(of(format!("M{}", k + 1), meta.into()));
+        ours.push(of(format!("M{}", k + 1), meta.into()));
     }
-    for name in [PIRS, PIRS_UNIFORM] {
-        candidates.push(Candidate { name: name.into(), config: published(seed) });
-    }
-    let ours = |config: &MethodConfig| config.with_seed(seed).at_mode();
-    candidates.extend(all_methods(outputs.schema(), ours));
-    // What takes longest comes last, so that an interrupted run has all else.
-    candidates.sort_by_key(|candidate| candidate.name == "correlated");
-    candidates
+    let n_paper = ours.len();
+    ours.extend(all_methods(outputs.schema(), |config| config.with_seed(seed).at_mode()));
+    let mut methods: Vec<Method> = ours.into_iter().map(|own| Method::Ours(own.into())).collect();
+    let published = [(PIRS, PriorChoice::Empirical), (PIRS_UNIFORM, PriorChoice::Uniform)];
+    let published = published.map(|(name, prior)| Method::Published(name, prior));
+    methods.splice(n_paper..n_paper, published);
+    // The slowest method comes last, so that an interrupted run has all others.
+    methods.sort_by_key(|method| method.name() == "correlated");
+    methods
 }

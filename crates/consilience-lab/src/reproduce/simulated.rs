@@ -12,8 +12,10 @@ use consilience::simulation::{Preset, Truth};
 use consilience::{ClassPrior, MethodConfig, Outputs, Progress, Result};
 use rayon::prelude::*;
 
+use super::PIRS;
 use super::records::{Record, records};
-use super::{PIRS, published};
+use crate::Failure;
+use crate::published_mixture::PublishedMixture;
 
 /// The paper's levels of correlation.
 pub(super) const LEVELS: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
@@ -44,6 +46,8 @@ pub(super) enum Entry {
     Known(Rule),
     /// A method that is fitted to training items.
     Fitted(Box<Candidate>),
+    /// The mixture of Pirs & Štrumbelj as published.
+    Published,
 }
 
 /// A rule that the paper uses with the true parameters.
@@ -64,6 +68,7 @@ impl Entry {
             Self::Known(Rule::Correlated) => "CFM".into(),
             Self::Known(Rule::Meta(k)) => format!("M{}", k + 1),
             Self::Fitted(candidate) => candidate.name.clone(),
+            Self::Published => PIRS.into(),
         }
     }
 
@@ -72,12 +77,10 @@ impl Entry {
         let known = [Rule::Pool, Rule::Independent, Rule::Correlated, Rule::Meta(0), Rule::Meta(1)];
         let schema = Preset::Sim1.truth(0.5)?.schema().clone();
         let ours = all_methods(&schema, MethodConfig::at_mode);
-        let pirs = Candidate { name: PIRS.into(), config: published(0) };
-        let fitted =
-            std::iter::once(pirs).chain(ours).map(|candidate| Self::Fitted(candidate.into()));
-        let singles = [Self::Single(0), Self::Single(1)];
-        let mut all: Vec<Self> =
-            singles.into_iter().chain(known.map(Self::Known)).chain(fitted).collect();
+        let mut all = vec![Self::Single(0), Self::Single(1)];
+        all.extend(known.map(Self::Known));
+        all.push(Self::Published);
+        all.extend(ours.into_iter().map(|candidate| Self::Fitted(candidate.into())));
         // The slowest method comes last, so that an interrupted run has all others.
         all.sort_by_key(|entry| entry.name() == "correlated");
         Ok(all)
@@ -91,11 +94,11 @@ pub(super) fn run(
     size: &Size,
     seed: u64,
     progress: &dyn Progress,
-) -> Result<Vec<Record>> {
+) -> Result<Vec<Record>, Failure> {
     let jobs: Vec<(usize, usize)> =
         (0..LEVELS.len()).flat_map(|level| (0..size.trainings).map(move |t| (level, t))).collect();
     progress.begin(&format!("{name}, {}", entry.name()), jobs.len() as u64);
-    let done: Vec<Result<Vec<ScoreSet>>> = jobs
+    let done: Vec<Result<Vec<ScoreSet>, Failure>> = jobs
         .par_iter()
         .map(|&(level, training)| {
             progress.check()?;
@@ -109,7 +112,7 @@ pub(super) fn run(
             Ok(scores)
         })
         .collect();
-    let done = done.into_iter().collect::<Result<Vec<Vec<ScoreSet>>>>()?;
+    let done = done.into_iter().collect::<Result<Vec<Vec<ScoreSet>>, Failure>>()?;
     let level = |(level, parts): (usize, &[Vec<ScoreSet>])| {
         records(&data_set(name, LEVELS[level]), &entry.name(), &parts.concat())
     };
@@ -117,33 +120,44 @@ pub(super) fn run(
 }
 
 /// One training set and its test sets.
-fn job(truth: &Truth, entry: &Entry, size: &Size, seed: u64) -> Result<Vec<ScoreSet>> {
+fn job(truth: &Truth, entry: &Entry, size: &Size, seed: u64) -> Result<Vec<ScoreSet>, Failure> {
     let prior = ClassPrior::uniform(3);
-    let model;
-    let rule: Option<Box<dyn Fusion>>;
-    let fusion: Option<&dyn Fusion> = match entry {
-        Entry::Single(_) => None,
-        Entry::Known(known) => {
-            rule = Some(known.fusion(truth)?);
-            rule.as_deref()
-        }
-        Entry::Fitted(candidate) => {
-            model = candidate.config.fit(&truth.simulate(size.items, seed)?)?;
-            Some(model.fusion())
-        }
-    };
+    let predict = predictor(truth, entry, size, seed)?;
     let one = |i: usize| {
         let test = truth.simulate(TEST_ITEMS, seed.wrapping_add(i as u64))?;
-        let probabilities = match (fusion, entry) {
-            (Some(fusion), _) => {
-                fuse(fusion, &test.select(fusion.schema())?, &prior)?.all().to_vec()
-            }
-            (None, Entry::Single(k)) => single_classifiers(&test, &prior)[*k].probabilities.clone(),
-            (None, _) => unreachable!("only a single classifier has no rule"),
-        };
-        scores(probabilities, &test, &prior)
+        Ok(scores(predict(&test, &prior)?, &test, &prior)?)
     };
     (1..=size.tests).map(one).collect()
+}
+
+/// Fused probabilities of test items under a class prior.
+type Predict = Box<dyn Fn(&Outputs, &ClassPrior) -> Result<Vec<f64>, Failure>>;
+
+fn predictor(truth: &Truth, entry: &Entry, size: &Size, seed: u64) -> Result<Predict, Failure> {
+    let train = || truth.simulate(size.items, seed);
+    let by_rule = |fusion: &dyn Fusion, test: &Outputs, prior: &ClassPrior| {
+        Ok(fuse(fusion, &test.select(fusion.schema())?, prior)?.all().to_vec())
+    };
+    Ok(match entry {
+        Entry::Single(k) => {
+            let k = *k;
+            Box::new(move |test, prior| {
+                Ok(single_classifiers(test, prior)[k].probabilities.clone())
+            })
+        }
+        Entry::Known(rule) => {
+            let rule = rule.fusion(truth)?;
+            Box::new(move |test, prior| by_rule(rule.as_ref(), test, prior))
+        }
+        Entry::Fitted(candidate) => {
+            let model = candidate.config.fit(&train()?)?;
+            Box::new(move |test, prior| by_rule(model.fusion(), test, prior))
+        }
+        Entry::Published => {
+            let mixture = PublishedMixture::fit(&train()?, 0)?;
+            Box::new(move |test, prior| mixture.fuse(test, prior))
+        }
+    })
 }
 
 fn scores(probabilities: Vec<f64>, test: &Outputs, prior: &ClassPrior) -> Result<ScoreSet> {

@@ -1,5 +1,7 @@
 //! Conversion of raw values (probabilities, logarithms, logits, odds) to checked probabilities.
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, OutputProblem, Result};
@@ -47,6 +49,24 @@ pub enum ValueKind {
     Logits,
     /// Decimal odds, at least 1; their reciprocals are normalised.
     Odds,
+}
+
+impl FromStr for ValueKind {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "probabilities" => Ok(Self::Probabilities),
+            "log-probabilities" => Ok(Self::LogProbabilities),
+            "logits" => Ok(Self::Logits),
+            "odds" => Ok(Self::Odds),
+            _ => Err(Error::parameter(
+                "values",
+                "probabilities, log-probabilities, logits or odds",
+                text,
+            )),
+        }
+    }
 }
 
 /// The kind of the raw values and the smallest probability that is kept.

@@ -4,6 +4,6 @@ mod multivariate_t;
 mod normal_inverse_wishart;
 mod wishart;
 
-pub use multivariate_t::MultivariateT;
+pub(crate) use multivariate_t::MultivariateT;
 pub(crate) use normal_inverse_wishart::{NormalDraw, NormalInverseWishart, standard_normals};
 pub(crate) use wishart::sample_precision;

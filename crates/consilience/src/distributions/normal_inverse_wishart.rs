@@ -1,4 +1,5 @@
-//! The normal-inverse-Wishart distribution: the conjugate prior of a normal's mean and covariance.
+//! The normal-inverse-Wishart distribution: the conjugate prior of the mean and covariance of a normal
+//! distribution.
 
 use nalgebra::{DMatrix, DVector};
 use rand::{Rng, RngExt};
@@ -12,7 +13,7 @@ use crate::math::gaussian::Gaussian;
 pub(crate) struct NormalInverseWishart {
     /// m.
     pub(crate) mean: DVector<f64>,
-    /// κ: what the mean is worth in items.
+    /// κ: the prior weight of the mean, as a number of items.
     pub(crate) mean_items: f64,
     /// S.
     pub(crate) scale: DMatrix<f64>,
@@ -21,8 +22,8 @@ pub(crate) struct NormalInverseWishart {
 }
 
 impl NormalInverseWishart {
-    /// A prior whose expected covariance is `covariance`, worth `items` > 0 of them, and whose mean
-    /// is worth `mean_items`.
+    /// A prior with the expected mean and covariance of `expected`, which have the weight of
+    /// `mean_items` and of `items` > 0 items.
     pub(crate) fn around(expected: &Gaussian, items: f64, mean_items: f64) -> Self {
         let d = expected.mean.len() as f64;
         Self {
@@ -33,8 +34,7 @@ impl NormalInverseWishart {
         }
     }
 
-    /// The posterior after `n` items with the given mean and covariance (of their own, divided
-    /// by n).
+    /// The posterior after `n` items with the given sample mean and sample covariance (divided by n).
     pub(crate) fn updated(&self, n: f64, moments: &Gaussian) -> Self {
         let total = self.mean_items + n;
         let off = &moments.mean - &self.mean;
@@ -47,12 +47,13 @@ impl NormalInverseWishart {
         }
     }
 
-    /// m and E[Σ⁻¹]⁻¹ = S/ν: the normal that stands for all of them in a variational step.
+    /// The normal distribution with mean m and covariance E[Σ⁻¹]⁻¹ = S/ν, as a variational step needs
+    /// it.
     pub(crate) fn centre(&self) -> Gaussian {
         Gaussian { mean: self.mean.clone(), covariance: &self.scale / self.degrees }
     }
 
-    /// A draw of mean and covariance; `None` if S is not positive definite.
+    /// Draws a mean and a covariance; `None` if S is not positive definite.
     pub(crate) fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> Option<NormalDraw> {
         let factor = sample_precision(self.degrees, &self.scale.clone().cholesky()?, rng)?;
         let z = standard_normals(self.mean.len(), rng);
@@ -60,8 +61,8 @@ impl NormalInverseWishart {
         Some(NormalDraw { mean: &self.mean + step, factor })
     }
 
-    /// The distribution of a new item: Student t with ν − d + 1 degrees of freedom, location m and
-    /// scale S (κ+1)/(κ(ν−d+1)).
+    /// The predictive distribution of a new item: Student t with ν − d + 1 degrees of freedom,
+    /// location m and scale S (κ+1)/(κ(ν−d+1)).
     pub(crate) fn predictive(&self) -> crate::Result<MultivariateT> {
         let degrees = self.degrees - self.mean.len() as f64 + 1.0;
         let spread = (self.mean_items + 1.0) / (self.mean_items * degrees);
@@ -69,12 +70,12 @@ impl NormalInverseWishart {
     }
 }
 
-/// Independent standard normal numbers.
+/// A vector of independent standard normal numbers.
 pub(crate) fn standard_normals<R: Rng + ?Sized>(n: usize, rng: &mut R) -> DVector<f64> {
     DVector::from_fn(n, |_, _| rng.sample::<f64, _>(StandardNormal))
 }
 
-/// A normal distribution by its mean and the triangular factor of its precision, Σ⁻¹ = F·Fᵀ.
+/// A normal distribution, given by its mean and the triangular factor F of its precision Σ⁻¹ = F·Fᵀ.
 #[derive(Debug, Clone)]
 pub(crate) struct NormalDraw {
     pub(crate) mean: DVector<f64>,
@@ -82,7 +83,7 @@ pub(crate) struct NormalDraw {
 }
 
 impl NormalDraw {
-    /// The log density at every column, but for the constant (2π)^(−d/2).
+    /// The log density at every column, without the constant (2π)^(−d/2).
     pub(crate) fn ln_pdfs(&self, columns: &DMatrix<f64>) -> Vec<f64> {
         let shift = self.factor.tr_mul(&self.mean);
         let white = self.factor.tr_mul(columns);
@@ -93,7 +94,7 @@ impl NormalDraw {
         white.column_iter().map(|z| ln_peak - 0.5 * distance(z)).collect()
     }
 
-    /// With the covariance itself; `None` if the precision is singular.
+    /// The same distribution with its covariance; `None` if the precision is singular.
     pub(crate) fn gaussian(&self) -> Option<Gaussian> {
         let d = self.mean.len();
         let inverse = self.factor.solve_lower_triangular(&DMatrix::identity(d, d))?;
@@ -107,10 +108,10 @@ mod tests {
     use rand::SeedableRng;
     use rand::rngs::ChaCha8Rng;
 
-    /// p(x₂ | x₁) · p(x₁) must not depend on the order of the two items: exchangeability, which
-    /// fails with any wrong factor in update or prediction.
+    /// The product of sequential predictions must be independent of the order of the items. Any wrong
+    /// factor in update or prediction violates this exchangeability.
     #[test]
-    fn predictions_in_sequence_are_exchangeable() {
+    fn sequential_predictions_are_exchangeable() {
         let expected = Gaussian {
             mean: DVector::from_vec(vec![0.5, -1.0]),
             covariance: DMatrix::from_row_slice(2, 2, &[2.0, 0.3, 0.3, 1.0]),
@@ -123,7 +124,7 @@ mod tests {
         let sequence = |items: &[[f64; 2]]| {
             let (mut state, mut sum) = (prior.clone(), 0.0);
             for x in items {
-                sum += state.predictive().unwrap().ln_pdf(x);
+                sum += state.predictive().unwrap().ln_pdf_with_error(x).0;
                 state = state.updated(1.0, &one(x));
             }
             (sum, state)
@@ -132,18 +133,19 @@ mod tests {
         let (forward, state) = sequence(&[a, b, c]);
         let (backward, _) = sequence(&[c, b, a]);
         assert!((forward - backward).abs() < 1e-12, "{forward} {backward}");
-        // All three at once give the same posterior.
+        // One update with all three items gives the same posterior.
         let rows = DMatrix::from_columns(&[a, b, c].map(|x| DVector::from_column_slice(&x)));
         let at_once = prior.updated(3.0, &Gaussian::fit(&rows, |_, _| true, 1, 0.0));
         assert!((at_once.scale - state.scale).abs().max() < 1e-12);
         assert!((at_once.mean - state.mean).abs().max() < 1e-12);
-        // E[Σ] = S/(ν − d − 1) is what was asked for.
+        // E[Σ] = S/(ν − d − 1) is the expected covariance.
         assert!((prior.scale / (prior.degrees - 3.0) - expected.covariance).abs().max() < 1e-15);
     }
 
-    /// Mixing normals over draws of mean and covariance gives the predictive Student t.
+    /// The mixture of normal distributions over draws of mean and covariance is the predictive
+    /// Student t distribution.
     #[test]
-    fn draws_make_the_predictive_distribution() {
+    fn draws_agree_with_the_predictive_distribution() {
         let expected = Gaussian {
             mean: DVector::from_vec(vec![0.5, -1.0]),
             covariance: DMatrix::from_row_slice(2, 2, &[2.0, 0.3, 0.3, 1.0]),
@@ -159,17 +161,23 @@ mod tests {
                 let f = ln.exp() / (2.0 * std::f64::consts::PI);
                 *sums = [sums[0] + f, sums[1] + f * f];
             }
-            // The same density by the covariance.
+            // The same density from the covariance.
             let Gaussian { mean, covariance } = draw.gaussian().unwrap();
             let plain =
                 MultivariateT::from_matrix(f64::INFINITY, mean.as_slice().to_vec(), covariance);
-            let off = plain.unwrap().ln_pdf(&[0.2, -0.5]) + (2.0 * std::f64::consts::PI).ln()
+            let off = plain.unwrap().ln_pdf_with_error(&[0.2, -0.5]).0
+                + (2.0 * std::f64::consts::PI).ln()
                 - draw.ln_pdfs(&points)[0];
             assert!(off.abs() < 1e-9, "{off}");
         }
         let n = f64::from(n);
         for (column, [sum, squares]) in points.column_iter().zip(sums) {
-            let want = state.predictive().unwrap().ln_pdf(column.clone_owned().as_slice()).exp();
+            let want = state
+                .predictive()
+                .unwrap()
+                .ln_pdf_with_error(column.clone_owned().as_slice())
+                .0
+                .exp();
             let se = ((squares / n - (sum / n).powi(2)) / n).sqrt();
             assert!((sum / n - want).abs() < 5.0 * se, "{} {want} ± {se}", sum / n);
         }

@@ -1,4 +1,4 @@
-//! Wishart variates by Bartlett's decomposition.
+//! Draws from the Wishart distribution by Bartlett's decomposition.
 
 use nalgebra::{Cholesky, DMatrix, Dyn};
 use rand::{Rng, RngExt};
@@ -6,13 +6,12 @@ use rand_distr::StandardNormal;
 
 use correlated_dirichlet::sample_ln_gamma;
 
-/// A lower triangular F such that F·Fᵀ is a draw from the Wishart distribution with ν > d − 1 degrees
-/// of freedom and scale V⁻¹, given the Cholesky decomposition of V: the precision matrix whose
-/// inverse is inverse Wishart(ν, V).
+/// Draws a precision matrix F·Fᵀ whose inverse is inverse Wishart(ν, V) with ν > d − 1 degrees of
+/// freedom, and returns the lower triangular F. `inverse_scale` is the Cholesky decomposition of V.
 ///
 /// # Numerics
-/// With V = L·Lᵀ and Bartlett's A, V⁻¹ = L⁻ᵀ·L⁻¹ and M = L⁻ᵀ·A has the right distribution, but L⁻ᵀ is
-/// upper triangular; F is the Cholesky factor of M·Mᵀ.
+/// With V = L·Lᵀ and Bartlett's matrix A, the product M·Mᵀ of M = L⁻ᵀ·A has the required distribution.
+/// M is not triangular; F is the Cholesky factor of M·Mᵀ.
 ///
 /// # References
 /// Bartlett, "On the theory of statistical regression", 1933; Smith, Hocking, "Algorithm AS 53",
@@ -43,10 +42,10 @@ mod tests {
     use rand::SeedableRng;
     use rand::rngs::ChaCha8Rng;
 
-    /// The mean is νQ and the variance of entry (a, b) is ν(Qab² + Qaa Qbb) with Q = V⁻¹; six
-    /// standard errors.
+    /// The mean is νQ and the variance of entry (a, b) is ν(Qab² + Qaa Qbb) with Q = V⁻¹; the tolerance
+    /// is six standard errors.
     #[test]
-    fn draws_have_mean_and_variance_of_a_wishart() {
+    fn draws_have_the_mean_and_variance_of_a_wishart_distribution() {
         let v = DMatrix::from_row_slice(3, 3, &[2.0, 0.5, 0.1, 0.5, 1.0, -0.3, 0.1, -0.3, 0.7]);
         let q = v.clone().try_inverse().unwrap();
         let cholesky = v.cholesky().unwrap();
@@ -66,7 +65,7 @@ mod tests {
                     let se = (variance / f64::from(n)).sqrt();
                     assert!((mean[(a, b)] - degrees * q[(a, b)]).abs() < 6.0 * se);
                     let got = square[(a, b)] - mean[(a, b)].powi(2);
-                    // The kurtosis of products of normals is at most 12/ν + 6 above the normal's.
+                    // The excess kurtosis of products of normal variables is at most 12/ν + 6.
                     let spread = ((8.0 + 12.0 / degrees) / f64::from(n)).sqrt();
                     assert!((got / variance - 1.0).abs() < 6.0 * spread, "{got} {variance}");
                 }

@@ -1,9 +1,10 @@
-//! Intervals of scores by resampling the items.
+//! Bootstrap intervals of scores.
 
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde::Serialize;
 
+use super::constants::MAX_REPLICATES;
 use super::scores::{ItemScores, Predictions, ScoreSet, Weighting, item_weights};
 use crate::data::class_prior::ClassPrior;
 use crate::error::{Error, Result};
@@ -11,24 +12,21 @@ use crate::progress::Progress;
 use crate::sampling::diagnostics::quantile;
 use consilience_numerics::parallel;
 
-/// A score with its interval.
+/// A score with its 95 % bootstrap interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Scored {
+pub struct ScoreInterval {
     /// The score of all items.
     pub value: f64,
-    /// Lower end of the 95 % bootstrap interval.
+    /// Lower end of the interval; NaN without replicates.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the interval; NaN without replicates.
     pub high: f64,
 }
 
-/// More replicates than any interval needs.
-const MOST_REPLICATES: usize = 1_000_000;
-
-/// How to resample.
+/// Options of the bootstrap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BootstrapSettings {
-    /// Replicates; 1000 by default, 0 for no intervals.
+    /// Number of replicates; 1000 by default, 0 for no intervals.
     pub replicates: usize,
     /// Seed of the random numbers.
     pub seed: u64,
@@ -40,11 +38,11 @@ impl Default for BootstrapSettings {
     }
 }
 
-/// The scores of several methods on the same items, overall (first) and by class, each with its
-/// interval. All methods see the same resampled items.
+/// Scores with intervals of several methods on the same items: per method, overall (first) and per
+/// class. All methods are scored on the same resampled items.
 ///
-/// Items are drawn within their class when the classes are weighted, since the weighting fixes
-/// what a class counts; else from all items.
+/// If classes are weighted by the class prior, items are resampled within their class, because the
+/// weight of a class is fixed; else they are resampled from all items.
 pub(super) fn with_intervals(
     methods: &[Predictions],
     labels: &[usize],
@@ -52,8 +50,8 @@ pub(super) fn with_intervals(
     weighting: Weighting,
     settings: &BootstrapSettings,
     progress: &dyn Progress,
-) -> Result<Vec<Vec<ScoreSet<Scored>>>> {
-    if settings.replicates > MOST_REPLICATES {
+) -> Result<Vec<Vec<ScoreSet<ScoreInterval>>>> {
+    if settings.replicates > MAX_REPLICATES {
         let found = settings.replicates;
         return Err(Error::parameter("bootstrap", "at most 1 000 000 replicates", found));
     }
@@ -88,6 +86,7 @@ pub(super) fn with_intervals(
     Ok(values.iter().enumerate().map(rows).collect())
 }
 
+/// The items of every stratum: of every class if classes are weighted, else all items.
 pub(super) fn strata(labels: &[usize], n_classes: usize, weighting: Weighting) -> Vec<Vec<u32>> {
     let mut strata = match weighting {
         Weighting::ClassPrior => vec![Vec::new(); n_classes],
@@ -99,6 +98,7 @@ pub(super) fn strata(labels: &[usize], n_classes: usize, weighting: Weighting) -
     strata
 }
 
+/// As many items of every stratum as it has, drawn with replacement.
 pub(super) fn resample(strata: &[Vec<u32>], seed: u64, replicate: u64) -> Vec<u32> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(replicate);
@@ -109,15 +109,15 @@ pub(super) fn resample(strata: &[Vec<u32>], seed: u64, replicate: u64) -> Vec<u3
     items
 }
 
-/// The 2.5 % and 97.5 % quantiles of the replicates; NaN without any.
-fn attach(value: &ScoreSet, drawn: &[[f64; 5]]) -> ScoreSet<Scored> {
+/// Adds the 2.5 % and 97.5 % quantiles of the replicates; NaN without replicates.
+fn attach(value: &ScoreSet, drawn: &[[f64; 5]]) -> ScoreSet<ScoreInterval> {
     let scored = |index: usize, value: f64| {
         let column: Vec<f64> =
             drawn.iter().map(|row| row[index]).filter(|score| !score.is_nan()).collect();
         if column.is_empty() {
-            return Scored { value, low: f64::NAN, high: f64::NAN };
+            return ScoreInterval { value, low: f64::NAN, high: f64::NAN };
         }
-        Scored { value, low: quantile(&column, 0.025), high: quantile(&column, 0.975) }
+        ScoreInterval { value, low: quantile(&column, 0.025), high: quantile(&column, 0.975) }
     };
     ScoreSet {
         log_loss: scored(0, value.log_loss),
@@ -133,10 +133,11 @@ mod tests {
     use super::*;
     use crate::progress::NoProgress;
 
-    /// The accuracy of n items with success rate q has standard error √(q(1−q)/n); the interval
-    /// should be ±1.96 of it. 20 000 replicates leave 3 % of Monte Carlo error at most.
+    /// The accuracy over n items with success rate q has standard error √(q(1−q)/n), so that the
+    /// half-width of the interval is 1.96 standard errors. With 20 000 replicates the Monte Carlo
+    /// error of the width is at most 3 %; the discreteness of the accuracy adds 2 %.
     #[test]
-    fn the_interval_of_accuracy_is_the_binomial_one() {
+    fn the_interval_of_accuracy_agrees_with_the_binomial_distribution() {
         let n = 400;
         let labels = vec![0; n];
         let probabilities: Vec<f64> =
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_do_not_change_the_result_and_seeds_do() {
+    fn the_seed_determines_the_intervals() {
         let labels: Vec<usize> = (0..30).map(|i| i % 2).collect();
         let probabilities: Vec<f64> = (0..30)
             .flat_map(|i| {

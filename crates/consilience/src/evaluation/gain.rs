@@ -1,27 +1,35 @@
-//! What fusing is worth: `auto` on items that it has not seen, beside simpler answers.
+//! The gain of `auto` over simpler predictions, on items that the fits have not seen.
+
+use std::borrow::Cow;
+use std::fmt;
 
 use serde::Serialize;
 
-use super::estimate::{Estimate, estimate};
+use super::constants::{CLEAR, SIMILAR};
+use super::sample_mean::{SampleMean, weighted_mean};
 use super::scores::{Predictions, Weighting};
 use super::single_classifiers;
 use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Outputs;
-use crate::error::{Result, quoted};
+use crate::error::{Error, Result, quoted};
 use crate::folds;
+use crate::methods::Method;
 use crate::methods::auto::{Auto, AutoFusion};
 use crate::methods::pools::{Pool, PoolKind};
 use crate::methods::shares::EvidenceCovariance;
 use crate::methods::{Fusion, fuse};
+use crate::model::Model;
 use crate::progress::{NoProgress, Progress};
+use crate::text::aligned;
 use consilience_numerics::parallel;
 
-/// How the worth is found.
+/// Options of [`gain`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GainSettings {
-    /// Folds, 2 to 100; no more than the smallest class has items; 10 by default.
+    /// Number of folds, from 2 to 100; 10 by default. The smallest class limits it to its number of
+    /// items.
     pub folds: usize,
-    /// How items count.
+    /// How items are weighted.
     pub weighting: Weighting,
     /// Seed of all folds.
     pub seed: u64,
@@ -33,91 +41,105 @@ impl Default for GainSettings {
     }
 }
 
-/// Something simpler than `auto`.
+/// A prediction that is simpler than `auto`, with its log-loss.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Rival {
-    /// `average`, `stacking`, `classifier:<name>`, `meta:<name>` or `auto:<name>`, which is `auto`
-    /// of that classifier alone.
+pub struct Baseline {
+    /// `average`, `stacking`, `classifier:<name>` (the classifier's own outputs), `meta:<name>` (its
+    /// meta classifier) or `auto:<name>` (`auto` fitted to that classifier alone).
     pub method: String,
-    /// Its log-loss in nats, out of fold where it is fitted.
-    pub log_loss: Estimate,
-    /// What `auto` gains over it on the same items: its loss minus `auto`'s.
-    pub gain: Estimate,
+    /// Log-loss in nats, out of fold where the baseline is fitted.
+    pub log_loss: SampleMean,
+    /// Gain of `auto` over the baseline on the same items: the baseline's log-loss minus that of
+    /// `auto`.
+    pub gain: SampleMean,
 }
 
-/// Two classifiers that say nearly the same.
+/// Two classifiers with nearly the same evidence.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Alike {
+pub struct SimilarPair {
     /// Their names.
     pub between: (String, String),
-    /// The correlation of their evidence within true classes.
+    /// Correlation of their evidence within true classes.
     pub correlation: f64,
 }
 
-/// What fusing is worth.
+/// The gain of `auto` over simpler predictions. [`Display`](fmt::Display) prints it as a table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Gain {
     /// Number of items.
     pub n_items: usize,
-    /// Folds used; 0 on items that were not fitted to.
+    /// Number of folds used; 0 if the items are new to the fitted model.
     pub folds: usize,
-    /// The out-of-fold log-loss of `auto`.
-    pub log_loss: Estimate,
-    /// Everything simpler.
-    pub rivals: Vec<Rival>,
-    /// The rival with the smallest loss among single classifiers, as they are or recalibrated.
-    pub best_single: Rival,
-    /// How many independent classifiers these are worth, by the covariance of their evidence.
+    /// Log-loss of `auto` in nats, out of fold.
+    pub log_loss: SampleMean,
+    /// All simpler predictions.
+    pub baselines: Vec<Baseline>,
+    /// The baseline with the smallest log-loss among single classifiers, recalibrated or not.
+    pub best_single: Baseline,
+    /// Number of independent classifiers with the same total evidence.
     pub effective_number: f64,
-    /// Pairs of classifiers whose evidence has a correlation of .9 or more, the most alike first.
-    pub alike: Vec<Alike>,
-    /// All that in a sentence.
+    /// Pairs of classifiers whose evidence has a correlation of 0.9 or more, most similar first.
+    pub similar: Vec<SimilarPair>,
+    /// The result in one sentence.
     pub verdict: String,
 }
 
-/// Pairs with a higher correlation are named.
-const ALIKE: f64 = 0.9;
-
-/// A gain of so many standard errors is seen.
-const SEEN: f64 = 2.0;
-
-/// Finds what fusing these labelled items is worth, by cross-validation.
+/// Estimates the gain of `auto` by cross-validation on labelled items, under the model's class
+/// prior.
+///
+/// `model` is a fit of `auto` to these items. Its covariance of evidence yields the effective
+/// number of classifiers and the similar pairs; all log-losses come from fits to the other folds.
 ///
 /// # Example
 /// ```
-/// use consilience::evaluation::{GainSettings, worth};
-/// use consilience::{ClassPrior, NoProgress, simulation::Preset};
+/// use consilience::evaluation::{GainSettings, gain};
+/// use consilience::{NoProgress, methods::auto::Auto, simulation::Preset};
 ///
 /// let outputs = Preset::Sim2.truth(0.0)?.simulate(200, 1)?;
-/// let worth = worth(&outputs, &ClassPrior::uniform(3), &GainSettings::default(), &NoProgress)?;
-/// assert!(worth.best_single.gain.mean > 0.1, "{}", worth.verdict);
+/// let model = Auto::default().fit(&outputs)?;
+/// let gain = gain(&model, &outputs, &GainSettings::default(), &NoProgress)?;
+/// assert!(gain.best_single.gain.mean > 0.1, "{gain}");
 /// # Ok::<(), consilience::Error>(())
 /// ```
-pub fn worth(
+pub fn gain(
+    model: &Model,
     outputs: &Outputs,
-    prior: &ClassPrior,
     settings: &GainSettings,
     progress: &dyn Progress,
 ) -> Result<Gain> {
-    let labels = outputs.require_labels()?;
+    let auto = require_auto(model)?;
+    let (labels, prior) = (outputs.require_labels()?, model.class_prior());
     let n_folds = folds::usable(outputs, settings.folds)?;
     let methods = out_of_fold(outputs, &labels, prior, (n_folds, settings.seed), progress)?;
-    let fitted = Auto { seed: settings.seed }.learn(outputs, &NoProgress)?.fusion;
-    let covariance = EvidenceCovariance::of(outputs, fitted.dirichlets().alpha())?;
+    let covariance = match model.evidence_covariance() {
+        Some(covariance) => Cow::Borrowed(covariance),
+        None => Cow::Owned(EvidenceCovariance::of(outputs, auto.dirichlets().alpha())?),
+    };
     Ok(summarise(&methods, outputs, &labels, (prior, settings.weighting), n_folds, &covariance))
 }
 
-/// The same for a fitted rule on items that it was not fitted to.
-pub fn worth_on_new_items(
-    auto: &AutoFusion,
+/// The gain of a fitted `auto` on items that it was not fitted to, under the given class prior.
+pub fn gain_on_new_items(
+    model: &Model,
     outputs: &Outputs,
     prior: &ClassPrior,
     weighting: Weighting,
 ) -> Result<Gain> {
+    let auto = require_auto(model)?;
     let labels = outputs.require_labels()?;
     let methods = predict(auto, outputs, prior)?;
     let covariance = EvidenceCovariance::of(outputs, auto.dirichlets().alpha())?;
     Ok(summarise(&methods, outputs, &labels, (prior, weighting), 0, &covariance))
+}
+
+fn require_auto(model: &Model) -> Result<&AutoFusion> {
+    match model.method() {
+        Method::Auto(auto) => Ok(auto),
+        _ => Err(Error::Unsupported {
+            method: model.method_name(),
+            cannot: "has no estimated gain: it is estimated for `auto` only".into(),
+        }),
+    }
 }
 
 fn summarise(
@@ -128,37 +150,37 @@ fn summarise(
     folds: usize,
     covariance: &EvidenceCovariance,
 ) -> Gain {
-    let estimate = |losses: &[f64]| estimate(losses, labels, prior, weighting);
+    let mean = |losses: &[f64]| weighted_mean(losses, labels, prior, weighting);
     let losses: Vec<Vec<f64>> =
         methods.iter().map(|method| item_losses(method, labels, prior)).collect();
-    let rival = |(method, own): (&Predictions, &Vec<f64>)| {
+    let baseline = |(method, own): (&Predictions, &Vec<f64>)| {
         let gains: Vec<f64> = own.iter().zip(&losses[0]).map(|(a, b)| a - b).collect();
         let method = method.name.clone();
-        Rival { method, log_loss: estimate(own), gain: estimate(&gains) }
+        Baseline { method, log_loss: mean(own), gain: mean(&gains) }
     };
-    let rivals: Vec<Rival> = methods.iter().zip(&losses).skip(1).map(rival).collect();
-    let best_single = rivals
+    let baselines: Vec<Baseline> = methods.iter().zip(&losses).skip(1).map(baseline).collect();
+    let best_single = baselines
         .iter()
-        .filter(|rival| rival.method.contains(':'))
+        .filter(|baseline| baseline.method.contains(':'))
         .min_by(|a, b| a.log_loss.mean.total_cmp(&b.log_loss.mean))
         .expect("there is at least one classifier")
         .clone();
-    let mut worth = Gain {
+    let mut gain = Gain {
         n_items: outputs.n_items(),
         folds,
-        log_loss: estimate(&losses[0]),
-        rivals,
+        log_loss: mean(&losses[0]),
+        baselines,
         best_single,
         effective_number: covariance.effective_number(),
-        alike: alike(outputs, covariance),
+        similar: similar_pairs(outputs, covariance),
         verdict: String::new(),
     };
-    worth.verdict = verdict(&worth, outputs.schema().n_classifiers());
-    worth
+    gain.verdict = verdict(&gain, outputs.schema().n_classifiers());
+    gain
 }
 
-/// The predictions of `auto` (first) and of everything simpler, for every item by fits that have
-/// not seen it.
+/// The predictions of `auto` (first) and of all baselines. The predictions for an item come from
+/// fits without that item.
 fn out_of_fold(
     outputs: &Outputs,
     labels: &[usize],
@@ -168,14 +190,14 @@ fn out_of_fold(
 ) -> Result<Vec<Predictions>> {
     let n_classes = prior.probabilities().len();
     let folds = folds::stratified(labels, n_classes, n_folds, seed);
-    progress.begin("worth of fusing", n_folds as u64);
+    progress.begin("estimating the gain", n_folds as u64);
     let parts = parallel::map(n_folds, |fold| -> Result<_> {
         progress.check()?;
         let (inside, outside) = folds::split(&folds, fold);
         let (train, test) = (outputs.select_items(&outside), outputs.select_items(&inside));
         let fitted = Auto { seed }.learn(&train, &NoProgress)?.fusion;
         let mut predictions = predict(&fitted, &test, prior)?;
-        predictions.extend(alone(&fitted, &train, &test, prior, seed)?);
+        predictions.extend(recalibrated(&fitted, &train, &test, prior, seed)?);
         progress.advance(1);
         Ok((inside, predictions))
     });
@@ -195,9 +217,9 @@ fn out_of_fold(
     Ok(methods)
 }
 
-/// `auto` fitted to every classifier alone, where there are several: what recalibrating gains
-/// without any fusing. The meta classifier where one is absent from a whole class.
-fn alone(
+/// `auto` fitted to each of several classifiers alone: recalibration without fusion. Where a
+/// classifier has no outputs for a whole class, its meta classifier is used.
+fn recalibrated(
     auto: &AutoFusion,
     train: &Outputs,
     test: &Outputs,
@@ -220,7 +242,8 @@ fn alone(
     names.iter().enumerate().map(single).collect()
 }
 
-/// `auto`, the plain average, stacking, then every classifier as it is and its meta classifier.
+/// The predictions of `auto`, the average, stacking, every classifier's own outputs and every meta
+/// classifier, in this order.
 fn predict(auto: &AutoFusion, outputs: &Outputs, prior: &ClassPrior) -> Result<Vec<Predictions>> {
     let schema = outputs.schema();
     let fused = |name: String, fusion: &dyn Fusion, outputs: &Outputs| -> Result<_> {
@@ -247,59 +270,78 @@ fn item_losses(method: &Predictions, labels: &[usize], prior: &ClassPrior) -> Ve
     rows.zip(labels).map(|(row, &label)| -row[label].max(f64::MIN_POSITIVE).ln()).collect()
 }
 
-/// The pairs of classifiers that are nearly one.
-fn alike(outputs: &Outputs, covariance: &EvidenceCovariance) -> Vec<Alike> {
+fn similar_pairs(outputs: &Outputs, covariance: &EvidenceCovariance) -> Vec<SimilarPair> {
     let names = outputs.schema().classifiers();
     let pairs = (0..names.len()).flat_map(|a| (a + 1..names.len()).map(move |b| (a, b)));
-    let mut alike: Vec<Alike> = pairs
-        .map(|(a, b)| Alike {
+    let mut similar: Vec<SimilarPair> = pairs
+        .map(|(a, b)| SimilarPair {
             between: (names[a].clone(), names[b].clone()),
             correlation: covariance.correlation(a, b),
         })
-        .filter(|pair| pair.correlation >= ALIKE)
+        .filter(|pair| pair.correlation >= SIMILAR)
         .collect();
-    alike.sort_by(|a, b| b.correlation.total_cmp(&a.correlation));
-    alike
+    similar.sort_by(|a, b| b.correlation.total_cmp(&a.correlation));
+    similar
 }
 
-/// The worth in a sentence that a person can act on.
-fn verdict(worth: &Gain, n_classifiers: usize) -> String {
-    let Rival { method, gain: Estimate { mean, se }, .. } = &worth.best_single;
+/// The comparison with the best single classifier, and the most similar pair if there is one.
+fn verdict(gain: &Gain, n_classifiers: usize) -> String {
+    let Baseline { method, gain: SampleMean { mean, se }, .. } = &gain.best_single;
     let name = match method.split_once(':') {
         Some(("meta" | "auto", name)) => format!("`{name}` recalibrated"),
         Some((_, name)) => format!("`{name}`"),
         None => method.clone(),
     };
-    // As many digits as the standard error has to say.
+    // At least two significant digits of the standard error.
     let digits = if *se < 0.002 { 4 } else { 3 };
-    let (size, n) = (format!("{:.digits$} ± {se:.digits$} nats", mean.abs()), worth.n_items);
+    let (size, n) = (format!("{:.digits$} ± {se:.digits$} nats", mean.abs()), gain.n_items);
     let mut text = if se.is_nan() {
-        format!(
-            "whether fusing gains anything over {name} alone cannot be seen: a class has one item"
-        )
-    } else if n_classifiers == 1 && *mean > SEEN * se {
-        format!("recalibrating gains {size} over {name} as it is")
-    } else if *mean > SEEN * se {
+        format!("the gain over {name} alone has no standard error: a class has a single item")
+    } else if n_classifiers == 1 && *mean > CLEAR * se {
+        format!("recalibrating gains {size} over the outputs of {name}")
+    } else if *mean > CLEAR * se {
         format!("fusing these {n_classifiers} gains {size} over the best single one, {name}")
-    } else if *mean < -SEEN * se {
+    } else if *mean < -CLEAR * se {
         format!(
-            "fusing these {n_classifiers} loses {size} against {name} alone on \
-             {n} items: use that one"
+            "fusing these {n_classifiers} loses {size} against {name} alone on {n} items: use \
+             {name} instead"
         )
     } else {
         format!(
-            "no gain over {name} alone can be seen on {n} items ({mean:+.digits$} ± {se:.digits$} nats)"
+            "no clear gain over {name} alone on {n} items ({mean:+.digits$} ± {se:.digits$} nats)"
         )
     };
-    if let Some(Alike { between: (a, b), .. }) = worth.alike.first() {
-        let others = worth.alike.len() - 1;
-        let others =
-            if others > 0 { format!(" (and {others} other pairs)") } else { String::new() };
+    if let Some(SimilarPair { between: (a, b), .. }) = gain.similar.first() {
+        let others = match gain.similar.len() - 1 {
+            0 => String::new(),
+            1 => " (and 1 other pair)".to_owned(),
+            n => format!(" (and {n} other pairs)"),
+        };
         text += &format!(
             "; classifiers {}{others} carry nearly the same information (effective number {:.1})",
             quoted(&[a.clone(), b.clone()]),
-            worth.effective_number
+            gain.effective_number
         );
     }
     text
+}
+
+impl fmt::Display for Gain {
+    /// A table of `auto`, the best single classifier, the average and stacking, then the verdict.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rows = vec![vec!["auto".into(), self.log_loss.to_string(), String::new()]];
+        let best = ("best single: ", &self.best_single);
+        let of_all = self.baselines.iter().filter(|baseline| !baseline.method.contains(':'));
+        for (prefix, Baseline { method, log_loss, gain }) in
+            std::iter::once(best).chain(of_all.map(|baseline| ("", baseline)))
+        {
+            rows.push(vec![format!("{prefix}{method}"), log_loss.to_string(), gain.to_string()]);
+        }
+        let items = match self.folds {
+            0 => "log-loss on these items".to_owned(),
+            folds => format!("log-loss out of fold, {folds} folds"),
+        };
+        let table = aligned(&["method", &items, "gain of auto"], &rows);
+        write!(f, "{table}{}", self.verdict)
+    }
 }

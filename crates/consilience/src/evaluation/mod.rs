@@ -1,19 +1,24 @@
-//! How good fused probabilities are, with intervals.
+//! Scores of fused probabilities, with intervals; comparisons of methods; the gain of fusing.
+//!
+//! [`Evaluation`], [`Gain`] and [`Comparison`](compare::Comparison) print themselves as plain-text
+//! tables.
 
 mod bootstrap;
 pub mod compare;
-mod estimate;
+mod constants;
 mod gain;
 mod reliability;
 mod report;
+mod sample_mean;
 mod scores;
 
-pub use bootstrap::{BootstrapSettings, Scored};
-pub use estimate::Estimate;
-pub use gain::{Alike, Gain, GainSettings, Rival, worth, worth_on_new_items};
+pub use bootstrap::{BootstrapSettings, ScoreInterval};
+pub use constants::CALIBRATION_BINS;
+pub use gain::{Baseline, Gain, GainSettings, SimilarPair, gain, gain_on_new_items};
 pub use reliability::{ReliabilityBin, reliability};
 pub use report::{
     EvaluatedMethod, Evaluation, EvaluationSettings, evaluate, evaluate_all, meta_classifiers,
     single_classifiers,
 };
-pub use scores::{CALIBRATION_BINS, Predictions, ScoreSet, Weighting, score};
+pub use sample_mean::SampleMean;
+pub use scores::{Predictions, ScoreSet, Weighting, score};

@@ -1,25 +1,26 @@
-//! How often a method is right when it says how sure it is.
+//! Reliability diagrams: predicted probability against observed frequency.
 
 use serde::Serialize;
 
-use super::scores::{CALIBRATION_BINS, Predictions, Weighting, bin, item_weights};
+use super::constants::CALIBRATION_BINS;
+use super::scores::{Predictions, Weighting, bin, item_weights};
 use crate::data::class_prior::ClassPrior;
 use crate::error::{Error, Result};
 use consilience_numerics::simplex;
 
-/// Items whose most probable class has a probability in the same range.
+/// The items whose most probable class has a probability in one range.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ReliabilityBin {
-    /// Share of all items, as these count.
+    /// Weighted share of all items.
     pub share: f64,
     /// Mean probability of the most probable class; NaN without items.
     pub confidence: f64,
-    /// Share of them for which that class is the true one; NaN without items.
+    /// Weighted share of these items whose most probable class is the true one; NaN without items.
     pub accuracy: f64,
 }
 
-/// The reliability diagram of the most probable class in [`CALIBRATION_BINS`] equal ranges; the
-/// expected calibration error is Σ share · |accuracy − confidence|.
+/// The reliability diagram of the most probable class, in [`CALIBRATION_BINS`] ranges of equal
+/// width. The expected calibration error is Σ share · |accuracy − confidence|.
 pub fn reliability(
     predictions: &Predictions,
     labels: &[usize],
@@ -45,9 +46,9 @@ pub fn reliability(
         }
     }
     let total: f64 = sums.iter().map(|[weight, ..]| weight).sum();
-    let bin = |[weight, sure, hits]: [f64; 3]| ReliabilityBin {
+    let bin = |[weight, confidence, hits]: [f64; 3]| ReliabilityBin {
         share: weight / total,
-        confidence: sure / weight,
+        confidence: confidence / weight,
         accuracy: hits / weight,
     };
     Ok(sums.into_iter().map(bin).collect())
@@ -59,7 +60,7 @@ mod tests {
     use crate::evaluation::score;
 
     #[test]
-    fn its_weighted_gaps_are_the_calibration_error() {
+    fn weighted_gaps_add_up_to_the_calibration_error() {
         let probabilities: Vec<f64> = (0..200u32)
             .flat_map(|i| {
                 let p = 0.01 + 0.98 * f64::from(i * 37 % 200) / 200.0;

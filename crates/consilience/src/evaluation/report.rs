@@ -1,8 +1,10 @@
-//! A model's scores beside those of its single classifiers.
+//! Scores of a model beside those of its single classifiers.
+
+use std::fmt;
 
 use serde::Serialize;
 
-use super::bootstrap::{BootstrapSettings, Scored, with_intervals};
+use super::bootstrap::{BootstrapSettings, ScoreInterval, with_intervals};
 use super::scores::{Predictions, ScoreSet, Weighting};
 use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Outputs;
@@ -11,45 +13,52 @@ use crate::methods::independent::IndependentFusion;
 use crate::methods::{Fusion, fuse};
 use crate::model::Model;
 use crate::progress::Progress;
+use crate::text::aligned;
 
-/// How to evaluate.
+/// Options of [`evaluate`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EvaluationSettings {
-    /// How items count.
+    /// How items are weighted.
     pub weighting: Weighting,
-    /// How to resample for intervals.
+    /// The bootstrap of the intervals.
     pub bootstrap: BootstrapSettings,
 }
 
-/// Scores of the fused result, of every classifier as it is and of its meta classifier.
+/// Scores of several methods on the same items.
+///
+/// [`Display`](fmt::Display) prints a table of the overall scores; the alternate form `{:#}` adds
+/// one table per class.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Evaluation {
     /// Number of items.
     pub n_items: usize,
-    /// Items of every class.
+    /// Number of items per class.
     pub class_counts: Vec<u64>,
     /// Names of the classes.
     pub classes: Vec<String>,
-    /// How items count.
+    /// How items are weighted.
     pub weighting: Weighting,
-    /// The class prior in force.
+    /// The class prior.
     pub class_prior: Vec<f64>,
-    /// One row a method, the model first.
+    /// One row per method, the model first.
     pub methods: Vec<EvaluatedMethod>,
 }
 
-/// One method's scores.
+/// The scores of one method.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EvaluatedMethod {
-    /// Its name: the model's method, `classifier:<name>` or `meta:<name>`.
+    /// Name: the model's method, `classifier:<name>` or `meta:<name>`.
     pub method: String,
-    /// Over all items.
-    pub overall: ScoreSet<Scored>,
-    /// For each class: its own items (calibration: its probability over all items).
-    pub per_class: Vec<ScoreSet<Scored>>,
+    /// Scores over all items.
+    pub overall: ScoreSet<ScoreInterval>,
+    /// Scores over the items of each class. The calibration error of a class is that of its
+    /// probability over all items.
+    pub per_class: Vec<ScoreSet<ScoreInterval>>,
 }
 
-/// Evaluates a model on labelled items. `fusion` is the model's own or its posterior predictive.
+/// Scores a model, every classifier's own outputs and every meta classifier on labelled items.
+///
+/// `fusion` is the model's own or its posterior predictive.
 pub fn evaluate(
     model: &Model,
     fusion: &dyn Fusion,
@@ -64,7 +73,7 @@ pub fn evaluate(
     }];
     methods.extend(single_classifiers(outputs, prior));
     for meta in meta_classifiers(model, outputs, prior)? {
-        // A meta classifier's own model has been scored already.
+        // The model may itself be a meta classifier.
         if methods.iter().all(|method| method.name != meta.name) {
             methods.push(meta);
         }
@@ -72,7 +81,7 @@ pub fn evaluate(
     evaluate_all(methods, outputs, prior, settings, progress)
 }
 
-/// Scores any predictions for the same labelled items.
+/// Scores any predictions of the same labelled items.
 pub fn evaluate_all(
     methods: Vec<Predictions>,
     outputs: &Outputs,
@@ -98,7 +107,8 @@ pub fn evaluate_all(
     })
 }
 
-/// Every classifier as it is, named `classifier:<name>`.
+/// The outputs of every classifier as predictions, named `classifier:<name>`; the class prior where
+/// an output is missing.
 pub fn single_classifiers(outputs: &Outputs, prior: &ClassPrior) -> Vec<Predictions> {
     let names = outputs.schema().classifiers().iter().enumerate();
     names
@@ -109,7 +119,7 @@ pub fn single_classifiers(outputs: &Outputs, prior: &ClassPrior) -> Vec<Predicti
         .collect()
 }
 
-/// Every classifier's meta classifier, named `meta:<name>`.
+/// The predictions of every meta classifier, named `meta:<name>`.
 pub fn meta_classifiers(
     model: &Model,
     outputs: &Outputs,
@@ -125,8 +135,44 @@ pub fn meta_classifiers(
     model.meta_classifiers()?.into_iter().map(predict).collect()
 }
 
-/// One classifier's outputs as predictions; the class prior where it is missing.
 fn single(outputs: &Outputs, classifier: usize, prior: &ClassPrior) -> Vec<f64> {
     let output = |item| outputs.output(item, classifier).unwrap_or(prior.probabilities());
     (0..outputs.n_items()).flat_map(output).copied().collect()
+}
+
+const HEADER: [&str; 7] =
+    ["method", "log-loss", "95 % interval", "Brier", "accuracy", "entropy", "calib. error"];
+
+impl Evaluation {
+    /// The cells of the overall table, header first: for tables in other formats.
+    pub fn cells(&self) -> Vec<Vec<String>> {
+        let header = HEADER.map(ToString::to_string).to_vec();
+        let rows = self.methods.iter().map(|row| cells(&row.method, &row.overall));
+        std::iter::once(header).chain(rows).collect()
+    }
+}
+
+impl fmt::Display for Evaluation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows: Vec<Vec<String>> =
+            self.methods.iter().map(|row| cells(&row.method, &row.overall)).collect();
+        f.write_str(&aligned(&HEADER, &rows))?;
+        if f.alternate() {
+            for (j, (class, n)) in self.classes.iter().zip(&self.class_counts).enumerate() {
+                let cells = |row: &EvaluatedMethod| cells(&row.method, &row.per_class[j]);
+                let rows: Vec<Vec<String>> = self.methods.iter().map(cells).collect();
+                write!(f, "\nclass {class} ({n} items)\n{}", aligned(&HEADER, &rows))?;
+            }
+        }
+        let weighting = self.weighting.sentence(&self.classes, &self.class_prior);
+        writeln!(f, "\n{} items. {weighting}", self.n_items)
+    }
+}
+
+fn cells(method: &str, scores: &ScoreSet<ScoreInterval>) -> Vec<String> {
+    let number = |score: ScoreInterval| format!("{:.4}", score.value);
+    let ScoreInterval { low, high, .. } = scores.log_loss;
+    let interval = if low.is_nan() { "-".into() } else { format!("{low:.3} to {high:.3}") };
+    let ScoreSet { log_loss, brier, accuracy, entropy, ece } = scores.map(number);
+    vec![method.to_owned(), log_loss, interval, brier, accuracy, entropy, ece]
 }

@@ -2,14 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::constants::CALIBRATION_BINS;
 use crate::data::class_prior::ClassPrior;
 use crate::error::{Error, Result};
 use consilience_numerics::simplex;
 
-/// Equal-width bins of predicted probability in the calibration error.
-pub const CALIBRATION_BINS: usize = 15;
-
-/// What some method says of some items.
+/// The probabilities that a method predicts for some items.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Predictions {
     /// Name of the method or classifier.
@@ -18,27 +16,47 @@ pub struct Predictions {
     pub probabilities: Vec<f64>,
 }
 
-/// How items count.
+/// How items are weighted in scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Weighting {
-    /// Every class counts as the class prior says, whatever its number of items.
+    /// A class has the weight that the class prior gives it, whatever its number of items.
     #[default]
     ClassPrior,
-    /// Every item counts alike.
+    /// Every item has the same weight.
     Items,
 }
 
-/// The scores of one method, overall or for one class; `T` is a number, or one with its interval.
+impl Weighting {
+    /// How items are weighted, as a sentence.
+    pub(super) fn sentence(self, classes: &[String], class_prior: &[f64]) -> String {
+        let uniform = class_prior.iter().all(|p| (p - class_prior[0]).abs() < 1e-12);
+        match self {
+            Self::Items => "Every item has the same weight.".into(),
+            Self::ClassPrior if uniform => {
+                "Every class has the same weight (uniform class prior).".into()
+            }
+            Self::ClassPrior => {
+                let parts = classes.iter().zip(class_prior);
+                let parts: Vec<String> =
+                    parts.map(|(class, p)| format!("{class} {p:.3}")).collect();
+                format!("Classes are weighted by the class prior: {}.", parts.join(", "))
+            }
+        }
+    }
+}
+
+/// The scores of one method, overall or for one class; `T` is a number, or a number with an interval
+/// or standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ScoreSet<T = f64> {
-    /// Mean −ln of the probability of the true class, in nats.
+    /// Mean of −ln of the probability of the true class, in nats.
     pub log_loss: T,
-    /// Mean squared distance from the true class's indicator, summed over classes (0 to 2).
+    /// Mean squared difference from the indicator of the true class, summed over classes; from 0 to 2.
     pub brier: T,
-    /// Share of items whose most probable class is the true one.
+    /// Share of items whose most probable class is the true class.
     pub accuracy: T,
-    /// Mean entropy in nats.
+    /// Mean entropy of the predicted distributions, in nats.
     pub entropy: T,
     /// Expected calibration error: overall, of the most probable class; for one class, of that
     /// class's probability over all items.
@@ -57,7 +75,7 @@ impl<T: Copy> ScoreSet<T> {
         ]
     }
 
-    /// Applies a function to each.
+    /// Applies a function to each score.
     pub fn map<U>(&self, f: impl Fn(T) -> U) -> ScoreSet<U> {
         ScoreSet {
             log_loss: f(self.log_loss),
@@ -87,7 +105,7 @@ fn too_many(labels: &[usize]) -> Error {
     Error::parameter("number of items", "below 2^32", labels.len())
 }
 
-/// The weight of an item of each class; only ratios matter.
+/// The weight of an item per class; only ratios matter.
 pub(super) fn item_weights(labels: &[usize], prior: &ClassPrior, weighting: Weighting) -> Vec<f64> {
     let mut counts = vec![0.0; prior.probabilities().len()];
     labels.iter().for_each(|&label| counts[label] += 1.0);
@@ -99,14 +117,14 @@ pub(super) fn item_weights(labels: &[usize], prior: &ClassPrior, weighting: Weig
     }
 }
 
-/// What each item contributes to the scores, so that resampling only adds.
+/// The contribution of every item to the scores, so that a bootstrap replicate only adds numbers.
 pub(super) struct ItemScores {
     n_classes: usize,
     /// Log-loss, Brier score, hit, entropy.
     scores: Vec<[f64; 4]>,
-    /// The bin of the most probable class, and hit − probability.
+    /// The bin of the largest probability, and hit − probability.
     top: Vec<(u8, f64)>,
-    /// For every class: the bin of its probability, and indicator − probability. n × J.
+    /// The bin of every class's probability, and indicator − probability; n × J.
     by_class: Vec<(u8, f64)>,
 }
 
@@ -140,7 +158,7 @@ impl ItemScores {
         let predicted = simplex::arg_max(probabilities);
         let squares = probabilities.iter().enumerate().map(|(j, p)| (p - indicator(j)).powi(2));
         self.scores.push([
-            // A probability that underflowed is at most the smallest double, not 0.
+            // A probability that underflowed to 0 counts as the smallest normal double.
             -probabilities[label].max(f64::MIN_POSITIVE).ln(),
             squares.sum(),
             indicator(predicted),
@@ -157,7 +175,7 @@ impl ItemScores {
         &self.scores
     }
 
-    /// Scores of the items listed (any may come repeatedly), overall and by class.
+    /// Scores of the listed items, overall and per class. An item may be listed more than once.
     pub(super) fn aggregate(
         &self,
         items: &[u32],
@@ -216,9 +234,9 @@ mod tests {
         score(&predictions, labels, &ClassPrior::uniform(2), weighting).unwrap()
     }
 
-    /// By hand: two items of class 0 predicted .8 and .4, one of class 1 predicted .75.
+    /// By hand: two items of class 0 with probabilities 0.8 and 0.4, one of class 1 with 0.75.
     #[test]
-    fn scores_are_those_computed_by_hand() {
+    fn scores_equal_those_computed_by_hand() {
         let table = [0.8, 0.2, 0.4, 0.6, 0.25, 0.75];
         let items = scores(&table, &[0, 0, 1], Weighting::Items);
         let losses = [-0.8f64.ln(), -0.4f64.ln(), -0.75f64.ln()];
@@ -226,10 +244,10 @@ mod tests {
         close(items[0].log_loss, losses.iter().sum::<f64>() / 3.0);
         close(items[0].brier, (2.0 * 0.04 + 2.0 * 0.36 + 2.0 * 0.0625) / 3.0);
         close(items[0].accuracy, 2.0 / 3.0);
-        // Three bins of one item each: |1−.8|, |0−.6|, |1−.75|.
+        // Three bins of one item each: |1 − 0.8|, |0 − 0.6|, |1 − 0.75|.
         close(items[0].ece, (0.2 + 0.6 + 0.25) / 3.0);
         close(items[1].log_loss, 0.5 * losses[0] + 0.5 * losses[1]);
-        // Class 0: probabilities .8 (true), .4 (true), .25 (false).
+        // Class 0: probabilities 0.8 (true), 0.4 (true), 0.25 (false).
         close(items[1].ece, (0.2 + 0.6 + 0.25) / 3.0);
 
         let balanced = scores(&table, &[0, 0, 1], Weighting::ClassPrior);
@@ -238,14 +256,14 @@ mod tests {
     }
 
     #[test]
-    fn a_certain_error_costs_much_but_not_infinity() {
+    fn the_log_loss_of_a_certain_error_is_finite() {
         let got = scores(&[1.0, 0.0], &[1], Weighting::Items);
         assert!(got[0].log_loss > 700.0 && got[0].log_loss.is_finite());
         assert!(got[1].log_loss.is_nan(), "class 0 has no items");
     }
 
     #[test]
-    fn sizes_must_match() {
+    fn predictions_of_the_wrong_length_are_refused() {
         let predictions = Predictions { name: "p".into(), probabilities: vec![0.5; 4] };
         let prior = ClassPrior::uniform(2);
         assert!(score(&predictions, &[0], &prior, Weighting::Items).is_err());

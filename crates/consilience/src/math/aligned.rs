@@ -1,13 +1,14 @@
-//! Buffers that begin where vectors like to begin.
+//! Buffers aligned to cache lines.
 
 use std::ops::{Deref, DerefMut};
 
-/// Bytes of the widest vectors, and of a cache line.
+/// Bytes of a cache line, and of the widest vector registers.
 const ALIGNMENT: usize = 64;
 
-/// A growing buffer of doubles whose first one is aligned to a cache line, so that no vector
-/// crosses one: an ordinary `Vec` promises 8 bytes, and half of all 64-byte accesses would take
-/// two lines (evidence kernel: 8 ns an item before, 3 after).
+/// A growing buffer of doubles that starts at a cache line.
+///
+/// A `Vec<f64>` is only aligned to 8 bytes, so that vector accesses may cross two cache lines. The
+/// evidence kernel takes 3 ns per item with this buffer and 8 ns with a `Vec`.
 #[derive(Debug, Default)]
 pub(crate) struct AlignedBuffer {
     memory: Vec<f64>,
@@ -16,12 +17,12 @@ pub(crate) struct AlignedBuffer {
 }
 
 impl AlignedBuffer {
-    /// Makes it `len` long; contents are kept only if it need not grow.
+    /// Sets the length. Contents are kept only if the buffer need not grow.
     pub(crate) fn resize(&mut self, len: usize) {
         let room = ALIGNMENT / size_of::<f64>();
         if self.memory.len() < len + room {
             self.memory = vec![0.0; len + room];
-            // The offset is a matter of speed only; a pointer that cannot be aligned may start at 0.
+            // Alignment affects only speed: if the pointer cannot be aligned, any offset is valid.
             self.start = self.memory.as_ptr().align_offset(ALIGNMENT).min(room);
         }
         self.len = len;

@@ -1,22 +1,12 @@
-//! Sums that do not depend on the order of their terms.
+//! Sums that are independent of the order of their terms.
 
-/// Binary digits after the point: a term is off by at most 2⁻⁶¹.
+/// Binary digits after the point: rounding a term changes it by at most 2⁻⁶¹.
 const FRACTION_BITS: i32 = 60;
 
-/// An exact sum of numbers of moderate size (|Σ| < 2⁶⁶), held in fixed point.
+/// A sum of numbers of moderate size (|Σ| < 2⁶⁶) in fixed point.
 ///
-/// Terms are rounded to multiples of 2⁻⁶⁰ and added as integers, so that any order, and any
-/// split over machines, gives the same bits.
-///
-/// # Example
-/// ```
-/// use consilience::math::fixed_sum::FixedSum;
-/// let mut sum = FixedSum::default();
-/// for term in [0.1, -1e6, 0.2, 1e6] {
-///     sum.add(term);
-/// }
-/// assert!((sum.value() - 0.3).abs() < 1e-16);
-/// ```
+/// Terms are rounded to multiples of 2⁻⁶⁰ and added as integers. The result has the same bits for
+/// every order of the terms and every partition into partial sums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct FixedSum(i128);
 
@@ -36,7 +26,7 @@ impl FixedSum {
         to_float(self.0)
     }
 
-    /// The sum as a double and what rounding it left over; together exact below 2⁴⁶.
+    /// The sum as a double, and the remainder of that rounding; together they are exact below 2⁴⁶.
     pub(crate) fn parts(self) -> (f64, f64) {
         let high = self.value();
         (high, to_float(self.0 - to_fixed(high)))
@@ -61,6 +51,13 @@ fn to_float(fixed: i128) -> f64 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn cancellation_loses_no_digits() {
+        let mut sum = FixedSum::default();
+        [0.1, -1e6, 0.2, 1e6].into_iter().for_each(|term| sum.add(term));
+        assert!((sum.value() - 0.3).abs() < 1e-16);
+    }
 
     proptest! {
         #[test]

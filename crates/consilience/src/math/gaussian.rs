@@ -1,4 +1,5 @@
-//! One Gaussian of vectors whose blocks may be missing: its fit and its conditional means.
+//! Normal distributions of vectors with missing coordinates: maximum-likelihood fit and conditional
+//! means.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ pub(crate) struct Gaussian {
     pub(crate) covariance: DMatrix<f64>,
 }
 
-/// What absent coordinates a are given the present ones p:
+/// The distribution of missing coordinates a given the present coordinates p:
 ///
 /// ```text
 /// x_a = μ_a + B (x_p − μ_p) + N(0, C),   B = Σ_ap Σ_pp⁻¹,   C = Σ_aa − B Σ_pa
@@ -19,11 +20,11 @@ pub(crate) struct Gaussian {
 #[derive(Debug, Clone)]
 pub(crate) struct Regression {
     pub(crate) present: Vec<usize>,
-    pub(crate) absent: Vec<usize>,
+    pub(crate) missing: Vec<usize>,
     slopes: DMatrix<f64>,
 }
 
-/// Which coordinates are present, the rows of each such pattern, and what every row counts.
+/// The patterns of present coordinates, the rows with each pattern, and the weight of every row.
 #[derive(Debug, Clone)]
 pub(crate) struct Patterns {
     pub(crate) members: BTreeMap<Vec<bool>, Vec<usize>>,
@@ -40,17 +41,18 @@ impl Patterns {
         Self { members, weights: vec![1.0; n] }
     }
 
-    /// Whether nothing is absent.
+    /// Whether no coordinate is missing.
     pub(crate) fn are_complete(&self) -> bool {
         self.members.keys().all(|pattern| pattern.iter().all(|p| *p))
     }
 }
 
 impl Gaussian {
-    /// By expectation maximisation, `steps` times, with `ridge` added to every variance.
+    /// Fits a normal distribution by `steps` steps of expectation maximisation, with `ridge` added to
+    /// every variance.
     ///
-    /// `rows` is one vector after the other; `is_present(row, coordinate)` says what of it counts.
-    /// Complete data need a single step, which is exact.
+    /// Each column of `rows` is one vector; `is_present(row, coordinate)` is false for missing
+    /// coordinates. Without missing coordinates a single step is exact.
     pub(crate) fn fit(
         rows: &DMatrix<f64>,
         is_present: impl Fn(usize, usize) -> bool,
@@ -60,7 +62,7 @@ impl Gaussian {
         Self::fit_weighted(rows, &vec![1.0; rows.ncols()], is_present, steps, ridge)
     }
 
-    /// The same with rows that count as often as their weights say.
+    /// Fits a normal distribution to weighted rows; a weight is a number of copies.
     pub(crate) fn fit_weighted(
         rows: &DMatrix<f64>,
         weights: &[f64],
@@ -77,7 +79,8 @@ impl Gaussian {
         gaussian
     }
 
-    /// Mean and variance of every coordinate by itself: where the iteration starts.
+    /// Mean and variance of every coordinate from the rows where it is present, without covariances:
+    /// the start of the iteration.
     fn of_present(
         rows: &DMatrix<f64>,
         weights: &[f64],
@@ -87,17 +90,17 @@ impl Gaussian {
         let d = rows.nrows();
         let (mut mean, mut covariance) = (DVector::zeros(d), DMatrix::zeros(d, d));
         for c in 0..d {
-            let there = || (0..rows.ncols()).filter(|&row| is_present(row, c));
-            let n = there().map(|row| weights[row]).sum::<f64>().max(f64::MIN_POSITIVE);
-            mean[c] = there().map(|row| weights[row] * rows[(c, row)]).sum::<f64>() / n;
+            let present = || (0..rows.ncols()).filter(|&row| is_present(row, c));
+            let n = present().map(|row| weights[row]).sum::<f64>().max(f64::MIN_POSITIVE);
+            mean[c] = present().map(|row| weights[row] * rows[(c, row)]).sum::<f64>() / n;
             let square = |row: usize| weights[row] * (rows[(c, row)] - mean[c]).powi(2);
-            covariance[(c, c)] = there().map(square).sum::<f64>() / n + ridge;
+            covariance[(c, c)] = present().map(square).sum::<f64>() / n + ridge;
         }
         Self { mean, covariance }
     }
 
-    /// One step: moments of the rows, the absent coordinates at their conditional mean plus the
-    /// covariance that this mean leaves out.
+    /// One step of expectation maximisation: the moments of the rows, with missing coordinates
+    /// replaced by their conditional means and with the conditional covariance added.
     pub(crate) fn moments(&self, rows: &DMatrix<f64>, patterns: &Patterns) -> Self {
         let d = rows.nrows();
         let mut filled = rows.clone();
@@ -112,8 +115,8 @@ impl Gaussian {
             }
             let rest = self.residual(&regression);
             let n = members.iter().map(|&row| weights[row]).sum::<f64>();
-            for (i, &a) in regression.absent.iter().enumerate() {
-                for (j, &b) in regression.absent.iter().enumerate() {
+            for (i, &a) in regression.missing.iter().enumerate() {
+                for (j, &b) in regression.missing.iter().enumerate() {
                     covariance[(a, b)] += n * rest[(i, j)];
                 }
             }
@@ -133,29 +136,29 @@ impl Gaussian {
         Self { mean, covariance }
     }
 
-    /// How absent coordinates follow from present ones; `None` if the covariance of the present
+    /// The regression of missing coordinates on present ones; `None` if the covariance of the present
     /// ones is not positive definite.
     pub(crate) fn regression(&self, pattern: &[bool]) -> Option<Regression> {
-        let (present, absent): (Vec<usize>, Vec<usize>) =
+        let (present, missing): (Vec<usize>, Vec<usize>) =
             (0..pattern.len()).partition(|&c| pattern[c]);
         let own = self.covariance.select_rows(&present).select_columns(&present);
-        let cross = self.covariance.select_rows(&present).select_columns(&absent);
+        let cross = self.covariance.select_rows(&present).select_columns(&missing);
         let slopes = own.cholesky()?.solve(&cross).transpose();
-        Some(Regression { present, absent, slopes })
+        Some(Regression { present, missing, slopes })
     }
 
-    /// C: the covariance of the absent coordinates around their mean given the present ones.
+    /// C: the covariance of the missing coordinates given the present ones.
     pub(crate) fn residual(&self, regression: &Regression) -> DMatrix<f64> {
-        let Regression { present, absent, slopes } = regression;
-        let own = self.covariance.select_rows(absent).select_columns(absent);
-        let cross = self.covariance.select_rows(present).select_columns(absent);
+        let Regression { present, missing, slopes } = regression;
+        let own = self.covariance.select_rows(missing).select_columns(missing);
+        let cross = self.covariance.select_rows(present).select_columns(missing);
         own - slopes * cross
     }
 
-    /// Replaces the absent coordinates by their mean given the present ones.
+    /// Replaces the missing coordinates by their mean given the present ones.
     pub(crate) fn complete(&self, regression: &Regression, vector: &mut [f64]) {
-        let Regression { present, absent, slopes } = regression;
-        for (i, &a) in absent.iter().enumerate() {
+        let Regression { present, missing, slopes } = regression;
+        for (i, &a) in missing.iter().enumerate() {
             let shift = present
                 .iter()
                 .enumerate()
@@ -172,10 +175,10 @@ mod tests {
     use rand::{RngExt, SeedableRng};
     use rand_distr::StandardNormal;
 
-    /// Three coordinates of known covariance, the last absent in half of the rows depending on the
-    /// first one: the mean of those present is then far off, and the fit must not be.
+    /// Three coordinates with known covariance. The last is missing where the first is positive, so
+    /// that the mean of the present values is biased, but the fit is not.
     #[test]
-    fn recovers_a_gaussian_from_rows_with_gaps() {
+    fn recovers_a_normal_distribution_from_rows_with_missing_coordinates() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let n = 4000;
         let rows = DMatrix::from_columns(
@@ -192,7 +195,7 @@ mod tests {
         );
         let present = |row: usize, c: usize| c < 2 || rows[(0, row)] < 0.0;
         let fitted = Gaussian::fit(&rows, present, 30, 0.0);
-        // Standard errors are below .03; the mean of the rows present would be .36.
+        // Standard errors are below 0.03; the mean of the present values is 0.36.
         assert!((fitted.mean[2] - 1.0).abs() < 0.1, "{}", fitted.mean);
         for (i, j, want) in [(0, 1, 0.6), (0, 2, 0.8), (1, 2, 0.48), (2, 2, 1.0)] {
             assert!((fitted.covariance[(i, j)] - want).abs() < 0.12, "{}", fitted.covariance);
@@ -201,7 +204,7 @@ mod tests {
 
     /// E[x₂ | x₁] = μ₂ + (Σ₂₁/Σ₁₁)(x₁ − μ₁), by hand.
     #[test]
-    fn the_conditional_mean_is_the_regression_line() {
+    fn the_conditional_mean_is_on_the_regression_line() {
         let gaussian = Gaussian {
             mean: DVector::from_vec(vec![1.0, 2.0]),
             covariance: DMatrix::from_row_slice(2, 2, &[4.0, 1.0, 1.0, 3.0]),

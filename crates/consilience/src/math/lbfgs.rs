@@ -1,18 +1,18 @@
-//! Minimising smooth convex functions of many variables.
+//! Minimisation of smooth convex functions of many variables.
 
 use std::collections::VecDeque;
 
 use consilience_numerics::optimise::Minimum;
 
-/// Pairs of steps and gradient changes that stand for the curvature.
+/// Number of past steps that approximate the curvature. Nocedal & Wright recommend 3 to 20.
 const MEMORY: usize = 10;
 
-/// Limited-memory BFGS with a halving line search (Armijo's rule).
+/// Minimises a strictly convex function by limited-memory BFGS with a halving line search (Armijo's
+/// rule).
 ///
-/// `objective` returns the value and writes the gradient. For strictly convex functions, whose
-/// gradient always changes along with a step: that is what keeps the approximate curvature
-/// positive without a search for Wolfe's second condition. Ends when no entry of the gradient is
-/// larger than `tolerance`.
+/// `objective` returns the value and writes the gradient. Strict convexity keeps the approximate
+/// curvature positive without Wolfe's second condition. The search ends when every entry of the
+/// gradient is at most `tolerance` in size.
 ///
 /// # References
 /// Nocedal & Wright, *Numerical Optimization*, 2nd ed. 2006, algorithms 7.4 and 7.5.
@@ -33,7 +33,7 @@ pub(crate) fn lbfgs(
         let direction = history.direction(&gradient);
         let slope = dot(&direction, &gradient);
         let mut new_gradient = vec![0.0; point.len()];
-        // Near the minimum rounding hides the descent that the gradient still sees.
+        // Near the minimum, the decrease of the value is smaller than its rounding error.
         let slack = 4.0 * f64::EPSILON * (1.0 + value.abs());
         let mut length = 1.0;
         let (new, new_value) = loop {
@@ -53,7 +53,7 @@ pub(crate) fn lbfgs(
     Minimum { point, value, converged: false }
 }
 
-/// One step s, the change y of the gradient along it, and s·y.
+/// A step s, the change y of the gradient along it, and s·y.
 struct Pair {
     step: Vec<f64>,
     change: Vec<f64>,
@@ -77,11 +77,11 @@ impl History {
         }
     }
 
-    /// Minus the approximate inverse Hessian times the gradient, by two loops over the history.
+    /// Minus the approximate inverse Hessian times the gradient, by the two-loop recursion.
     fn direction(&self, gradient: &[f64]) -> Vec<f64> {
         let mut direction: Vec<f64> = gradient.iter().map(|g| -g).collect();
         let Some(last) = self.0.back() else {
-            // Without any curvature yet: a step of length one at most.
+            // No curvature is known yet: a step of length at most one.
             let norm = dot(gradient, gradient).sqrt().max(1.0);
             direction.iter_mut().for_each(|d| *d /= norm);
             return direction;
@@ -114,7 +114,8 @@ fn add_multiple(target: &mut [f64], factor: f64, source: &[f64]) {
 mod tests {
     use super::*;
 
-    /// Σ cᵢ (√(1 + (xᵢ − aᵢ)²) − 1) + 5(Σ(xᵢ − aᵢ))², curvatures over five decades: 0 at a.
+    /// Σ cᵢ (√(1 + (xᵢ − aᵢ)²) − 1) + 5(Σ(xᵢ − aᵢ))² has its minimum 0 at a; its curvatures span five
+    /// decades.
     #[test]
     fn finds_the_minimum_of_a_badly_scaled_convex_function() {
         let n = 40;

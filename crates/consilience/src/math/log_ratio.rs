@@ -1,11 +1,11 @@
-//! Isometric log-ratios: coordinates in which a point of the simplex is any vector.
+//! Isometric log-ratios: unconstrained coordinates of the simplex.
 //!
 //! ```text
 //! yᵢ = √(i/(i+1)) ( mean of ln x₁..xᵢ − ln xᵢ₊₁ ),   i = 1..J−1
 //! ```
 //!
-//! An orthonormal basis of the logarithms up to a common shift: permuting the components rotates y,
-//! so that nothing which is the same in all directions depends on their order.
+//! The coordinates are an orthonormal basis of the logarithms up to a common shift. Permuting the
+//! components rotates y, so that rotationally invariant results are independent of their order.
 //!
 //! # References
 //! Egozcue, Pawlowsky-Glahn, Mateu-Figueras, Barceló-Vidal, "Isometric logratio transformations
@@ -15,7 +15,7 @@ use nalgebra::DMatrix;
 
 use consilience_numerics::log_space::ln_at_least_tiny;
 
-/// Writes the J − 1 coordinates of an output.
+/// Writes the J − 1 isometric log-ratios of an output.
 pub(crate) fn isometric(output: &[f64], coordinates: &mut [f64]) {
     let mut sum = ln_at_least_tiny(output[0]);
     for (i, (x, y)) in (1..).zip(output[1..].iter().zip(coordinates)) {
@@ -25,14 +25,14 @@ pub(crate) fn isometric(output: &[f64], coordinates: &mut [f64]) {
     }
 }
 
-/// ln |dy/dx|, x by its first J − 1 components: −Σ ln xₗ − ½ ln J.
+/// ln |dy/dx| = −Σ ln xₗ − ½ ln J, where x is parametrised by its first J − 1 components.
 pub(crate) fn ln_jacobian(output: &[f64]) -> f64 {
     let sum: f64 = output.iter().map(|x| ln_at_least_tiny(*x)).sum();
     -sum - 0.5 * (output.len() as f64).ln()
 }
 
-/// The matrix that turns `blocks` vectors of J logarithms, one after the other, into coordinates:
-/// K(J−1) × K·J, its rows orthonormal.
+/// The matrix that maps `blocks` vectors of J logarithms, one after the other, to their coordinates:
+/// K(J−1) × K·J, with orthonormal rows.
 pub(crate) fn contrasts(n_components: usize, blocks: usize) -> DMatrix<f64> {
     let rows = n_components - 1;
     DMatrix::from_fn(rows * blocks, n_components * blocks, |row, column| {
@@ -69,9 +69,9 @@ mod tests {
         assert!(product.iter().zip(coordinates).all(|(a, b)| (a - b).abs() < 1e-15));
     }
 
-    /// The determinant by differences, the last component being 1 minus the others.
+    /// The determinant from central differences; the last component is 1 minus the others.
     #[test]
-    fn the_jacobian_is_that_of_the_map() {
+    fn the_jacobian_agrees_with_finite_differences() {
         let at = |a: f64, b: f64| {
             let mut y = [0.0; 2];
             isometric(&[a, b, 1.0 - a - b], &mut y);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn certainty_has_finite_coordinates() {
+    fn an_output_with_a_zero_has_finite_coordinates() {
         let mut output = [f64::INFINITY, 0.0];
         simplex::softmax(&mut output);
         let mut y = [0.0];

@@ -1,4 +1,4 @@
-//! Numerics that only the fusion methods need.
+//! Numerical routines that only this crate needs.
 
 pub(crate) mod aligned;
 pub(crate) mod fixed_sum;

@@ -1,10 +1,11 @@
-//! Rows that need no more than dividing by their sums, eight at a time.
+//! Division of rows by their sums, eight rows at a time.
 
 use pulp::{Arch, Simd, WithSimd};
 
 use super::transpose::LANES;
 
-/// Which rows are divided: all entries at least `least`, and a sum within `tolerance` of 1.
+/// The condition for a plain row, which needs no correction but division by its sum: all entries are
+/// at least `least`, and the sum is within `tolerance` of 1.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plain {
     pub(crate) least: f64,
@@ -12,11 +13,12 @@ pub(crate) struct Plain {
 }
 
 impl Plain {
-    /// Writes rows of `width` values divided by their sums, added from left to right, in groups of
-    /// eight, up to a group where a row is not plain; returns how many rows were written.
+    /// Divides rows of `width` values by their sums, in groups of eight, and returns the number of
+    /// rows written. It stops before the first group with a row that is not plain. Sums are added
+    /// from left to right.
     ///
-    /// Only widths with loops of their own are served, others none (0 rows): unrolled, a group
-    /// costs little more than the way to memory.
+    /// Widths without an unrolled loop are not supported and return 0. With an unrolled loop, the
+    /// cost of a group is little more than that of the memory access.
     pub(crate) fn divide(self, raw: &[f64], divided: &mut [f64], width: usize) -> usize {
         if raw.len() < LANES * width {
             return 0;
@@ -24,11 +26,11 @@ impl Plain {
         Arch::new().dispatch(Divide { plain: self, raw, divided, width })
     }
 
-    /// The same for one row; whether it was plain, and so divided.
+    /// Divides one row by its sum if it is plain; returns whether it is.
     #[inline(always)]
     pub(crate) fn divide_one(self, row: &mut [f64]) -> bool {
         let sum: f64 = row.iter().sum();
-        // NaN counts as low. Counting needs no branch.
+        // NaN counts as too low. Counting avoids branches.
         let low = row.iter().filter(|value| !(**value >= self.least)).count();
         let plain = low == 0 && (sum - 1.0).abs() <= self.tolerance;
         if plain {
@@ -96,23 +98,23 @@ fn plain_sums<S: Simd>(simd: S, plain: Plain, raw: &[f64], width: usize) -> Opti
     let (least, tolerance) = (simd.splat_f64s(plain.least), simd.splat_f64s(plain.tolerance));
     for (low, sum) in low.iter_mut().zip(sum.iter()) {
         let off = simd.abs_f64s(simd.sub_f64s(*sum, one));
-        // A NaN may be lost among the lowest, but never from the sum, and compares as false.
+        // The minimum may drop a NaN, but the sum keeps it, and comparisons with NaN are false.
         let high = simd.less_than_or_equal_f64s(least, *low);
         let plain = simd.and_m64s(high, simd.less_than_or_equal_f64s(off, tolerance));
         *low = simd.select_f64s(plain, zero, one);
     }
-    let doubts = lows.iter().fold(0, |any, doubt| any | doubt.to_bits());
-    (doubts == 0).then_some(sums)
+    let failed = lows.iter().fold(0, |any, low| any | low.to_bits());
+    (failed == 0).then_some(sums)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Sums, differences and quotients are rounded correctly on every path: the bits are those of
-    /// plain loops, and one bad row anywhere stops its group.
+    /// Sums, differences and quotients are correctly rounded in both versions, so their bits agree.
+    /// One bad row stops its whole group.
     #[test]
-    fn groups_are_divided_as_one_row_is_and_stop_where_one_is_not_plain() {
+    fn groups_agree_with_single_rows_and_stop_at_a_bad_row() {
         let plain = Plain { least: 1e-3, tolerance: 1e-6 };
         for width in [2, 3, 4, 5, 6, 10] {
             let row = |i: usize| {
@@ -139,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn other_widths_and_few_rows_are_left_to_others() {
+    fn other_widths_and_fewer_than_eight_rows_are_not_divided() {
         let plain = Plain { least: 0.0, tolerance: 1e-6 };
         assert_eq!(plain.divide(&[1.0 / 7.0; 70], &mut [0.0; 70], 7), 0);
         assert_eq!(plain.divide(&[0.5; 14], &mut [0.0; 14], 2), 0);

@@ -78,3 +78,68 @@ fn flatten(options: Map<String, Value>) -> Map<String, Value> {
 fn given(weights: Value) -> Value {
     weights.get("given").cloned().unwrap_or(weights)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Settings as version 0.1 wrote them before the options of a method were one object.
+    fn read(method: &str, members: &Value) -> Result<Value> {
+        let mut settings = json!({"software": "0.1.0", "floor": 1e-6, "class_prior": "uniform"});
+        for (name, value) in members.as_object().expect("an object") {
+            settings[name] = value.clone();
+        }
+        let Value::Object(settings) = settings else { unreachable!("an object") };
+        Ok(serde_json::to_value(read_settings(method, settings)?.fit).expect("plain JSON"))
+    }
+
+    #[test]
+    fn settings_of_every_old_form_are_converted() {
+        let dirichlets = json!({"alpha_prior": {"pooled": {"items": 3.0}}, "inference": "map",
+            "chains": 4, "draws": 1000, "warmup": 100, "keep_draws": 0, "seed": 7});
+        for (method, members, option, expected) in [
+            ("independent", json!({"independent": dirichlets}), "prior_items", json!(3.0)),
+            ("discounted", json!({"independent": dirichlets}), "seed", json!(7)),
+            ("meta:a", json!({"independent": dirichlets}), "classifier", json!("a")),
+            (
+                "linear-pool",
+                json!({"weights": {"given": [1.0, 2.0]}}),
+                "weights",
+                json!([1.0, 2.0]),
+            ),
+            ("log-pool", json!({"weights": "free"}), "weights", json!("free")),
+            ("opinion-pool", json!({}), "method", json!("opinion-pool")),
+            (
+                "stacking",
+                json!({"stacking": {"ridge": {"sd": 0.3}, "balance": "weights", "seed": 1}}),
+                "ridge",
+                json!(0.3),
+            ),
+            (
+                "stacking",
+                json!({"stacking": {"ridge": "cross-validated", "balance": "offset", "seed": 1}}),
+                "ridge",
+                json!("cv"),
+            ),
+            (
+                "correlated",
+                json!({"structure": "full", "correlated": {"independent": dirichlets,
+                    "delta_prior": "uniform", "inference": "two-step", "sampler": "likelihood",
+                    "resolution": 0.05, "chains": 2, "draws": 50, "warmup": 10, "keep_draws": 0,
+                    "seed": 7}}),
+                "resolution",
+                json!(0.05),
+            ),
+        ] {
+            let fit = read(method, &members).unwrap();
+            assert_eq!(fit[option], expected, "{method}: {fit}");
+        }
+    }
+
+    #[test]
+    fn unknown_settings_are_still_refused() {
+        assert!(read("auto", &json!({"auto": {"seed": 0}, "extra": 1})).is_err());
+        assert!(read("auto", &json!({"auto": {"seed": 0, "extra": 1}})).is_err());
+    }
+}

@@ -1,22 +1,24 @@
-//! Several chains of one target, each with its own random stream.
+//! Several Markov chains of one target, each with its own random stream.
 
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
+use super::constants::ADAPTATIONS;
 use super::hmc::Hmc;
 use super::{Mode, Target};
 use crate::error::Result;
 use crate::progress::Progress;
 
-/// How many chains of what length.
+/// Number and length of the chains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ChainSettings {
-    /// Independent chains.
-    pub n_chains: usize,
-    /// Draws discarded at the start of each.
-    pub n_warmup: usize,
-    /// Draws kept of each.
-    pub n_draws: usize,
+#[allow(clippy::struct_field_names, reason = "counts are named n_… in the whole workspace")]
+pub(crate) struct ChainSettings {
+    /// Number of independent chains.
+    pub(crate) n_chains: usize,
+    /// Draws discarded at the start of each chain.
+    pub(crate) n_warmup: usize,
+    /// Draws kept of each chain.
+    pub(crate) n_draws: usize,
 }
 
 impl Default for ChainSettings {
@@ -25,9 +27,9 @@ impl Default for ChainSettings {
     }
 }
 
-/// The draws of several chains: chain by chain, draw by draw, d numbers each.
+/// The draws of several chains, ordered by chain, then draw; each draw has d numbers.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Draws {
+pub(crate) struct Draws {
     dimension: usize,
     n_chains: usize,
     values: Vec<f64>,
@@ -35,7 +37,7 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// Of chains drawn elsewhere, all of the same length, with the share of accepted proposals.
+    /// Collects chains of equal length, with their mean share of accepted proposals.
     pub(crate) fn from_chains(chains: Vec<Vec<Vec<f64>>>, acceptance: f64) -> Self {
         let n_chains = chains.len();
         let dimension = chains.first().and_then(|chain| chain.first()).map_or(1, Vec::len);
@@ -44,42 +46,38 @@ impl Draws {
     }
 
     /// Number of chains.
-    pub fn n_chains(&self) -> usize {
+    pub(crate) fn n_chains(&self) -> usize {
         self.n_chains
     }
 
-    /// Draws of all chains together.
-    pub fn len(&self) -> usize {
+    /// Number of draws of all chains together.
+    pub(crate) fn len(&self) -> usize {
         self.values.len() / self.dimension
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
-    }
-
     /// Mean share of accepted proposals.
-    pub fn acceptance(&self) -> f64 {
+    pub(crate) fn acceptance(&self) -> f64 {
         self.acceptance
     }
 
     /// One draw.
-    pub fn draw(&self, index: usize) -> &[f64] {
+    pub(crate) fn draw(&self, index: usize) -> &[f64] {
         &self.values[index * self.dimension..(index + 1) * self.dimension]
     }
 
     /// All draws of one coordinate, chain by chain.
-    pub fn coordinate(&self, coordinate: usize) -> Vec<f64> {
+    pub(crate) fn coordinate(&self, coordinate: usize) -> Vec<f64> {
         self.values.iter().skip(coordinate).step_by(self.dimension).copied().collect()
     }
 
-    /// Some of the draws, as many of each chain, in chain order; a draw may come again.
+    /// The draws with the given indices, the same number from each chain and ordered by chain. A draw
+    /// may be repeated.
     pub(crate) fn chosen(&self, indices: &[usize], acceptance: f64) -> Self {
         let values = indices.iter().flat_map(|&i| self.draw(i)).copied().collect();
         Self { dimension: self.dimension, n_chains: self.n_chains, values, acceptance }
     }
 
-    /// What a function makes of every draw, as many numbers of each.
+    /// Applies a function to every draw. All results must have the same length.
     pub(crate) fn mapped(&self, f: impl Fn(&[f64]) -> Vec<f64>) -> Self {
         let values: Vec<f64> = (0..self.len()).flat_map(|i| f(self.draw(i))).collect();
         let dimension = values.len() / self.len().max(1);
@@ -87,17 +85,14 @@ impl Draws {
     }
 
     /// Applies a function to every number, for example `exp` after sampling logarithms.
-    pub fn transform(&mut self, f: impl Fn(f64) -> f64) {
+    pub(crate) fn transform(&mut self, f: impl Fn(f64) -> f64) {
         self.values.iter_mut().for_each(|value| *value = f(*value));
     }
 }
 
-/// Warm-up is cut into this many stretches; after each the step may shrink.
-const ADAPTATIONS: usize = 5;
-
-/// Runs all chains, one after the other; chain c uses random stream `first_stream + c`. Whoever
-/// watches may stop them at any draw.
-pub fn sample(
+/// Runs all chains one after the other; chain c uses random stream `first_stream + c`. Cancellation
+/// is checked at every draw.
+pub(crate) fn sample(
     target: &impl Target,
     mode: &Mode,
     settings: &ChainSettings,

@@ -1,4 +1,4 @@
-//! Whether draws can be trusted: R-hat and effective sample sizes.
+//! Convergence diagnostics of draws: R-hat and effective sample sizes.
 //!
 //! # References
 //! Vehtari, Gelman, Simpson, Carpenter, Bürkner, "Rank-normalization, folding, and localization:
@@ -7,15 +7,11 @@
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use super::constants::ESS_PER_CHAIN_LIMIT;
+use super::constants::R_HAT_LIMIT;
 use consilience_numerics::special::normal_quantile;
 
-/// R-hat above this is poor.
-pub const R_HAT_LIMIT: f64 = 1.01;
-
-/// An effective sample size below this, per chain, is poor.
-pub const ESS_PER_CHAIN_LIMIT: f64 = 100.0;
-
-/// Diagnostics of one quantity, or the worst over several.
+/// Convergence diagnostics of one quantity, or the worst over several quantities.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Diagnostics {
@@ -28,12 +24,13 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Of the draws of one quantity, chain by chain.
+    /// Diagnostics of the draws of one quantity, ordered by chain.
     pub fn of(draws: &[f64], n_chains: usize) -> Self {
         Self::with_scores(draws, n_chains, &normal_scores(draws.len()))
     }
 
-    /// The worst over several quantities with as many draws each; `None` without any.
+    /// The worst diagnostics over several quantities with the same number of draws; `None` without
+    /// quantities.
     pub fn worst_of(quantities: &[Vec<f64>], n_chains: usize) -> Option<Self> {
         let scores = normal_scores(quantities.first()?.len());
         let each = quantities.iter().map(|draws| Self::with_scores(draws, n_chains, &scores));
@@ -58,7 +55,7 @@ impl Diagnostics {
         }
     }
 
-    /// The worse of both in each respect.
+    /// The worse of both values of each diagnostic.
     #[must_use]
     pub fn worst(self, other: Self) -> Self {
         Self {
@@ -68,7 +65,7 @@ impl Diagnostics {
         }
     }
 
-    /// Whether the draws should not be trusted.
+    /// Whether any diagnostic is beyond its limit.
     pub fn are_poor(&self, n_chains: usize) -> bool {
         let enough = ESS_PER_CHAIN_LIMIT * n_chains as f64;
         !(self.r_hat <= R_HAT_LIMIT && self.ess_bulk >= enough && self.ess_tail >= enough)
@@ -81,17 +78,17 @@ fn sorted_order(draws: &[f64]) -> Vec<usize> {
     order
 }
 
-/// The normal score of a rank, from 1, among n (14).
+/// The normal score of a rank from 1 to n (14).
 fn normal_score(rank: f64, n: usize) -> f64 {
     normal_quantile((rank - 0.375) / (n as f64 + 0.25))
 }
 
-/// The scores of all ranks: the same for every quantity with as many draws.
+/// The normal scores of all ranks; they are the same for all quantities with n draws.
 fn normal_scores(n: usize) -> Vec<f64> {
     (1..=n).map(|rank| normal_score(rank as f64, n)).collect()
 }
 
-/// Every draw's normal score; ties share the score of their mean rank.
+/// The normal score of every draw; tied draws have the score of their mean rank.
 fn rank_normalised(draws: &[f64], order: &[usize], scores: &[f64]) -> Vec<f64> {
     let mut normalised = vec![0.0; draws.len()];
     let mut start = 0;
@@ -107,7 +104,7 @@ fn rank_normalised(draws: &[f64], order: &[usize], scores: &[f64]) -> Vec<f64> {
     normalised
 }
 
-/// The quantile of any values.
+/// The quantile of unsorted values, by linear interpolation between order statistics.
 pub(crate) fn quantile(values: &[f64], level: f64) -> f64 {
     let order = sorted_order(values);
     interpolate(values.len(), level, |rank| values[order[rank]])
@@ -115,18 +112,18 @@ pub(crate) fn quantile(values: &[f64], level: f64) -> f64 {
 
 /// The quantile by linear interpolation between order statistics.
 fn interpolate(n: usize, level: f64, sorted: impl Fn(usize) -> f64) -> f64 {
-    let place = level * (n - 1) as f64;
+    let position = level * (n - 1) as f64;
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // an index
-    let low = place.floor() as usize;
+    let low = position.floor() as usize;
     let high = (low + 1).min(n - 1);
-    sorted(low) + (place - low as f64) * (sorted(high) - sorted(low))
+    sorted(low) + (position - low as f64) * (sorted(high) - sorted(low))
 }
 
-/// Each chain cut into two halves, as means and variances need it.
+/// The two halves of every chain, with their means and variances.
 struct Halves<'a> {
     chains: Vec<&'a [f64]>,
     means: Vec<f64>,
-    /// W, the mean variance within (2).
+    /// W, the mean variance within the halves (2).
     within: f64,
     /// The pooled estimate of the variance (3).
     pooled: f64,
@@ -151,7 +148,7 @@ impl<'a> Halves<'a> {
 /// Split R-hat (4).
 fn split_r_hat(draws: &[f64], n_chains: usize) -> f64 {
     let halves = Halves::new(draws, n_chains);
-    // Constant draws: nothing varies, neither within nor between.
+    // Constant draws have no variance, neither within nor between chains.
     if halves.pooled == 0.0 { 1.0 } else { (halves.pooled / halves.within).sqrt() }
 }
 
@@ -179,7 +176,7 @@ fn split_ess(draws: &[f64], n_chains: usize) -> f64 {
         smallest_pair = pair;
         sum += pair;
     }
-    // Antithetic chains may be better than independent ones, but not without bound.
+    // Antithetic chains can have more than one effective draw per draw; this bounds the gain.
     let time = (2.0 * sum - 1.0).max(1.0 / total.log10());
     total / time
 }
@@ -222,7 +219,7 @@ mod tests {
 
     /// The exact effective sample size of an autoregression is n (1−φ)/(1+φ).
     #[test]
-    fn effective_sample_size_of_an_autoregression() {
+    fn effective_sample_size_of_an_autoregression_agrees_with_theory() {
         for phi in [-0.5, 0.0, 0.5, 0.9] {
             let draws = autoregression(phi, 5000);
             let expected = 20_000.0 * (1.0 - phi) / (1.0 + phi);
@@ -233,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn chains_that_disagree_in_place_or_scale_are_found() {
+    fn chains_that_differ_in_location_or_scale_are_poor() {
         let good = autoregression(0.0, 500);
         let shifted = |chain: usize| if chain == 0 { 1.0 } else { 0.0 };
         let moved: Vec<f64> = good.iter().enumerate().map(|(i, x)| x + shifted(i / 500)).collect();
@@ -246,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_interpolate() {
+    fn quantiles_interpolate_between_order_statistics() {
         assert_eq!(quantile(&[3.0, 1.0, 2.0, 4.0], 0.5), 2.5);
         assert_eq!(quantile(&[1.0], 0.95), 1.0);
     }

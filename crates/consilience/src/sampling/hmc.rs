@@ -1,23 +1,18 @@
-//! Hamiltonian Monte Carlo in coordinates where the posterior is nearly a standard normal.
+//! Hamiltonian Monte Carlo in coordinates where the posterior is nearly standard normal.
 //!
-//! After whitening with the curvature at the mode, a trajectory of length π/2 turns a standard
-//! normal into an independent draw. The posteriors here are close enough to that for a fixed
-//! recipe: step 0.9·d^(−1/4), lengths jittered so that no direction resonates, and a step that
-//! only shrinks, during warm-up, if too few proposals are accepted.
+//! The coordinates are whitened with the curvature at the mode. For a standard normal target, a
+//! trajectory of length π/2 gives an independent draw. The posteriors of this crate are close enough
+//! to normal for fixed settings: step size 0.9·d^(−1/4), and randomised trajectory lengths to avoid
+//! resonances. Warm-up halves the step size if too few proposals are accepted.
 
 use nalgebra::DVector;
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, StandardNormal};
 
+use super::constants::{FIRST_STEP, LOW_ACCEPTANCE, TRAJECTORY_LENGTH};
 use super::{Mode, Target};
 
-/// Trajectory length: a quarter turn of the standard normal's orbit.
-const LENGTH: f64 = std::f64::consts::FRAC_PI_2;
-
-/// Acceptance below which warm-up halves the step.
-const LOW_ACCEPTANCE: f64 = 0.6;
-
-/// The walker of one chain. All buffers live as long as the chain.
+/// The state of one chain, with its buffers.
 pub(super) struct Hmc<'a, T> {
     target: &'a T,
     mode: &'a Mode,
@@ -29,7 +24,8 @@ pub(super) struct Hmc<'a, T> {
     tried: usize,
 }
 
-/// A place: whitened coordinates z, the target's own coordinates, log density and gradient in z.
+/// A point in whitened coordinates z and in the target's own coordinates, with its log density and
+/// the gradient in z.
 #[derive(Clone)]
 struct State {
     z: DVector<f64>,
@@ -60,7 +56,7 @@ impl<'a, T: Target> Hmc<'a, T> {
         Self { target, mode, step, current, proposal, momentum: zeros, accepted: 0, tried: 0 }
     }
 
-    /// Starts at a place of positive density.
+    /// Starts at a point with positive density.
     fn start_at(target: &'a T, mode: &'a Mode, point: &[f64]) -> Self {
         let d = target.dimension();
         let zeros = DVector::zeros(d);
@@ -73,11 +69,11 @@ impl<'a, T: Target> Hmc<'a, T> {
         Self { target, mode, step, current, proposal, momentum: zeros, accepted: 0, tried: 0 }
     }
 
-    /// Moves on by one draw.
+    /// Makes one draw.
     pub(super) fn advance<R: Rng + ?Sized>(&mut self, rng: &mut R) {
         fill_with_normals(&mut self.momentum, rng);
         let energy = self.current.ln_density - 0.5 * self.momentum.norm_squared();
-        let length = LENGTH * rng.random_range(0.8..1.2);
+        let length = TRAJECTORY_LENGTH * rng.random_range(0.8..1.2);
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a small count
         let steps = (length / self.step).ceil().max(1.0) as usize;
         self.leapfrog(length / steps as f64, steps);
@@ -89,7 +85,7 @@ impl<'a, T: Target> Hmc<'a, T> {
         }
     }
 
-    /// To be called now and then during warm-up.
+    /// Halves the step size if too few proposals were accepted since the last call.
     pub(super) fn adapt(&mut self) {
         if (self.accepted as f64) < LOW_ACCEPTANCE * self.tried as f64 {
             self.step *= 0.5;
@@ -107,8 +103,7 @@ impl<'a, T: Target> Hmc<'a, T> {
         self.accepted as f64 / (self.tried as f64).max(1.0)
     }
 
-    /// Moves the proposal along a trajectory from the current place; gives up where the density
-    /// vanishes.
+    /// Moves the proposal along a trajectory from the current point; stops where the density is 0.
     fn leapfrog(&mut self, step: f64, steps: usize) {
         self.proposal.z.copy_from(&self.current.z);
         self.momentum.axpy(0.5 * step, &self.current.gradient, 1.0);
@@ -125,7 +120,7 @@ impl<'a, T: Target> Hmc<'a, T> {
 }
 
 impl State {
-    /// Follows z: point = mode + L⁻ᵀ z, so ∇_z = L⁻¹ ∇.
+    /// Recomputes everything from z: point = mode + L⁻ᵀ z, hence ∇_z = L⁻¹ ∇.
     fn update(&mut self, target: &impl Target, mode: &Mode) {
         let factor = mode.curvature.l_dirty();
         self.point.copy_from(&self.z);
@@ -137,11 +132,12 @@ impl State {
 }
 
 fn first_step(dimension: usize) -> f64 {
-    0.9 * (dimension as f64).powf(-0.25)
+    FIRST_STEP * (dimension as f64).powf(-0.25)
 }
 
-/// Some trajectories from a place of positive density, with steps `scale` times the usual ones: a reversible kernel, so
-/// that it may serve as the proposal of another. Returns the end and the share of accepted trajectories.
+/// Makes `n_steps` draws from a point with positive density, with `scale` times the usual step size.
+/// The kernel is reversible, so that it can serve as a proposal. Returns the last point and the share
+/// of accepted trajectories.
 pub(crate) fn hmc_steps<T: Target, R: Rng + ?Sized>(
     target: &T,
     mode: &Mode,

@@ -1,26 +1,25 @@
-//! Drawing from posterior distributions and judging the draws.
+//! Samplers for posterior distributions, and diagnostics of their draws.
 //!
-//! A sampler knows a log density and its gradient, never a model.
+//! A sampler works on a log density with its gradient and is independent of any model.
 
 mod chains;
-pub mod diagnostics;
+mod constants;
+pub(crate) mod diagnostics;
 mod hmc;
 mod newton;
-mod slice;
 
-pub use chains::{ChainSettings, Draws, sample};
+pub(crate) use chains::{ChainSettings, Draws, sample};
 pub(crate) use hmc::hmc_steps;
-pub use newton::{Mode, find_mode};
-pub use slice::slice_step;
+pub(crate) use newton::{Mode, find_mode};
 
 use nalgebra::DMatrix;
 
 /// A log density on ℝᵈ, up to a constant, with its gradient.
-pub trait Target: Sync {
+pub(crate) trait Target: Sync {
     /// The dimension d.
     fn dimension(&self) -> usize;
 
-    /// The log density at `point`; writes its gradient.
+    /// Returns the log density at `point` and writes its gradient.
     fn ln_density(&self, point: &[f64], gradient: &mut [f64]) -> f64;
 
     /// A positive definite approximation of the negative Hessian at `point`.

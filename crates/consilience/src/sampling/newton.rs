@@ -1,50 +1,42 @@
-//! Newton's method to the mode of a log density, damped so that every step goes up.
+//! Damped Newton method for the mode of a log density.
 
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
 use super::Target;
+use super::constants::{LONGEST_STEP, MAX_NEWTON_STEPS, SMALL_INCREASE};
 
-/// The top of a log density and the curvature there.
+/// The mode of a log density and the curvature at it.
 #[derive(Debug, Clone)]
-pub struct Mode {
-    /// Where it is.
-    pub point: Vec<f64>,
-    /// Cholesky factor of the negative Hessian there (or of its approximation).
-    pub curvature: Cholesky<f64, Dyn>,
-    /// Whether the last step was as small as rounding allows.
-    pub converged: bool,
+pub(crate) struct Mode {
+    /// Coordinates of the mode.
+    pub(crate) point: Vec<f64>,
+    /// Cholesky factor of the negative Hessian at the mode, or of its approximation.
+    pub(crate) curvature: Cholesky<f64, Dyn>,
+    /// Whether the last step was within rounding error.
+    pub(crate) converged: bool,
 }
 
-/// More steps than any of our posteriors needs; a run that takes them all is reported.
-const MAX_STEPS: usize = 200;
-
-/// Predicted rise, relative to the log density, below which a last full step ends the climb.
-/// Newton's method squares the distance with each step, so that step lands within rounding, where
-/// comparing densities would say nothing any more.
-const SMALL_RISE: f64 = 1e-10;
-
-/// No coordinate moves further in one step: far from the mode the curvature may promise too much.
-const LONGEST_STEP: f64 = 10.0;
-
-/// Climbs from `start` to a mode.
-pub fn find_mode(target: &impl Target, start: &[f64]) -> Mode {
+/// Searches a mode from `start`.
+pub(crate) fn find_mode(target: &impl Target, start: &[f64]) -> Mode {
     let mut point = start.to_vec();
     let mut gradient = vec![0.0; point.len()];
     let mut value = target.ln_density(&point, &mut gradient);
     let mut converged = false;
-    for _ in 0..MAX_STEPS {
+    for _ in 0..MAX_NEWTON_STEPS {
         let slopes = DVector::from_column_slice(&gradient);
         let mut direction = factorise(target, &point).solve(&slopes);
         let longest = direction.amax();
         if longest > LONGEST_STEP {
             direction *= LONGEST_STEP / longest;
         }
-        let rise = direction.dot(&slopes);
-        converged = rise <= SMALL_RISE * (1.0 + value.abs());
+        let increase = direction.dot(&slopes);
+        converged = increase <= SMALL_INCREASE * (1.0 + value.abs());
         if converged {
             point.iter_mut().zip(&direction).for_each(|(x, d)| *x += d);
         }
-        if converged || !step_up(target, &mut point, &mut value, &mut gradient, &direction, rise) {
+        if converged
+            || !step_up(target, &mut point, &mut value, &mut gradient, &direction, increase)
+        {
             break;
         }
     }
@@ -52,7 +44,8 @@ pub fn find_mode(target: &impl Target, start: &[f64]) -> Mode {
     Mode { point, curvature, converged }
 }
 
-/// Halves the Newton step until the density rises (Armijo's rule); false if it never does.
+/// Halves the Newton step until the log density increases enough (Armijo's rule); false if it never
+/// does.
 fn step_up(
     target: &impl Target,
     point: &mut Vec<f64>,
@@ -88,7 +81,7 @@ fn factorise(target: &impl Target, point: &[f64]) -> Cholesky<f64, Dyn> {
         }
         ridge = if ridge == 0.0 { 1e-12 } else { ridge * 100.0 };
         if ridge > 1e30 {
-            // Not finite: climb along the gradient instead.
+            // The curvature is not finite: use the gradient as the direction.
             let identity = DMatrix::identity(curvature.nrows(), curvature.ncols());
             return identity.cholesky().expect("the identity is positive definite");
         }

@@ -1,4 +1,4 @@
-//! `auto` against the trials in which it was chosen.
+//! `auto` against the prototype in which it was developed.
 
 use consilience::NoProgress;
 use consilience::methods::auto::Auto;
@@ -6,8 +6,8 @@ use consilience::methods::auto::Auto;
 use crate::compare;
 
 #[test]
-fn auto_predicts_as_well_as_in_trials() {
-    let trials = [
+fn the_log_loss_of_auto_agrees_with_the_prototype() {
+    let expected = [
         ("bookies_a", 0.9983),
         ("bookies_b", 1.0350),
         ("bookies_c", 0.9982),
@@ -16,5 +16,5 @@ fn auto_predicts_as_well_as_in_trials() {
         ("dna_c", 0.2713),
     ];
     let config = Auto::default();
-    compare(&trials, 0.002, |outputs| config.learn(outputs, &NoProgress).expect("a fit").fusion);
+    compare(&expected, 0.002, |outputs| config.learn(outputs, &NoProgress).expect("a fit").fusion);
 }

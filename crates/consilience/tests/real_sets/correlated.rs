@@ -1,4 +1,4 @@
-//! The raw correlated model with our defaults against trials.
+//! The correlated model with default options against an independent prototype.
 
 use consilience::Outputs;
 use consilience::methods::Method;
@@ -7,7 +7,7 @@ use consilience::methods::correlated::learning::{Correlated, CorrelatedInference
 
 use crate::compare;
 
-const TRIALS: [(&str, f64); 5] = [
+const EXPECTED: [(&str, f64); 5] = [
     ("dna_a", 0.196),
     ("dna_b", 0.307),
     ("dna_c", 0.290),
@@ -23,15 +23,15 @@ fn fit(config: &Correlated, outputs: &Outputs) -> CorrelatedMethod {
 }
 
 #[test]
-#[ignore = "slow: a fit of what is shared for each of ten folds, five sets"]
-fn the_correlated_model_predicts_as_in_trials_at_its_mode() {
+#[ignore = "slow: make validate"]
+fn the_log_loss_at_the_posterior_mode_agrees_with_the_prototype() {
     let config = Correlated { inference: CorrelatedInference::Map, ..Correlated::default() };
-    compare(&TRIALS, 0.006, |outputs| fit(&config, outputs));
+    compare(&EXPECTED, 0.006, |outputs| fit(&config, outputs));
 }
 
 #[test]
-#[ignore = "slow: a posterior of what is shared for each of ten folds, five sets"]
-fn the_correlated_model_predicts_as_in_trials() {
+#[ignore = "slow: make validate"]
+fn the_log_loss_at_the_posterior_mean_agrees_with_the_prototype() {
     let config = Correlated::default();
-    compare(&TRIALS, 0.006, |outputs| fit(&config, outputs));
+    compare(&EXPECTED, 0.006, |outputs| fit(&config, outputs));
 }

@@ -1,4 +1,4 @@
-//! `auto` where training and use differ: other class priors, absent outputs.
+//! `auto` where training and test items differ: other class priors, missing outputs.
 
 use consilience::evaluation::Predictions;
 use consilience::methods::auto::{Auto, AutoFusion};
@@ -10,8 +10,8 @@ fn auto(outputs: &Outputs) -> AutoFusion {
     Auto::default().learn(outputs, &NoProgress).expect("a fit").fusion
 }
 
-/// The exponent β that makes Pᵝ, normalised, predict best: 1 where P is neither too sure of itself
-/// nor too timid.
+/// The exponent β for which Pᵝ, normalised, has the smallest log-loss: below 1 for overconfident and
+/// above 1 for underconfident predictions.
 fn best_exponent(prior: &ClassPrior, outputs: &Outputs, predictions: &Predictions) -> f64 {
     let n_classes = outputs.schema().n_classes();
     let tempered = |beta: f64| {
@@ -27,13 +27,12 @@ fn best_exponent(prior: &ClassPrior, outputs: &Outputs, predictions: &Prediction
     grid.min_by(|a, b| tempered(*a).total_cmp(&tempered(*b))).expect("a grid")
 }
 
-/// Trained on natural frequencies, it is calibrated with every class the same and with two classes
-/// thinned by 6 and 36: the class prior is changed without refitting, and scores weight the
-/// classes accordingly, which is thinning without its noise. (`experiments/auto` also trains on
-/// thinned classes.)
+/// A fit to the natural class frequencies is calibrated under a uniform class prior, and under one in
+/// which two classes are rarer by factors of 6 and 36. The class prior changes without a new fit, and
+/// scores are weighted by it.
 #[test]
-#[ignore = "slow: 6 sets, 2 class priors, 150 exponents"]
-fn another_class_prior_leaves_it_calibrated() {
+#[ignore = "slow: make validate"]
+fn auto_is_calibrated_under_other_class_priors() {
     let mut wrong = Vec::new();
     for name in SETS {
         let Some(outputs) = real_set(name) else { return };
@@ -55,8 +54,8 @@ fn another_class_prior_leaves_it_calibrated() {
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 
-/// Three in ten outputs absent, by a fixed pattern without any meaning.
-fn with_gaps(outputs: &Outputs) -> Outputs {
+/// The same items with 30 % of the outputs missing at random.
+fn with_missing_outputs(outputs: &Outputs) -> Outputs {
     let (k, j) = (outputs.schema().n_classifiers(), outputs.schema().n_classes());
     let mut builder =
         OutputsBuilder::new(outputs.schema().clone(), InputFormat::default()).unwrap();
@@ -75,22 +74,22 @@ fn with_gaps(outputs: &Outputs) -> Outputs {
     builder.finish()
 }
 
-/// Filling in is better than dropping incomplete training items, or at least no worse.
+/// Imputing missing training outputs is not worse than dropping incomplete training items.
 #[test]
-#[ignore = "slow: 6 sets, 3 fits a fold"]
-fn absent_outputs_cost_little() {
+#[ignore = "slow: make validate"]
+fn imputing_missing_outputs_is_not_worse_than_dropping_items() {
     for name in SETS {
         let Some(outputs) = real_set(name) else { return };
-        let gaps = with_gaps(&outputs);
+        let incomplete = with_missing_outputs(&outputs);
         let complete = |train: &Outputs| {
             let all = train.all();
             let whole = |&i: &usize| all.present(i).count() == all.n_classifiers();
             auto(&train.select_items(&(0..all.len()).filter(whole).collect::<Vec<usize>>()))
         };
         let whole = loss(&outputs, &out_of_fold(&outputs, auto));
-        let filled = loss(&gaps, &out_of_fold(&gaps, auto));
-        let dropped = loss(&gaps, &out_of_fold(&gaps, complete));
-        eprintln!("{name:10} complete {whole:.4}, filled {filled:.4}, dropped {dropped:.4}");
+        let filled = loss(&incomplete, &out_of_fold(&incomplete, auto));
+        let dropped = loss(&incomplete, &out_of_fold(&incomplete, complete));
+        eprintln!("{name:10} complete {whole:.4}, imputed {filled:.4}, dropped {dropped:.4}");
         assert!(filled < dropped + 0.002, "{name}: {filled} {dropped}");
     }
 }

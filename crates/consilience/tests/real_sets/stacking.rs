@@ -1,10 +1,10 @@
-//! Stacking against trials with scikit-learn's logistic regression.
+//! Stacking against scikit-learn's logistic regression.
 
 use consilience::methods::stacking::{ClassBalance, Ridge, Stacking};
 
 use crate::compare;
 
-const TRIALS: [(&str, f64); 5] = [
+const EXPECTED: [(&str, f64); 5] = [
     ("dna_a", 0.170),
     ("dna_b", 0.277),
     ("dna_c", 0.2725),
@@ -13,22 +13,22 @@ const TRIALS: [(&str, f64); 5] = [
 ];
 
 fn check(config: &Stacking) {
-    compare(&TRIALS, 0.004, |outputs| config.learn(outputs).expect("a fit").fusion);
+    compare(&EXPECTED, 0.004, |outputs| config.learn(outputs).expect("a fit").fusion);
 }
 
 #[test]
-fn stacking_predicts_as_well_as_in_trials() {
+fn the_log_loss_agrees_with_scikit_learn() {
     check(&Stacking::default());
 }
 
-/// At natural frequencies the two ways of balancing the classes predict alike.
+/// At natural class frequencies, both ways of balancing classes have nearly the same log-loss.
 #[test]
-fn so_it_does_with_class_weights() {
+fn the_log_loss_with_class_weights_agrees_with_scikit_learn() {
     check(&Stacking { balance: ClassBalance::Weights, ..Stacking::default() });
 }
 
 #[test]
-#[ignore = "slow: 26 fits a fold, ten folds, five sets"]
-fn so_it_does_with_a_ridge_by_cross_validation() {
+#[ignore = "slow: make validate"]
+fn the_log_loss_with_a_cross_validated_ridge_agrees_with_scikit_learn() {
     check(&Stacking { ridge: Ridge::CrossValidated, ..Stacking::default() });
 }

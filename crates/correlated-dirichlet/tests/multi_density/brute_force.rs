@@ -71,7 +71,7 @@ fn brute_force(distribution: &CorrelatedDirichlet, x: &[Vec<f64>], n: usize) -> 
 /// Cases in which draws from the prior are efficient enough. The bound is four standard errors of the draws plus three
 /// reported errors.
 #[test]
-#[ignore = "slow: two minutes of draws"]
+#[ignore = "slow: make validate"]
 fn brute_force_agrees() {
     let small = [0.4, 0.3];
     let cases = [

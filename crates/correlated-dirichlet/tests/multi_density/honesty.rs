@@ -135,32 +135,35 @@ fn check(seed: u64) {
         "of {cases}: {beyond_twice} beyond twice, {resolved} resolved ({unknown} unlike their long runs), \
          {within_wanted} within 1e-3"
     );
-    println!("{summary}");
+    let beyond_ten_times = beyond_ten.len();
+    println!(
+        "summary,{seed},{cases},{resolved},{within_wanted},{beyond_twice},{beyond_ten_times},{unknown}"
+    );
     assert!(beyond_ten.is_empty(), "{summary}, beyond ten times: {beyond_ten:#?}");
     assert!(beyond_twice <= cases / 10, "{summary}");
     assert!(resolved >= cases / 2, "{summary}");
 }
 
 #[test]
-#[ignore = "slow: long runs of random cases"]
+#[ignore = "slow: make validate"]
 fn the_reported_error_is_the_true_one_1() {
     check(21);
 }
 
 #[test]
-#[ignore = "slow: long runs of random cases"]
+#[ignore = "slow: make validate"]
 fn the_reported_error_is_the_true_one_2() {
     check(22);
 }
 
 #[test]
-#[ignore = "slow: long runs of random cases"]
+#[ignore = "slow: make validate"]
 fn the_reported_error_is_the_true_one_3() {
     check(23);
 }
 
 #[test]
-#[ignore = "slow: long runs of random cases"]
+#[ignore = "slow: make validate"]
 fn the_reported_error_is_the_true_one_4() {
     check(24);
 }

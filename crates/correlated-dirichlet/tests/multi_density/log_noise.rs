@@ -40,7 +40,7 @@ fn smoothed(
 }
 
 #[test]
-#[ignore = "slow: thousands of densities without noise"]
+#[ignore = "slow: make validate"]
 fn log_noise_agrees_with_its_definition() {
     let x = vec![vec![0.5, 0.2, 0.3], vec![0.4, 0.3, 0.3], vec![0.45, 0.25, 0.3]];
     let common = CorrelatedDirichlet::new(

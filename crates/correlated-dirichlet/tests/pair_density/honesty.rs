@@ -112,7 +112,7 @@ fn the_reported_error_bounds_the_true_one() {
 /// At a finite resolution: against runs at the finest tolerance that its tables allow. Those share the tables;
 /// what these are worth is tested against the definition, in `resolution`.
 #[test]
-#[ignore = "slow: 500 sets of tables"]
+#[ignore = "slow: make validate"]
 #[allow(clippy::print_stdout)] // its numbers
 fn the_reported_error_bounds_the_true_one_at_a_finite_resolution() {
     let mut rng = ChaCha8Rng::seed_from_u64(SEED);

@@ -361,18 +361,6 @@ impl<'a> Items<'a> {
         (0..self.n_classifiers).filter_map(move |k| view.output(item, k).map(|output| (k, output)))
     }
 
-    /// The same number of items with other values.
-    #[must_use]
-    pub(crate) fn with_values<'b>(&self, values: &'b [f64]) -> Items<'b> {
-        debug_assert_eq!(values.len(), self.values.len());
-        Items {
-            values,
-            n_classifiers: self.n_classifiers,
-            n_classes: self.n_classes,
-            any_missing: self.any_missing,
-        }
-    }
-
     /// A view of some of these items.
     #[must_use]
     pub fn range(&self, range: std::ops::Range<usize>) -> Self {

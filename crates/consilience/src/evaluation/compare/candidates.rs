@@ -1,28 +1,28 @@
-//! What is compared.
+//! The methods of a comparison.
 
 use crate::data::schema::Schema;
 use crate::error::{Error, Result, quoted};
 use crate::methods::MethodConfig;
 use crate::methods::meta::Meta;
 
-/// A method with its options, under a name of its own.
+/// A method with its options, to be compared under a name of its own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// The name of its row.
+    /// Name of its row.
     pub name: String,
-    /// The method; the class prior is the comparison's.
+    /// The method and its options; the comparison sets the class prior.
     pub config: MethodConfig,
 }
 
 impl Candidate {
-    /// A method under its usual name.
+    /// A candidate with the name of its method.
     pub fn new(config: MethodConfig) -> Self {
         Self { name: config.name(), config }
     }
 }
 
-/// Every method that suits these classifiers, with the meta classifier of each, all adapted by
-/// `adapt`, for instance [`MethodConfig::at_mode`].
+/// All methods that can fuse these classifiers, and every meta classifier. `adapt` changes the options
+/// of each, for instance [`MethodConfig::at_mode`].
 pub fn all_methods(
     schema: &Schema,
     adapt: impl Fn(&MethodConfig) -> MethodConfig,
@@ -35,8 +35,8 @@ pub fn all_methods(
         .collect()
 }
 
-/// The named methods, each once, with the meta classifier of every classifier, all adapted by
-/// `adapt`.
+/// The methods with the given names, each once, and every meta classifier. `adapt` changes the options
+/// of each.
 pub fn named_methods(
     schema: &Schema,
     names: &[String],
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn meta_classifiers_are_always_there_and_nothing_twice() {
+    fn every_meta_classifier_is_a_candidate_and_no_candidate_is_repeated() {
         let schema = Schema::new(["a", "b"], ["x", "y"]).unwrap();
         let names = |words: &[&str]| -> Result<Vec<String>> {
             let words: Vec<String> = words.iter().map(ToString::to_string).collect();

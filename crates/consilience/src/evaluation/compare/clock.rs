@@ -1,6 +1,6 @@
-//! How long something takes, where there is a clock.
+//! Elapsed time, on targets with a clock.
 
-/// Runs from when it is started.
+/// Measures the seconds since its start.
 #[cfg(not(target_family = "wasm"))]
 pub(super) struct Stopwatch(std::time::Instant);
 
@@ -15,7 +15,7 @@ impl Stopwatch {
     }
 }
 
-/// No clock without an operating system.
+/// Without an operating system there is no clock: all times are NaN.
 #[cfg(target_family = "wasm")]
 pub(super) struct Stopwatch;
 

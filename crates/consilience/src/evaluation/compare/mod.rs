@@ -1,21 +1,22 @@
-//! All methods on the same items under the same class prior, scored on what they were not fitted
-//! to.
+//! Comparison of methods on the same items under the same class prior, by cross-validation or
+//! random splits.
 //!
-//! The items are divided by a [`Protocol`]; every [`Candidate`] is fitted on the training items of
-//! every division and fuses the test items of it. Single classifiers, as they are, are always
-//! among the rows. One seed gives one result at any number of threads; only seconds differ.
+//! A [`Protocol`] splits the items. Every [`Candidate`] is fitted to the training items of every
+//! split and fuses the test items. The classifiers' own outputs are always scored too. The seed
+//! determines the result at any number of threads; only the seconds differ.
 //!
-//! **Standard errors.** In cross-validation every item is scored, and the error of a mean is that
-//! of a mean over items (over items in each class where classes are weighted). Over random splits
-//! it is sd·√(1/S + n₁/n₀) with the standard deviation over S splits of n₁ test and n₀ training
-//! items: splits of the same items are not independent, and sd/√S would be too small (Nadeau &
-//! Bengio 2003, [doi:10.1023/A:1024068626366](https://doi.org/10.1023/A:1024068626366)). Neither
-//! contains how a method would vary with entirely other training items. Differences to the best
-//! are paired: taken item by item or split by split. The best is chosen in hindsight, so that an
-//! interval that just touches 0 says little.
+//! **Standard errors.** In cross-validation every item is scored, and the standard error is that of
+//! a mean over items (over the items of each class if classes are weighted). Over random splits it
+//! is sd·√(1/S + n₁/n₀), with the standard deviation over S splits of n₁ test and n₀ training items.
+//! Splits of the same items are not independent, and sd/√S would be too small (Nadeau & Bengio 2003,
+//! [doi:10.1023/A:1024068626366](https://doi.org/10.1023/A:1024068626366)). Neither formula contains
+//! the variation between entirely different training sets. Differences from the best method are
+//! paired by item or by split. The best method is chosen in hindsight, so an interval that just
+//! touches 0 is weak evidence.
 
 mod candidates;
 mod clock;
+mod display;
 mod protocol;
 mod run;
 mod summary;
@@ -25,94 +26,95 @@ use serde::Serialize;
 pub use candidates::{Candidate, all_methods, named_methods};
 pub use protocol::{Protocol, TestSize};
 
-use super::estimate::Estimate;
 use super::reliability::ReliabilityBin;
+use super::sample_mean::SampleMean;
 use super::scores::{ScoreSet, Weighting};
 use crate::data::class_prior::{ClassPrior, PriorChoice};
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
 use crate::progress::Progress;
 
-/// How to compare.
+/// Options of [`compare`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CompareSettings {
-    /// How the items are divided; 10 folds by default.
+    /// How the items are split; 10 folds by default.
     pub protocol: Protocol,
-    /// The class prior of all methods; `empirical` is the frequencies of all items.
+    /// The class prior of all methods; the empirical prior is the class frequencies of all items.
     pub class_prior: PriorChoice,
-    /// How items count in scores.
+    /// How items are weighted in scores.
     pub weighting: Weighting,
-    /// Seed of the divisions and of the calibration error's bootstrap.
+    /// Seed of the splits and of the bootstrap of the calibration error.
     pub seed: u64,
 }
 
-/// All methods beside each other.
+/// The scores of several methods on the same items. [`Display`](std::fmt::Display) prints a table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// Number of items.
     pub n_items: usize,
     /// Names of the classes.
     pub classes: Vec<String>,
-    /// Items of every class.
+    /// Number of items per class.
     pub class_counts: Vec<u64>,
-    /// The class prior in force.
+    /// The class prior.
     pub class_prior: Vec<f64>,
-    /// How items count.
+    /// How items are weighted.
     pub weighting: Weighting,
-    /// How the items were divided, as far as they allowed.
+    /// How the items were split; with fewer folds than requested if a class is small.
     pub protocol: Protocol,
     /// The seed.
     pub seed: u64,
-    /// One row a method, by log-loss; those that failed last.
+    /// One row per method, by increasing log-loss; methods that failed come last.
     pub methods: Vec<ComparedMethod>,
 }
 
 /// One method of a comparison. Serialised as one flat row: `log_loss`, `log_loss_se` and so on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(into = "summary::Row")]
+#[serde(into = "summary::FlatRow")]
 pub struct ComparedMethod {
     /// The candidate's name, `classifier:<name>` or `meta:<name>`.
     pub method: String,
-    /// The scores with their standard errors; NaN for a method that failed.
-    pub scores: ScoreSet<Estimate>,
-    /// Log-loss beyond that of the best method.
+    /// Scores with standard errors; NaN for a method that failed.
+    pub scores: ScoreSet<SampleMean>,
+    /// Log-loss minus that of the best method.
     pub difference: Difference,
-    /// Whether no classifier alone, as it is or as meta classifier, has a smaller log-loss.
+    /// Whether this row has the smallest log-loss among single classifiers, both their own outputs
+    /// and meta classifiers.
     pub best_single: bool,
-    /// Seconds of the first fit, nothing else running.
+    /// Seconds of the first fit, which runs alone.
     pub fit_seconds: f64,
-    /// Seconds of fusing the test items of the first split.
+    /// Seconds for fusing the test items of the first split.
     pub fuse_seconds: f64,
-    /// Splits on which it failed, from 1, and why. A method that failed on any has no scores, for
-    /// they would not be of the same items.
+    /// The splits on which the method failed. A method with failures has no scores, because they
+    /// would cover fewer items than those of the other methods.
     pub failures: Vec<SplitFailure>,
-    /// What its fits warned of, each once.
+    /// Distinct warnings of its fits.
     pub warnings: Vec<String>,
-    /// The scores of every split, where it did not fail.
+    /// Scores per split; empty for a method that failed.
     pub splits: Vec<ScoreSet>,
-    /// Its reliability diagram over all test items.
+    /// Reliability diagram over all test items.
     pub reliability: Vec<ReliabilityBin>,
 }
 
-/// A paired difference.
+/// A mean paired difference with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Difference {
-    /// Its mean.
+    /// The mean.
     pub mean: f64,
     /// The standard error.
     pub se: f64,
-    /// Lower end of the 95 % interval.
+    /// Lower end of the interval.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high: f64,
 }
 
 /// A split on which a method failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SplitFailure {
-    /// Its number, from 1.
+    /// Number of the split, from 1.
     pub split: usize,
-    /// Why.
+    /// The error message.
     pub message: String,
 }
 
@@ -142,8 +144,10 @@ pub fn compare(
     Ok(comparisons.remove(0))
 }
 
-/// The same under several class priors instead of the one in the settings: one comparison each, as
-/// if made alone. A method is fitted once a split where its fit does not depend on the class prior.
+/// Compares methods under several class priors instead of the one in the settings.
+///
+/// Every comparison equals one made under that class prior alone. A method whose fit does not depend
+/// on the class prior is fitted once per split.
 pub fn compare_priors(
     outputs: &Outputs,
     candidates: &[Candidate],

@@ -1,4 +1,4 @@
-//! Which items are fitted and which are scored.
+//! Splits of the items into training and test items.
 
 use std::fmt;
 
@@ -6,33 +6,34 @@ use serde::Serialize;
 
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
+use crate::evaluation::constants::PAPER_TEST_ITEMS;
 use crate::folds;
 
-/// How the items are divided.
+/// How the items are split into training and test items.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
-    /// Stratified cross-validation: every item is scored once in each repeat.
+    /// Stratified cross-validation: every item is a test item once per repeat.
     Folds {
-        /// 2 to 100; no more than the smallest class has items.
+        /// Number of folds, from 2 to 100; the smallest class limits it to its number of items.
         folds: usize,
-        /// 1 to 1000 times with other folds.
+        /// Number of repeats with different folds, from 1 to 1000.
         repeats: usize,
     },
-    /// Random splits, the same number of test items of a class in each.
+    /// Random splits with the same number of test items per class in each.
     Splits {
-        /// 1 to 100 000.
+        /// Number of splits, from 1 to 100 000.
         splits: usize,
-        /// Test items of each.
+        /// Number of test items in each split.
         test: TestSize,
     },
 }
 
-/// How many items of a split are for testing.
+/// The number of test items per class in a split.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TestSize {
-    /// So many of every class.
+    /// This number of every class.
     PerClass(usize),
     /// This share of every class, between 0 and 1.
     Share(f64),
@@ -52,12 +53,12 @@ impl fmt::Display for Protocol {
                 write!(f, "{folds} stratified folds, {repeats} times")
             }
             Self::Splits { splits, test: TestSize::PerClass(n) } => {
-                write!(f, "{splits} random splits with {n} test items a class")
+                write!(f, "{splits} random splits with {n} test items per class")
             }
             Self::Splits { splits, test: TestSize::Share(share) } => {
                 write!(
                     f,
-                    "{splits} random splits with {:.1} % of every class for testing",
+                    "{splits} random splits with {:.1} % of every class as test items",
                     share * 100.0
                 )
             }
@@ -65,22 +66,21 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// One division of the items.
+/// The training and test items of one split.
 #[derive(Debug)]
-pub(super) struct Split {
-    pub(super) test: Vec<usize>,
-    pub(super) train: Vec<usize>,
+pub(crate) struct TrainTestSplit {
+    pub(crate) test: Vec<usize>,
+    pub(crate) train: Vec<usize>,
 }
 
 impl Protocol {
-    /// The paper's: so many random splits with 20 test items a class.
+    /// The paper's protocol: random splits with 20 test items per class.
     pub fn paper(splits: usize) -> Self {
-        Self::Splits { splits, test: TestSize::PerClass(20) }
+        Self::Splits { splits, test: TestSize::PerClass(PAPER_TEST_ITEMS) }
     }
 
-    /// The protocol that these items allow (fewer folds where a class is small), or why there is
-    /// none.
-    pub(super) fn checked(self, outputs: &Outputs) -> Result<Self> {
+    /// Checks the protocol against the items; reduces the number of folds if a class is small.
+    pub(crate) fn checked(self, outputs: &Outputs) -> Result<Self> {
         match self {
             Self::Folds { folds, repeats } => {
                 if !(1..=1000).contains(&repeats) {
@@ -98,13 +98,13 @@ impl Protocol {
         }
     }
 
-    /// All divisions.
-    pub(super) fn splits(
+    /// All splits.
+    pub(crate) fn splits(
         self,
         outputs: &Outputs,
         labels: &[usize],
         seed: u64,
-    ) -> Result<Vec<Split>> {
+    ) -> Result<Vec<TrainTestSplit>> {
         let n_classes = outputs.schema().n_classes();
         match self {
             Self::Folds { folds, repeats } => {
@@ -113,7 +113,7 @@ impl Protocol {
                     let of_item = folds::stratified(labels, n_classes, folds, seed);
                     (0..folds).map(move |fold| {
                         let (test, train) = folds::split(&of_item, fold);
-                        Split { test, train }
+                        TrainTestSplit { test, train }
                     })
                 };
                 Ok((0..repeats).flat_map(repeat).collect())
@@ -121,8 +121,8 @@ impl Protocol {
             Self::Splits { splits, test } => {
                 let counts = test_counts(test, outputs)?;
                 let split = |number: usize| {
-                    let (test, train) = folds::drawn(labels, &counts, (seed, number as u64));
-                    Split { test, train }
+                    let (test, train) = folds::random_split(labels, &counts, (seed, number as u64));
+                    TrainTestSplit { test, train }
                 };
                 Ok((0..splits).map(split).collect())
             }
@@ -130,7 +130,7 @@ impl Protocol {
     }
 }
 
-/// Test items of every class; at least one is left for training.
+/// Number of test items of every class; at least one item remains for training.
 fn test_counts(test: TestSize, outputs: &Outputs) -> Result<Vec<usize>> {
     let classes = outputs.schema().classes().iter().zip(outputs.class_counts());
     let count = |(class, n): (&String, u64)| {
@@ -146,12 +146,12 @@ fn test_counts(test: TestSize, outputs: &Outputs) -> Result<Vec<usize>> {
             }
         };
         if wanted == 0 {
-            return Err(Error::parameter("test items a class", "at least 1", wanted));
+            return Err(Error::parameter("test items per class", "at least 1", wanted));
         }
         if wanted >= n {
             return Err(Error::parameter(
                 format!("items of class {class}"),
-                "more than the test items of a class, so that some are left for training",
+                "more than the number of test items per class, so that some remain for training",
                 n,
             ));
         }
@@ -160,7 +160,7 @@ fn test_counts(test: TestSize, outputs: &Outputs) -> Result<Vec<usize>> {
     classes.map(count).collect()
 }
 
-/// A share of n items, at least one and not all.
+/// A share of n items: at least one, and less than all.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // between 0 and n
 fn share_of(n: usize, share: f64) -> usize {
     ((n as f64 * share).round() as usize).min(n - 1).max(1)
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn folds_score_every_item_once_a_repeat() {
+    fn every_item_is_a_test_item_once_per_repeat() {
         let (outputs, labels) = outputs(17);
         let protocol = Protocol::Folds { folds: 5, repeats: 3 };
         let splits = protocol.splits(&outputs, &labels, 1).unwrap();
@@ -192,11 +192,11 @@ mod tests {
     }
 
     #[test]
-    fn the_papers_splits_have_twenty_test_items_a_class() {
+    fn the_papers_splits_have_twenty_test_items_per_class() {
         let (outputs, labels) = outputs(30);
         let splits = Protocol::paper(4).splits(&outputs, &labels, 7).unwrap();
         assert_eq!(splits.len(), 4);
-        for Split { test, train } in &splits {
+        for TrainTestSplit { test, train } in &splits {
             assert_eq!((test.len(), train.len()), (60, 30));
             for class in 0..3 {
                 assert_eq!(test.iter().filter(|&&item| labels[item] == class).count(), 20);
@@ -207,14 +207,14 @@ mod tests {
     }
 
     #[test]
-    fn protocols_that_the_items_do_not_allow_are_refused() {
+    fn protocols_that_need_more_items_are_refused() {
         let (few, _) = outputs(20);
         assert!(Protocol::paper(5).checked(&few).unwrap_err().to_string().contains("class 1"));
         let share = |share| Protocol::Splits { splits: 2, test: TestSize::Share(share) };
         for bad in [0.0, 1.0, -1.0, f64::NAN] {
             assert!(share(bad).checked(&few).is_err(), "{bad}");
         }
-        assert!(share(0.99).checked(&few).is_ok(), "one item is left");
+        assert!(share(0.99).checked(&few).is_ok(), "one item remains");
         for bad in [
             Protocol::Folds { folds: 1, repeats: 1 },
             Protocol::Folds { folds: 5, repeats: 0 },

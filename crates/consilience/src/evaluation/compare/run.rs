@@ -1,8 +1,8 @@
-//! Fitting every candidate on every split and fusing what was left out.
+//! Fits every candidate to the training items of every split and fuses the test items.
 
 use super::Candidate;
 use super::clock::Stopwatch;
-use super::protocol::Split;
+use super::protocol::TrainTestSplit;
 use crate::data::class_prior::{ClassPrior, PriorChoice};
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
@@ -13,29 +13,28 @@ use crate::model::{FitOptions, Model};
 use crate::progress::{CancelOnly, Progress};
 use consilience_numerics::parallel;
 
-/// What one method said of the test items of one split.
+/// The predictions of one method for the test items of one split.
 pub(super) struct Attempt {
-    /// Probabilities, or why there are none.
+    /// Probabilities, or the error message.
     pub(super) probabilities: std::result::Result<Vec<f64>, String>,
     pub(super) warnings: Vec<String>,
     pub(super) fit_seconds: f64,
     pub(super) fuse_seconds: f64,
 }
 
-/// The attempts under every class prior, method by method, split by split: every candidate, then
-/// every single classifier.
+/// All attempts, by class prior, method and split: every candidate, then every single classifier.
 ///
-/// The first split is run by itself, so that its times are those of the methods; the others are
-/// spread over threads.
+/// The first split runs alone, so that its seconds are those of the methods. The others are
+/// distributed over threads.
 pub(super) fn attempts(
     outputs: &Outputs,
     candidates: &[Candidate],
-    splits: &[Split],
+    splits: &[TrainTestSplit],
     priors: &[ClassPrior],
     progress: &dyn Progress,
 ) -> Result<Vec<Vec<Vec<Attempt>>>> {
     progress.begin("comparing", (splits.len() * candidates.len()) as u64);
-    let attempt = |split: &Split| -> Result<Vec<Vec<Attempt>>> {
+    let attempt = |split: &TrainTestSplit| -> Result<Vec<Vec<Attempt>>> {
         let (train, test) = (outputs.select_items(&split.train), outputs.select_items(&split.test));
         let mut by_prior: Vec<Vec<Attempt>> = priors.iter().map(|_| Vec::new()).collect();
         for candidate in candidates {
@@ -61,7 +60,7 @@ pub(super) fn attempts(
     Ok(by_method(all))
 }
 
-/// From split, prior, method to prior, method, split.
+/// Reorders from (split, prior, method) to (prior, method, split).
 fn by_method(splits: Vec<Vec<Vec<Attempt>>>) -> Vec<Vec<Vec<Attempt>>> {
     let empty = |prior: &Vec<Attempt>| prior.iter().map(|_| Vec::new()).collect();
     let mut turned: Vec<Vec<Vec<Attempt>>> = splits[0].iter().map(empty).collect();
@@ -73,7 +72,7 @@ fn by_method(splits: Vec<Vec<Vec<Attempt>>>) -> Vec<Vec<Vec<Attempt>>> {
     turned
 }
 
-/// One attempt under every class prior, from one fit where the fit does not depend on it.
+/// One attempt per class prior, from a single fit if the fit does not depend on the class prior.
 fn fit_and_fuse(
     config: &MethodConfig,
     train: &Outputs,
@@ -93,10 +92,10 @@ fn fit_and_fuse(
     Ok(attempts)
 }
 
-/// A model, or why there is none, and the seconds that it took.
+/// A model, or the error message, and the seconds of the fit.
 type Timed = (std::result::Result<Model, String>, f64);
 
-/// A method that fails has a reason for it; only an interruption is an error.
+/// Fits a model. A failure becomes part of the result; only an interruption is returned as an error.
 fn fit(
     config: &MethodConfig,
     train: &Outputs,

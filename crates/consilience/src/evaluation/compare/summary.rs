@@ -1,41 +1,38 @@
-//! From what every method said of every test item to scores, standard errors and differences.
+//! Scores, standard errors and paired differences from the predictions of all methods.
 
 use serde::Serialize;
 
-use super::protocol::Split;
+use super::protocol::TrainTestSplit;
 use super::run::Attempt;
 use super::{ComparedMethod, Difference, SplitFailure};
 use crate::data::class_prior::ClassPrior;
 use crate::error::Result;
 use crate::evaluation::bootstrap::{resample, strata};
-use crate::evaluation::estimate::{Estimate, estimate};
+use crate::evaluation::constants::CALIBRATION_REPLICATES;
 use crate::evaluation::reliability::reliability;
+use crate::evaluation::sample_mean::{SampleMean, weighted_mean};
 use crate::evaluation::scores::{
     ItemScores, Predictions, ScoreSet, Weighting, item_weights, score,
 };
 use crate::progress::Progress;
 use consilience_numerics::parallel;
 
-/// What scoring needs to know besides the predictions.
+/// Everything that scoring needs besides the predictions.
 pub(super) struct Scoring<'a> {
     pub(super) labels: &'a [usize],
     pub(super) prior: &'a ClassPrior,
     pub(super) weighting: Weighting,
     pub(super) seed: u64,
-    /// Whether every item is scored equally often, so that items are the unit; else splits are.
+    /// Whether the unit of a mean is an item (each is scored equally often) or a split.
     pub(super) by_item: bool,
-    pub(super) splits: &'a [Split],
+    pub(super) splits: &'a [TrainTestSplit],
 }
 
-/// Bootstrap replicates of the calibration error, which is no mean.
-const REPLICATES: u64 = 200;
-
-/// A method's scores in the units of the protocol (items or splits): log-loss, Brier score,
-/// accuracy, entropy.
+/// Log-loss, Brier score, accuracy and entropy of a method per unit (item or split).
 type Units = Vec<[f64; 4]>;
 
 impl Scoring<'_> {
-    /// One row a method, from its attempts at every split.
+    /// One row per method, from its attempts on all splits.
     pub(super) fn summarise(
         &self,
         names: &[String],
@@ -50,7 +47,7 @@ impl Scoring<'_> {
             Ok(scored)
         });
         let mut methods = methods.into_iter().collect::<Result<Vec<_>>>()?;
-        // NaN, of those that failed, comes last.
+        // NaN, for methods that failed, comes last.
         let loss = |(method, _): &(ComparedMethod, Units)| method.scores.log_loss.mean;
         methods.sort_by(|a, b| loss(a).total_cmp(&loss(b)));
         let best = methods[0].1.clone();
@@ -71,9 +68,9 @@ impl Scoring<'_> {
         Ok(methods.into_iter().map(finish).collect())
     }
 
-    /// Everything but the difference to the best.
+    /// The row of one method without its difference from the best, and its scores per unit.
     fn method(&self, name: String, attempts: &[Attempt]) -> Result<(ComparedMethod, Units)> {
-        let nothing = Estimate { mean: f64::NAN, se: f64::NAN };
+        let nothing = SampleMean { mean: f64::NAN, se: f64::NAN };
         let mut method = ComparedMethod {
             method: name,
             scores: ScoreSet {
@@ -95,10 +92,10 @@ impl Scoring<'_> {
         if !method.failures.is_empty() {
             return Ok((method, Vec::new()));
         }
-        let (labels, said) = self.pooled(attempts);
+        let (labels, predictions) = self.pooled(attempts);
         method.splits = self.split_scores(attempts)?;
-        method.reliability = reliability(&said, &labels, self.prior, self.weighting)?;
-        let table = ItemScores::new(&said, &labels, self.prior.probabilities().len())?;
+        method.reliability = reliability(&predictions, &labels, self.prior, self.weighting)?;
+        let table = ItemScores::new(&predictions, &labels, self.prior.probabilities().len())?;
         let units = if self.by_item {
             self.item_means(&table)
         } else {
@@ -117,25 +114,25 @@ impl Scoring<'_> {
         Ok((method, units))
     }
 
-    /// All test items of all splits, one after another.
+    /// Labels and predictions of the test items of all splits, one split after another.
     fn pooled(&self, attempts: &[Attempt]) -> (Vec<usize>, Predictions) {
         let tests = self.splits.iter().flat_map(|split| &split.test);
         let labels = tests.map(|&item| self.labels[item]).collect();
-        let said = attempts.iter().flat_map(|attempt| attempt.probabilities.iter().flatten());
-        (labels, Predictions { name: String::new(), probabilities: said.copied().collect() })
+        let pooled = attempts.iter().flat_map(|attempt| attempt.probabilities.iter().flatten());
+        (labels, Predictions { name: String::new(), probabilities: pooled.copied().collect() })
     }
 
     fn split_scores(&self, attempts: &[Attempt]) -> Result<Vec<ScoreSet>> {
-        let one = |(split, attempt): (&Split, &Attempt)| {
+        let one = |(split, attempt): (&TrainTestSplit, &Attempt)| {
             let labels: Vec<usize> = split.test.iter().map(|&item| self.labels[item]).collect();
             let probabilities = attempt.probabilities.clone().unwrap_or_default();
-            let said = Predictions { name: String::new(), probabilities };
-            Ok(score(&said, &labels, self.prior, self.weighting)?[0])
+            let predictions = Predictions { name: String::new(), probabilities };
+            Ok(score(&predictions, &labels, self.prior, self.weighting)?[0])
         };
         self.splits.iter().zip(attempts).map(one).collect()
     }
 
-    /// The mean scores of every item over repeats, in the order of the items.
+    /// The scores of every item, averaged over repeats, in the order of the items.
     fn item_means(&self, table: &ItemScores) -> Units {
         let mut sums = vec![[0.0; 4]; self.labels.len()];
         let tests = self.splits.iter().flat_map(|split| &split.test);
@@ -146,36 +143,36 @@ impl Scoring<'_> {
         sums.into_iter().map(|scores| scores.map(|sum| sum / repeats)).collect()
     }
 
-    fn mean(&self, values: &[f64]) -> Estimate {
+    fn mean(&self, values: &[f64]) -> SampleMean {
         if self.by_item {
-            return estimate(values, self.labels, self.prior, self.weighting);
+            return weighted_mean(values, self.labels, self.prior, self.weighting);
         }
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
         let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
         let split = &self.splits[0];
         let shared = split.test.len() as f64 / split.train.len() as f64;
-        Estimate { mean, se: (variance * (1.0 / n + shared)).sqrt() }
+        SampleMean { mean, se: (variance * (1.0 / n + shared)).sqrt() }
     }
 
     fn difference(&self, values: &[f64]) -> Difference {
-        let Estimate { mean, se } = self.mean(values);
+        let SampleMean { mean, se } = self.mean(values);
         let half = se * if self.by_item { NORMAL_975 } else { student_975(values.len() - 1) };
         Difference { mean, se, low: mean - half, high: mean + half }
     }
 
     /// The calibration error over all test items, with a bootstrap standard error.
-    fn calibration(&self, table: &ItemScores, labels: &[usize]) -> Estimate {
+    fn calibration(&self, table: &ItemScores, labels: &[usize]) -> SampleMean {
         let weights = item_weights(labels, self.prior, self.weighting);
         let strata = strata(labels, weights.len(), self.weighting);
         let ece = |items: &[u32]| table.aggregate(items, labels, &weights)[0].ece;
         let every: Vec<u32> = strata.iter().flatten().copied().collect();
         let drawn: Vec<f64> =
-            (0..REPLICATES).map(|i| ece(&resample(&strata, self.seed, i))).collect();
-        let n = REPLICATES as f64;
+            (0..CALIBRATION_REPLICATES).map(|i| ece(&resample(&strata, self.seed, i))).collect();
+        let n = CALIBRATION_REPLICATES as f64;
         let centre = drawn.iter().sum::<f64>() / n;
         let squares: f64 = drawn.iter().map(|value| (value - centre).powi(2)).sum();
-        Estimate { mean: ece(&every), se: (squares / (n - 1.0)).sqrt() }
+        SampleMean { mean: ece(&every), se: (squares / (n - 1.0)).sqrt() }
     }
 }
 
@@ -200,11 +197,12 @@ fn distinct<'a>(messages: impl Iterator<Item = &'a String>) -> Vec<String> {
 /// The 97.5 % quantile of the standard normal distribution.
 const NORMAL_975: f64 = 1.959_963_984_540_054;
 
-/// The 97.5 % quantile of Student's t: tabulated where few degrees of freedom make the expansion
-/// in 1/ν useless, else that expansion (Abramowitz & Stegun 26.7.5), right to 3·10⁻⁴.
+/// The 97.5 % quantile of Student's t distribution: tabulated up to 4 degrees of freedom, where the
+/// expansion in 1/ν is inaccurate, else that expansion (Abramowitz & Stegun 26.7.5), with a relative
+/// error below 3·10⁻⁴.
 fn student_975(freedom: usize) -> f64 {
-    const FEW: [f64; 5] = [f64::NAN, 12.706_205, 4.302_653, 3.182_446, 2.776_445];
-    if let Some(tabulated) = FEW.get(freedom) {
+    const TABULATED: [f64; 5] = [f64::NAN, 12.706_205, 4.302_653, 3.182_446, 2.776_445];
+    if let Some(tabulated) = TABULATED.get(freedom) {
         return *tabulated;
     }
     let (z, v) = (NORMAL_975, freedom as f64);
@@ -216,9 +214,9 @@ fn student_975(freedom: usize) -> f64 {
     z + (first + (second + (third + fourth / v) / v) / v) / v
 }
 
-/// One row as others read it.
+/// The serialised form of one row.
 #[derive(Serialize)]
-pub(super) struct Row {
+pub(super) struct FlatRow {
     method: String,
     log_loss: f64,
     log_loss_se: f64,
@@ -241,7 +239,7 @@ pub(super) struct Row {
     warnings: Vec<String>,
 }
 
-impl From<ComparedMethod> for Row {
+impl From<ComparedMethod> for FlatRow {
     fn from(method: ComparedMethod) -> Self {
         let ScoreSet { log_loss, brier, accuracy, entropy, ece } = method.scores;
         let Difference { mean, se, low, high } = method.difference;
@@ -274,9 +272,9 @@ impl From<ComparedMethod> for Row {
 mod tests {
     use super::*;
 
-    /// Quantiles by R's qt(.975, ν).
+    /// Quantiles from R's `qt(0.975, ν)`.
     #[test]
-    fn quantiles_of_student_are_those_of_tables() {
+    fn quantiles_of_students_t_agree_with_r() {
         for (freedom, expected) in [
             (1, 12.706_205),
             (4, 2.776_445),
@@ -295,8 +293,8 @@ mod tests {
 
     /// Splits of 2 test and 4 training items with losses 1, 2, 6: mean 3, variance 7.
     #[test]
-    fn splits_that_share_items_are_not_independent() {
-        let split = || Split { test: vec![0, 3], train: vec![1, 2, 4, 5] };
+    fn standard_errors_over_splits_allow_for_shared_training_items() {
+        let split = || TrainTestSplit { test: vec![0, 3], train: vec![1, 2, 4, 5] };
         let splits = [split(), split(), split()];
         let (labels, prior) = ([0, 0, 0, 1, 1, 1], ClassPrior::uniform(2));
         let scoring = Scoring {

@@ -1,35 +1,10 @@
 //! Settings of the fit.
 
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::methods::logit_normal::{COVARIANCE_ITEMS, MEAN_ITEMS};
 use crate::methods::{MethodOption, SEED};
-
-/// Which sampler.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum MixtureVariant {
-    /// Priors scaled by the data, weighted components, burn-in, several chains.
-    #[default]
-    Repaired,
-    /// As the authors' program runs: see [`super::published`].
-    Published,
-}
-
-impl FromStr for MixtureVariant {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "repaired" => Ok(Self::Repaired),
-            "published" => Ok(Self::Published),
-            _ => Err(Error::parameter("variant", "repaired or published", text)),
-        }
-    }
-}
 
 pub(super) const OPTIONS: &[MethodOption] = &[
     MethodOption::new(
@@ -65,12 +40,10 @@ pub(super) const OPTIONS: &[MethodOption] = &[
     SEED,
 ];
 
-/// Options of `normal-mixture`. The published variant looks at the seed alone.
+/// Options of `normal-mixture`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NormalMixture {
-    /// Which sampler.
-    pub variant: MixtureVariant,
     /// Components of a class at most; superfluous ones empty themselves. 10 by default.
     pub components: usize,
     /// What the prior of the components' weights is worth in items, all components together; 1 by
@@ -99,7 +72,6 @@ pub struct NormalMixture {
 impl Default for NormalMixture {
     fn default() -> Self {
         Self {
-            variant: MixtureVariant::default(),
             components: 10,
             weight_items: 1.0,
             covariance_items: 40.0,

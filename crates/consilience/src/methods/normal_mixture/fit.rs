@@ -7,14 +7,11 @@ use rand::rngs::ChaCha8Rng;
 use serde_json::Value;
 
 use super::config::OPTIONS;
-use super::published::{self, Counted};
-use super::repaired::Chain;
+use super::sampler::Chain;
 use super::{
-    LogDistribution, MixtureComponent, MixtureVariant, NormalMixture, NormalMixtureFusion,
-    NormalMixtureParameters,
+    LogDistribution, MixtureComponent, NormalMixture, NormalMixtureFusion, NormalMixtureParameters,
 };
-use crate::data::input_format::InputFormat;
-use crate::data::outputs::{Outputs, OutputsBuilder};
+use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
 use crate::distributions::{MultivariateT, NormalInverseWishart};
 use crate::error::Result;
@@ -54,23 +51,12 @@ impl NormalMixture {
     #[doc(hidden)]
     pub fn learn(&self, outputs: &Outputs, progress: &dyn Progress) -> Result<FittedNormalMixture> {
         self.check()?;
-        let (parameters, warnings) = match self.variant {
-            MixtureVariant::Repaired => self.repaired(outputs, progress)?,
-            MixtureVariant::Published => self.published(outputs, progress)?,
-        };
-        let fusion = NormalMixtureFusion::new(Arc::clone(outputs.schema()), parameters)?;
-        Ok(FittedNormalMixture { fusion, warnings })
-    }
-
-    fn repaired(
-        &self,
-        outputs: &Outputs,
-        progress: &dyn Progress,
-    ) -> Result<(NormalMixtureParameters, Vec<Warning>)> {
         let share = self.share_in_force(outputs, progress)?;
         let n_classes = outputs.schema().n_classes();
         progress.begin("sampling mixtures", self.steps(n_classes));
-        self.with_share(share, outputs, progress)
+        let (parameters, warnings) = self.with_share(share, outputs, progress)?;
+        let fusion = NormalMixtureFusion::new(Arc::clone(outputs.schema()), parameters)?;
+        Ok(FittedNormalMixture { fusion, warnings })
     }
 
     /// Draws of all chains together.
@@ -78,7 +64,7 @@ impl NormalMixture {
         ((self.warmup + self.draws * self.every) * self.chains * n_classes) as u64
     }
 
-    /// The repaired variant with components of a given size.
+    /// The fit with components of a given size.
     pub(super) fn with_share(
         &self,
         share: f64,
@@ -99,59 +85,8 @@ impl NormalMixture {
             let own = &mut classes[i / self.chains];
             own.extend(chain?.iter().map(|(weight, t)| component(*weight, t, schema)));
         }
-        let parameters = NormalMixtureParameters { jitter: 0.0, draws: vec![classes] };
+        let parameters = NormalMixtureParameters { draws: vec![classes] };
         Ok((parameters, table.warning.into_iter().collect()))
-    }
-
-    fn published(
-        &self,
-        outputs: &Outputs,
-        progress: &dyn Progress,
-    ) -> Result<(NormalMixtureParameters, Vec<Warning>)> {
-        let (noisy, left_out) = self.complete_with_noise(outputs)?;
-        let table = LogRatioTable::new(&noisy)?;
-        let (schema, n_classes) = (outputs.schema(), table.classes.len());
-        progress.begin("sampling mixtures", n_classes as u64);
-        let classes = parallel::map(n_classes, |j| {
-            progress.check()?;
-            let rows = &table.classes[j].rows;
-            let draws = published::sample_class(rows, n_classes, &mut self.stream(j));
-            progress.advance(1);
-            draws
-        });
-        let classes: Vec<Vec<Vec<Counted>>> = classes.into_iter().collect::<Result<_>>()?;
-        let class = |counted: &Vec<Counted>| {
-            counted.iter().map(|(n, normal)| component(*n as f64, normal, schema)).collect()
-        };
-        let draws = (0..published::ITERATIONS)
-            .map(|s| classes.iter().map(|iterations| class(&iterations[s])).collect())
-            .collect();
-        let mut warnings: Vec<Warning> = table.warning.into_iter().collect();
-        if left_out > 0 {
-            warnings.push(Warning::data(format!(
-                "{left_out} training items with absent outputs were left out: the published \
-                 variant needs all of them"
-            )));
-        }
-        Ok((NormalMixtureParameters { jitter: published::JITTER, draws }, warnings))
-    }
-
-    /// The complete items with noise added, and the number of the others.
-    fn complete_with_noise(&self, outputs: &Outputs) -> Result<(Outputs, usize)> {
-        let schema = outputs.schema();
-        let input_format = InputFormat { floor: 0.0, ..InputFormat::default() };
-        let mut builder = OutputsBuilder::new(Arc::clone(schema), input_format)?;
-        let mut rng = self.stream(schema.n_classes());
-        for item in 0..outputs.n_items() {
-            let mut row = outputs.items(item..item + 1).values().to_vec();
-            if row.iter().all(|value| !value.is_nan()) {
-                published::add_noise(&mut row, schema.n_classes(), published::JITTER, &mut rng);
-                builder.push_indexed(&row, outputs.label(item))?;
-            }
-        }
-        let complete = builder.finish();
-        let left_out = outputs.n_items() - complete.n_items();
-        Ok((complete, left_out))
     }
 
     /// A random stream of its own for every chain.

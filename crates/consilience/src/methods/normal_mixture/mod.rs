@@ -1,15 +1,14 @@
-//! A mixture of normal distributions a class of all log-ratios together.
+//! One mixture of normal distributions per class over all log-ratios.
 //!
 //! ```text
 //! xᵏ = softmax(gᵏ),   (g¹, …, gᴷ) | t=j ~ Σ_c w_jc N(μ_jc, Σ_jc)
 //! P(t=j|x) = 1/S Σₛ pⱼ fₛⱼ(x) / Σₘ pₘ fₛₘ(x)   over draws s
 //! ```
 //!
-//! The correlated rival of the paper, in two variants. **Repaired** (default): priors scaled by the
-//! data, components of a size chosen by cross-validation, weighted, several chains with burn-in, and
-//! means and covariances integrated out, so that each kept draw is a mixture of Student t
-//! distributions; all draws together are one mixture (S = 1). **Published**: as the authors' program
-//! runs, see [`published`].
+//! The method of Pirs and Strumbelj with another sampler: the priors are scaled by the data, the size
+//! of components is chosen by cross-validation, components have weights, several chains have a
+//! burn-in, and means and covariances are integrated out. Each kept draw is a mixture of Student t
+//! distributions; all draws together are one mixture (S = 1).
 //!
 //! # References
 //! Pirs, Strumbelj, "Bayesian combination of probabilistic classifiers using multivariate normal
@@ -17,8 +16,7 @@
 
 mod config;
 mod fit;
-pub mod published;
-mod repaired;
+mod sampler;
 mod share;
 
 use std::sync::Arc;
@@ -26,7 +24,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use super::log_ratio::LogDistribution;
-pub use config::{MixtureVariant, NormalMixture};
+pub use config::NormalMixture;
 pub use fit::FittedNormalMixture;
 
 use super::log_ratio::{Mixtures, Weighted, for_each_item, ln_jacobian};
@@ -54,19 +52,33 @@ pub struct MixtureComponent {
 
 /// All that the model needs to fuse.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "StoredParameters")]
 pub struct NormalMixtureParameters {
-    /// Every probability is raised by a random number between 0 and this, then normalised.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub jitter: f64,
     /// The components of class j in draw s at `[s][j]`; the fused distributions of the draws are
     /// averaged.
     pub draws: Vec<Vec<Vec<MixtureComponent>>>,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
-fn is_zero(value: &f64) -> bool {
-    *value == 0.0
+/// The parameters as in a file. Files of the sampler as published have a `jitter`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredParameters {
+    #[serde(default)]
+    jitter: f64,
+    draws: Vec<Vec<Vec<MixtureComponent>>>,
+}
+
+impl TryFrom<StoredParameters> for NormalMixtureParameters {
+    type Error = String;
+
+    fn try_from(stored: StoredParameters) -> std::result::Result<Self, String> {
+        if stored.jitter != 0.0 {
+            return Err("`jitter`: mixtures fitted with the variant `published` are no longer \
+                        supported; fit the model again"
+                .into());
+        }
+        Ok(Self { draws: stored.draws })
+    }
 }
 
 /// The model with its parameters.
@@ -93,10 +105,7 @@ pub struct NormalMixtureFusion {
 impl NormalMixtureFusion {
     /// Checks shape and range of the parameters.
     pub fn new(schema: Arc<Schema>, parameters: NormalMixtureParameters) -> Result<Self> {
-        let NormalMixtureParameters { jitter, draws } = &parameters;
-        if !(0.0..=1.0).contains(jitter) {
-            return Err(Error::parameter("jitter", "from 0 to 1", jitter));
-        }
+        let NormalMixtureParameters { draws } = &parameters;
         if draws.is_empty() || draws.iter().any(|draw| draw.len() != schema.n_classes()) {
             return Err(Error::Mismatch {
                 what: "rows of `draws` and classes",
@@ -167,15 +176,6 @@ impl NormalMixtureFusion {
             block.set_item(item, &mean, 2.0 * error + 8.0 * f64::EPSILON);
         });
     }
-
-    /// Hands the items on, with noise if there is any.
-    fn with_noise(&self, items: &Items<'_>, f: impl FnOnce(&Items<'_>)) {
-        if self.parameters.jitter > 0.0 {
-            f(&items.with_values(&published::jittered(items, self.parameters.jitter)));
-        } else {
-            f(items);
-        }
-    }
 }
 
 /// The components of one class with normalised weights.
@@ -209,12 +209,8 @@ impl NormalMixtureFusion {
                 components.to_string(),
             ]);
         }
-        let jitter = match parameters.jitter {
-            0.0 => String::new(),
-            size => format!("noise added to probabilities: up to {size}\n"),
-        };
         format!(
-            "\n{}{jitter}{}",
+            "\n{}{}",
             text::aligned(&["true class", "mixtures averaged", "components in all"], &rows),
             super::log_ratio::describe(&self.schema, &self.overall())
         )
@@ -241,20 +237,16 @@ impl Fusion for NormalMixtureFusion {
     }
 
     fn ln_joint(&self, items: &Items<'_>, prior: &ClassPrior, block: &mut Block) {
-        self.with_noise(items, |items| {
-            self.average(items, block, |densities| {
-                densities.iter_mut().zip(prior.ln()).for_each(|(density, p)| *density += p);
-                let total = log_sum_exp(densities);
-                densities.iter_mut().for_each(|density| *density -= total);
-            });
+        self.average(items, block, |densities| {
+            densities.iter_mut().zip(prior.ln()).for_each(|(density, p)| *density += p);
+            let total = log_sum_exp(densities);
+            densities.iter_mut().for_each(|density| *density -= total);
         });
     }
 
     fn ln_density(&self, items: &Items<'_>, block: &mut Block) -> Result<()> {
-        self.with_noise(items, |items| {
-            self.average(items, block, |_| ());
-            block.add_per_item(|item| ln_jacobian(items, item));
-        });
+        self.average(items, block, |_| ());
+        block.add_per_item(|item| ln_jacobian(items, item));
         Ok(())
     }
 

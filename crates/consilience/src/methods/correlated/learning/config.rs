@@ -42,17 +42,6 @@ pub enum CorrelatedInference {
     Map,
 }
 
-/// How the posterior of δ is drawn from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DeltaSampler {
-    /// With the density of the outputs, all hidden variables integrated out.
-    #[default]
-    Likelihood,
-    /// The paper's data augmentation: hidden variables are drawn as well. Slow; an independent check.
-    Gibbs,
-}
-
 /// The resolution of few classifiers and, where errors of many pairs add up, of many.
 const RESOLUTIONS: [f64; 2] = [0.03, 0.1];
 /// So many different classifiers count as many.
@@ -133,9 +122,6 @@ pub struct Correlated {
     pub delta_prior: DeltaPrior,
     /// Two steps (default), the posterior of everything shared, or the mode.
     pub inference: CorrelatedInference,
-    /// How draws are made; with the likelihood by default.
-    #[serde(skip)]
-    pub sampler: DeltaSampler,
     /// How more than two classifiers are joined; by a tree of pairs by default.
     pub structure: Structure,
     /// The resolution ε of the outputs, from 0 (exact) to 0.2. By default 0.03, and 0.1 for four
@@ -162,7 +148,6 @@ impl Default for Correlated {
             prior_items: Independent::default().prior_items,
             delta_prior: DeltaPrior::default(),
             inference: CorrelatedInference::default(),
-            sampler: DeltaSampler::default(),
             structure: Structure::default(),
             resolution: None,
             chains: n_chains,
@@ -182,13 +167,6 @@ impl Correlated {
             return Err(Error::parameter("resolution", "between 0 and 0.2", self.resolution()));
         }
         check_chains(&self.chain_settings())?;
-        if self.sampler == DeltaSampler::Gibbs && self.inference == CorrelatedInference::Map {
-            return Err(Error::parameter(
-                "sampler",
-                "`likelihood` with `map`, which draws none",
-                "gibbs",
-            ));
-        }
         if self.keep_draws > 0 && self.inference == CorrelatedInference::Map {
             let requirement = "0 with `map`, which draws none";
             return Err(Error::parameter("kept draws", requirement, self.keep_draws));

@@ -19,8 +19,6 @@
 
 mod all_pairs;
 mod alpha_uncertainty;
-#[cfg(test)]
-mod calibration;
 mod common_part;
 mod config;
 mod constants;
@@ -28,7 +26,6 @@ mod delayed_acceptance;
 mod delta_posterior;
 mod full;
 mod gaussian;
-mod gibbs;
 mod mode_search;
 mod moment_match;
 mod observed_correlation;
@@ -43,9 +40,21 @@ mod report;
 
 pub use all_pairs::{FittedPairs, PairsDraw};
 pub use common_part::SharedParts;
-pub use config::{Correlated, CorrelatedInference, DeltaPrior, DeltaSampler};
+pub use config::{Correlated, CorrelatedInference, DeltaPrior};
 pub(crate) use config::{OPTIONS, default_resolution};
 pub use full::{FittedShared, SharedReport};
 pub use moment_match::moment_match;
 pub use observed_correlation::ObservedPair;
 pub use pair_fit::{DeltaReport, FittedPair, PairDraw};
+
+/// Draws of every η, and of μ under the pooled prior, given α: one list per coordinate.
+#[cfg(feature = "laboratory")]
+pub(crate) fn eta_draws(
+    config: &Correlated,
+    outputs: &crate::Outputs,
+    alpha: &crate::methods::independent::Alpha,
+) -> crate::Result<Vec<Vec<f64>>> {
+    let mut posterior = config.posterior(outputs, alpha)?;
+    let drawn = config.draw_delta(&mut posterior, &mut Vec::new(), &crate::NoProgress)?;
+    Ok((0..posterior.dimension()).map(|l| drawn.sampled.draws.coordinate(l)).collect())
+}

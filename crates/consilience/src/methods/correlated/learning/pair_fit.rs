@@ -5,14 +5,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::alpha_uncertainty::AlphaDraws;
-use super::config::{Correlated, CorrelatedInference, DeltaSampler};
+use super::config::{Correlated, CorrelatedInference};
 use super::delta_posterior::DeltaPosterior;
-use super::gaussian::moments;
-use super::gibbs::{GibbsClass, GibbsTarget};
 use super::mode_search::{Effort, search_mode};
 use super::pair_items::PairItems;
 use super::pair_likelihood::ClassLikelihood;
-use super::pair_sampling::{PairSample, PairSampler, likelihood_error};
+use super::pair_sampling::{PairSampler, likelihood_error};
 pub use super::report::DeltaReport;
 use super::report::{PairDraws, Summary, chain_warnings, lowest, mode_warnings, pair_warnings};
 use crate::data::outputs::Outputs;
@@ -141,10 +139,7 @@ impl Correlated {
             let delta = posterior.delta(&search.mode.point);
             return Ok(assemble(dirichlets, delta, None, Vec::new(), warnings));
         }
-        let drawn = match self.sampler {
-            DeltaSampler::Gibbs => self.augment(&mut posterior, progress)?,
-            DeltaSampler::Likelihood => self.draw_delta(&mut posterior, &mut warnings, progress)?,
-        };
+        let drawn = self.draw_delta(&mut posterior, &mut warnings, progress)?;
         let draws = &drawn.sampled.draws;
         let alpha_draws = std::mem::take(&mut dirichlets.draws);
         let alpha = dirichlets.fusion.alpha();
@@ -162,7 +157,7 @@ impl Correlated {
     }
 
     /// Draws δ by chains on a surrogate of the likelihood around the mode.
-    fn draw_delta(
+    pub(super) fn draw_delta(
         &self,
         posterior: &mut DeltaPosterior,
         warnings: &mut Vec<Warning>,
@@ -178,22 +173,6 @@ impl Correlated {
         let far = sampled.draws.draw(lowest(posterior, &sampled.draws));
         let likelihood_error = likelihood_error(posterior, &search.mode.point, far)?;
         Ok(PairDraws { sampled, likelihood_error, other_mode: search.other_mode })
-    }
-
-    /// Draws δ by data augmentation, which needs no surrogate.
-    fn augment(
-        &self,
-        posterior: &mut DeltaPosterior,
-        progress: &dyn Progress,
-    ) -> Result<PairDraws> {
-        let classes = posterior.classes.iter().map(GibbsClass::new).collect();
-        let target =
-            GibbsTarget { classes, prior: self.delta_prior, resolution: self.resolution() };
-        let draws = target.sample(&self.chain_settings(), self.seed, progress)?;
-        // the uncertainty of α needs the likelihood near the mean
-        posterior.anchor(&moments(&draws).0)?;
-        let sampled = PairSample { draws, spread: 0.0, correction: None };
-        Ok(PairDraws { sampled, likelihood_error: 0.0, other_mode: None })
     }
 
     /// The posterior of δ given α.

@@ -23,11 +23,6 @@ pub(super) fn logistic(x: f64) -> Derivatives {
     Derivatives { value, slope: 1.0 - 2.0 * p, curvature: 2.0 * p * (1.0 - p) }
 }
 
-/// The log density of μ given n η with this mean, where the prior is pooled.
-pub(super) fn ln_pooled(mu: f64, mean: f64, n: f64) -> f64 {
-    logistic(mu).value - 0.5 * n * (mu - mean).powi(2)
-}
-
 /// The prior of one η with bound b; μ matters only where priors are pooled.
 pub(super) fn element(prior: DeltaPrior, eta: f64, bound: f64, mu: f64) -> Derivatives {
     match prior {

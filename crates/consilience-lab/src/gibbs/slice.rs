@@ -1,21 +1,21 @@
-//! Slice sampling of one coordinate: exact for any density, without tuning that could be wrong.
+//! Slice sampling of one coordinate: exact for any density and any width.
 
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Exp1};
 
-/// Widths that a slice may be stepped out by, in all.
+/// Largest number of widths of a slice, both sides together.
 const MAX_WIDTHS: u32 = 40;
 
-/// Shrinkings after which the old place is kept: a density that is finite at one point only.
+/// Number of shrinkings after which the old point is kept: the density may be finite at one point only.
 const MAX_SHRINKINGS: u32 = 200;
 
-/// One step of slice sampling from `x`, where the log density is `ln_f(x)`; returns the new place.
+/// One step of slice sampling from `x` with log density `ln_f`; returns the new point.
 ///
-/// Stepping out by `width`, then shrinking. The result has the wanted distribution if `x` has.
+/// Steps out by `width`, then shrinks. The new point has the distribution of the density if `x` has.
 ///
 /// # References
 /// Neal, "Slice sampling", Annals of Statistics 31(3), 2003. <https://doi.org/10.1214/aos/1056562461>
-pub fn slice_step<R: Rng + ?Sized>(
+pub(super) fn slice_step<R: Rng + ?Sized>(
     x: f64,
     width: f64,
     mut ln_f: impl FnMut(f64) -> f64,
@@ -25,7 +25,7 @@ pub fn slice_step<R: Rng + ?Sized>(
     let level = ln_f(x) - depth;
     let mut low = x - width * rng.random::<f64>();
     let mut high = low + width;
-    // The widths to both sides are shared out at random, as Neal's proof needs.
+    // The widths are divided between both sides at random, as Neal's proof requires.
     let to_the_left = rng.random_range(0..MAX_WIDTHS);
     for _ in 0..to_the_left {
         if !(ln_f(low) > level) {

@@ -116,8 +116,8 @@ impl<'a> Chain<'a> {
                 for item in own {
                     let mut column = rows.column_mut(item);
                     normal.complete(&regression, column.as_mut_slice());
-                    let noise = &rest * standard_normals(regression.absent.len(), rng);
-                    for (place, noise) in regression.absent.iter().zip(noise.iter()) {
+                    let noise = &rest * standard_normals(regression.missing.len(), rng);
+                    for (place, noise) in regression.missing.iter().zip(noise.iter()) {
                         column[*place] += noise;
                     }
                 }
@@ -161,7 +161,7 @@ fn singular() -> Error {
 }
 
 /// A place in proportion to e^weight; the weights are overwritten.
-pub(super) fn draw_label(weights: &mut [f64], rng: &mut ChaCha8Rng) -> usize {
+fn draw_label(weights: &mut [f64], rng: &mut ChaCha8Rng) -> usize {
     simplex::softmax(weights);
     let mut left: f64 = rng.random();
     for (place, weight) in weights.iter().enumerate() {

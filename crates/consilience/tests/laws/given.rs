@@ -1,4 +1,4 @@
-//! Laws that hold for every fusion method.
+//! Laws of methods with randomly chosen parameters, where rounding is the only source of error.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use consilience::methods::{Fused, Fusion, fuse};
 use consilience::{ClassPrior, InputFormat, Outputs, OutputsBuilder, Schema};
 use proptest::prelude::*;
 
-/// K classifiers, J classes, raw positive numbers to be normalised, margins and a prior.
+/// Outputs of K sources for J classes, Dirichlet parameters, a class prior and one weight per source.
 #[derive(Debug, Clone)]
 struct Case {
     n_classes: usize,
@@ -49,7 +49,7 @@ impl Case {
         builder.finish()
     }
 
-    /// Linear predictors of either sign, made from the margins.
+    /// Logistic coefficients of either sign, derived from the Dirichlet parameters.
     fn logistic(&self) -> LogisticParameters {
         let row = |t: usize| {
             let scaled = |a: &f64| 0.1 * (a - 15.0);
@@ -61,7 +61,7 @@ impl Case {
         }
     }
 
-    /// A Gaussian with a correlation of .3 between all logarithms.
+    /// A normal distribution with a correlation of 0.3 between all logarithms.
     fn fill(&self) -> FillParameters {
         let width = self.n_classifiers() * self.n_classes;
         let covariance = |a: usize, b: usize| if a == b { 1.0 } else { 0.3 };
@@ -95,7 +95,7 @@ impl Case {
         AutoFusion::new(self.schema(), parameters).unwrap()
     }
 
-    /// Student t or normal logarithms, centred where the Dirichlets are, all correlated by .3.
+    /// Student t or normal logarithms with the centres of the Dirichlets and a covariance of 0.3.
     fn logarithms(&self, class: usize, degrees: Option<f64>) -> LogDistribution {
         let (j, width) = (self.n_classes, self.n_classifiers() * self.n_classes);
         let scale = |a: usize, b: usize| if a == b { 0.3 + self.weights[a / j] } else { 0.3 };
@@ -113,7 +113,7 @@ impl Case {
         LogitNormalFusion::new(self.schema(), LogitNormalParameters { classes }).unwrap()
     }
 
-    /// Two draws of two components a class.
+    /// Two draws with two components per class.
     fn normal_mixture(&self) -> NormalMixtureFusion {
         let component = |j: usize, weight: f64, degrees: Option<f64>| MixtureComponent {
             weight,
@@ -123,11 +123,11 @@ impl Case {
             vec![component(j, weight, None), component(j, self.prior[j], Some(3.0))]
         };
         let draw = |weight: f64| (0..self.n_classes).map(|j| class(j, weight)).collect();
-        let parameters = NormalMixtureParameters { jitter: 0.0, draws: vec![draw(0.2), draw(5.0)] };
+        let parameters = NormalMixtureParameters { draws: vec![draw(0.2), draw(5.0)] };
         NormalMixtureFusion::new(self.schema(), parameters).unwrap()
     }
 
-    /// Every method that needs no fit.
+    /// All methods whose parameters can be chosen freely. The laws of `fitted` cover every method.
     fn methods(&self) -> Vec<Box<dyn Fusion>> {
         vec![
             Box::new(Pool::opinion(self.schema())),
@@ -149,7 +149,7 @@ impl Case {
         self.methods().iter().map(|method| fuse(&**method, &outputs, &prior).unwrap()).collect()
     }
 
-    /// The same case with classifiers and classes in another order.
+    /// The same case with sources and classes in another order.
     fn permuted(&self, classifiers: &[usize], classes: &[usize]) -> Self {
         let pick = |row: &Vec<f64>| classes.iter().map(|&j| row[j]).collect::<Vec<f64>>();
         Self {
@@ -197,16 +197,16 @@ fn case() -> impl Strategy<Value = Case> {
     })
 }
 
-/// A permutation made from random keys.
-fn order(keys: &[u32], n: usize) -> Vec<usize> {
-    let mut places: Vec<usize> = (0..n).collect();
-    places.sort_by_key(|&i| (keys[i], i));
-    places
+/// The permutation that sorts random keys.
+fn permutation(keys: &[u32], n: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by_key(|&i| (keys[i], i));
+    order
 }
 
 proptest! {
     #[test]
-    fn every_result_is_a_distribution_with_a_small_error(case in case()) {
+    fn fused_probabilities_are_distributions_with_small_errors(case in case()) {
         for fused in case.fuse_all() {
             for item in 0..fused.n_items() {
                 let p = fused.probabilities(item);
@@ -219,8 +219,8 @@ proptest! {
     }
 
     #[test]
-    fn permutations_commute_with_fusion(case in case(), keys in prop::collection::vec(any::<u32>(), 8)) {
-        let (classifiers, classes) = (order(&keys, case.n_classifiers()), order(&keys, case.n_classes));
+    fn permuting_sources_and_classes_permutes_the_result(case in case(), keys in prop::collection::vec(any::<u32>(), 8)) {
+        let (classifiers, classes) = (permutation(&keys, case.n_classifiers()), permutation(&keys, case.n_classes));
         let before = case.fuse_all();
         let after = case.permuted(&classifiers, &classes).fuse_all();
         for (before, after) in before.iter().zip(&after) {
@@ -234,7 +234,7 @@ proptest! {
     }
 
     #[test]
-    fn without_any_output_the_answer_is_the_prior(case in case()) {
+    fn an_item_without_outputs_gets_the_class_prior(case in case()) {
         let mut empty = case.clone();
         empty.items = vec![vec![vec![f64::NAN; case.n_classes]; case.n_classifiers()]];
         let prior = ClassPrior::new(&case.prior).unwrap();
@@ -245,9 +245,9 @@ proptest! {
         }
     }
 
-    /// α = 1 + eⱼ makes the independent model the independent opinion pool (uniform prior).
+    /// With α = 1 + eⱼ and a uniform class prior, the independent model is the opinion pool.
     #[test]
-    fn unit_margins_reproduce_the_opinion_pool(case in case()) {
+    fn unit_parameters_give_the_opinion_pool(case in case()) {
         let unit = |j: usize| (0..case.n_classes).map(|l| if l == j { 2.0 } else { 1.0 }).collect();
         let alpha = vec![(0..case.n_classes).map(unit).collect::<Vec<Vec<f64>>>(); case.n_classifiers()];
         let model = IndependentFusion::new(case.schema(), alpha).unwrap();
@@ -260,14 +260,13 @@ proptest! {
     }
 
     #[test]
-    fn one_classifier_is_its_meta_classifier(case in case()) {
+    fn the_meta_classifier_equals_the_model_with_all_other_outputs_missing(case in case()) {
         let prior = ClassPrior::new(&case.prior).unwrap();
         let model = IndependentFusion::new(case.schema(), case.alpha.clone()).unwrap();
         let outputs = case.outputs();
         for k in 0..case.n_classifiers() {
             let meta = model.meta(k).unwrap();
             let alone = fuse(&meta, &outputs.select(meta.schema()).unwrap(), &prior).unwrap();
-            // In the whole model with all others missing.
             let mut others_missing = case.clone();
             for item in &mut others_missing.items {
                 for (m, output) in item.iter_mut().enumerate() {
@@ -283,9 +282,9 @@ proptest! {
         }
     }
 
-    /// The vectorised evidence against the plain formula with the standard library's logarithm.
+    /// The vectorised density against the formula with the standard library's logarithm.
     #[test]
-    fn the_reported_error_covers_the_plain_formula(case in case()) {
+    fn the_reported_error_covers_the_difference_from_the_formula(case in case()) {
         let model = IndependentFusion::new(case.schema(), case.alpha.clone()).unwrap();
         let outputs = case.outputs();
         let (got, errors) = consilience::methods::ln_densities(&model, &outputs).unwrap();
@@ -305,9 +304,9 @@ proptest! {
         }
     }
 
-    /// `auto` of items with all outputs against its formula, written down plainly.
+    /// `auto` for items without missing outputs against its formula.
     #[test]
-    fn auto_is_the_mixture_that_it_says(case in case()) {
+    fn auto_agrees_with_its_formula(case in case()) {
         let mut case = case;
         case.items.retain(|item| item.iter().flatten().all(|x| !x.is_nan()));
         let (auto, prior) = (case.auto(), ClassPrior::new(&case.prior).unwrap());
