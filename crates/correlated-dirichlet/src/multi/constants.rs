@@ -9,7 +9,7 @@
 
 /// The default error of ln f: 0.1 % of a density, and 0.00025 of a fused probability at the most.
 pub const DEFAULT_TOLERANCE: f64 = 1e-3;
-/// The default largest number of points per item: 30 ms for three classifiers and three components.
+/// The default largest number of points per item: 11 ms for three classifiers and three components.
 pub(super) const DEFAULT_MAX_POINTS: usize = 1 << 16;
 /// Rounding error of a Dirichlet log density, relative to its largest term and per component. Guards accuracy: the
 /// reference table of the Dirichlet distribution is tested to the same bound.
@@ -80,7 +80,7 @@ pub(super) const LEARN_ABOVE: f64 = 2.0;
 /// Points per replicate of a pilot run.
 pub(super) const FIRST_POINTS: usize = 128;
 // The next numbers of points, 1.5 and 2 times as many, must be whole numbers of batches too.
-const _: () = assert!(FIRST_POINTS % (2 * BATCH) == 0);
+const _: () = assert!(FIRST_POINTS.is_multiple_of(2 * BATCH));
 /// Private shapes of 0, which confine the integral to a surface, are raised to this; the estimate is then never
 /// resolved.
 pub(super) const RAISED_PRIVATE: f64 = 1e-3;

@@ -145,7 +145,7 @@ impl MultiDensity {
     /// # Relation to the resolution of two classifiers
     /// [`PairDensity::with_resolution`] is another noise model with the same variance of the difference: it holds the
     /// smaller of the two gammas fixed and moves the other. For two classifiers the two models differ by up to 0.04 in
-    /// ln f at ε = 0.03 and α up to 8; the difference grows like ε²α. Groups of two classifiers keep the model of
+    /// ln f at ε = 0.03 with α from 5 to 15, and by more for larger ε and α. Groups of two classifiers keep the model of
     /// [`PairDensity`], and a single classifier its Dirichlet density, because these have algorithms without sampling
     /// error.
     pub fn with_log_noise(mut self, epsilon: f64) -> Result<Self> {
