@@ -33,7 +33,7 @@ mod inverse;
 mod item;
 mod laplace;
 mod moments;
-pub mod smoothed;
+mod smoothed;
 
 use std::sync::{Arc, OnceLock};
 
@@ -48,8 +48,8 @@ pub use exact::adaptive::Scratch;
 pub use exact::gradient::Gradient;
 pub use inverse::{MomentMatch, delta_for_correlation, delta_for_correlations, moment_match};
 pub use moments::{ComponentMoments, moments};
-use smoothed::convolution::Convolution;
-use smoothed::table::Tables;
+use smoothed::table::{Direction, Tables};
+pub use smoothed::{LearningDensity, LearningScratch, RatioNodes};
 
 /// Two classifiers' correlated Dirichlet density of one class, prepared once and evaluated for many items.
 ///
@@ -84,14 +84,10 @@ pub struct PairDensity {
     arch: Arch,
     /// The same with shapes of 0 raised a little, where there are any: derivatives are taken there.
     inside: Option<Box<PairDensity>>,
-    /// The resolution and the tables that belong to it, made when first asked for.
+    /// The resolution and the tables that belong to it, made when first asked for; the second with slopes.
     epsilon: f64,
-    smoothed: OnceLock<Vec<Arc<Convolution>>>,
-    tables: OnceLock<Option<Arc<Tables>>>,
-    /// The same without a resolution, for outputs that are too far apart.
-    exact: OnceLock<Box<PairDensity>>,
-    /// For derivatives at a finite resolution.
-    neighbours: OnceLock<Vec<exact::gradient::Neighbour>>,
+    tables: OnceLock<Arc<Tables>>,
+    slope_tables: OnceLock<Arc<Tables>>,
 }
 
 /// The relative error wanted of a density unless told otherwise.
@@ -120,10 +116,8 @@ impl PairDensity {
             arch: four_lanes(),
             inside: None,
             epsilon: 0.0,
-            smoothed: OnceLock::new(),
             tables: OnceLock::new(),
-            exact: OnceLock::new(),
-            neighbours: OnceLock::new(),
+            slope_tables: OnceLock::new(),
         };
         density.prepare_laguerre();
         density.inside = density.moved_inside()?.map(Box::new);
@@ -139,8 +133,6 @@ impl PairDensity {
         if let Some(inside) = self.inside.take() {
             self.inside = Some(Box::new(inside.with_tolerance(tolerance)?));
         }
-        self.neighbours = OnceLock::new();
-        self.exact = OnceLock::new();
         self.prepare_laguerre();
         Ok(self)
     }
@@ -155,17 +147,12 @@ impl PairDensity {
             return Err(Error::parameter("resolution", "between 0 and 0.2", epsilon));
         }
         self.epsilon = epsilon;
-        self.neighbours = OnceLock::new();
-        self.smoothed = OnceLock::new();
         self.tables = OnceLock::new();
-        self.exact = OnceLock::new();
+        self.slope_tables = OnceLock::new();
+        if let Some(inside) = self.inside.take() {
+            self.inside = Some(Box::new(inside.with_resolution(epsilon)?));
+        }
         Ok(self)
-    }
-
-    /// Columns of smoothed components, for items that the tables in both variables do not serve.
-    fn smoothed(&self) -> &[Arc<Convolution>] {
-        let table = |c: &Component| Arc::new(Convolution::new(self.arch, c, self.epsilon));
-        self.smoothed.get_or_init(|| self.components.iter().map(table).collect())
     }
 
     /// The number of classes J.
@@ -179,34 +166,41 @@ impl PairDensity {
     /// If x¹ or x² does not have one value a class.
     pub fn ln_density(&self, x1: &[f64], x2: &[f64], scratch: &mut Scratch) -> Estimate {
         assert!(x1.len() == self.n_classes() && x2.len() == self.n_classes(), "one value a class");
-        if self.epsilon == 0.0 && self.components.iter().all(Component::is_independent) {
+        if self.epsilon > 0.0 {
+            let mode = scratch.locate(&self.components, [x1, x2]);
+            let tables = self.tables.get_or_init(|| Arc::new(self.make_tables(&[])));
+            let estimate = self.smooth(tables, &mode, scratch, None);
+            return self.or_exact(estimate, [x1, x2], scratch);
+        }
+        if self.components.iter().all(Component::is_independent) {
             return self.independent(x1, x2);
         }
-        let estimate = self.refine(x1, x2, scratch, false);
-        if self.epsilon > 0.0 && !(estimate.ln_density.is_finite() && estimate.error.is_finite()) {
-            return self.far_apart(x1, x2, scratch);
-        }
-        estimate
+        self.refine([x1, x2], scratch, false)
     }
 
-    /// Outputs so far apart that the tables underflow (some 10 standard deviations at ε ≥ 0.1): the exact
-    /// density, since far from ties smoothing changes ln f by about ½ε² Σ(∂ ln h/∂τ)² only, which with
-    /// slopes of the size of the private shapes is the error.
-    fn far_apart(&self, x1: &[f64], x2: &[f64], scratch: &mut Scratch) -> Estimate {
-        let exact = self.exact.get_or_init(|| {
-            let exact = Self { epsilon: 0.0, exact: OnceLock::new(), ..self.clone() };
-            Box::new(exact)
-        });
-        let estimate = exact.ln_density(x1, x2, scratch);
-        let slope = |c: &Component| c.private[0].max(c.private[1]).powi(2);
-        let change = 0.5 * self.epsilon.powi(2) * self.components.iter().map(slope).sum::<f64>();
-        Estimate { error: estimate.error + change, ..estimate }
+    /// The estimate from tables, or, where outputs are so far apart that tables underflow (some 10 standard deviations at
+    /// ε ≥ 0.1), the exact density: smoothing changes ln f there by about ½ε² Σ(∂ ln h/∂τ)², which with slopes of the size of
+    /// the private shapes is added to its error.
+    fn or_exact(
+        &self,
+        estimate: Option<Estimate>,
+        outputs: [&[f64]; 2],
+        scratch: &mut Scratch,
+    ) -> Estimate {
+        let finite = |e: &Estimate| e.ln_density.is_finite() && e.error.is_finite();
+        estimate.filter(finite).unwrap_or_else(|| {
+            let exact = self.refine(outputs, scratch, false);
+            let slope = |c: &Component| c.private[0].max(c.private[1]).powi(2);
+            let change =
+                0.5 * self.epsilon.powi(2) * self.components.iter().map(slope).sum::<f64>();
+            Estimate { error: exact.error + change, ..exact }
+        })
     }
 
     /// The log density and its derivatives in δ, α¹ and α².
     ///
     /// Shapes of exactly 0 are differentiated at 1e-9, from inside the legal region. At a finite resolution
-    /// the derivatives are central differences (about 1e-4) and cost 6J densities and, once, 6J tables.
+    /// the derivatives are good to about 1e-4 of their scale, and need tables of their own, made at the first call.
     pub fn ln_density_and_gradient(
         &self,
         x1: &[f64],
@@ -214,17 +208,33 @@ impl PairDensity {
         scratch: &mut Scratch,
         gradient: &mut Gradient,
     ) -> Estimate {
+        let inside = self.inside.as_deref().unwrap_or(self);
         if self.epsilon > 0.0 {
-            return self.differences(x1, x2, scratch, gradient);
-        }
-        let Some(inside) = &self.inside else {
-            let estimate = self.refine(x1, x2, scratch, true);
+            inside.smoothed_gradient([x1, x2], scratch, gradient);
+        } else {
+            let estimate = inside.refine([x1, x2], scratch, true);
             scratch.tally.finish(gradient);
-            return estimate;
-        };
-        inside.refine(x1, x2, scratch, true);
-        scratch.tally.finish(gradient);
+            if self.inside.is_none() {
+                return estimate;
+            }
+        }
         self.ln_density(x1, x2, scratch)
+    }
+
+    /// Derivatives from tables with slopes; 0 where the tables do not reach.
+    fn smoothed_gradient(
+        &self,
+        outputs: [&[f64]; 2],
+        scratch: &mut Scratch,
+        gradient: &mut Gradient,
+    ) {
+        let mode = scratch.locate(&self.components, outputs);
+        let make = || Arc::new(self.make_tables(&Direction::ALL));
+        let mut slopes = vec![0.0; Direction::ALL.len() * self.n_classes()];
+        self.smooth(self.slope_tables.get_or_init(make), &mode, scratch, Some(&mut slopes));
+        let each =
+            |d: usize| slopes.iter().skip(d).step_by(Direction::ALL.len()).copied().collect();
+        *gradient = Gradient { delta: each(0), alpha1: each(1), alpha2: each(2) };
     }
 
     /// δ = 0: the product of two Dirichlet densities.
@@ -250,7 +260,7 @@ impl PairDensity {
         Self::new(&alpha(0), &alpha(1), &delta).map(Some)
     }
 
-    /// Accuracy for the scale s of lengths up to what the worst line, ρ = 1 and x¹ = x², needs.
+    /// Gauss-Laguerre rules for the scale s, of lengths up to what the worst line, ρ = 1 and x¹ = x², needs.
     fn prepare_laguerre(&mut self) {
         self.laguerre.clear();
         if self.power > 4.0 * EQUIDISTANT_FROM {

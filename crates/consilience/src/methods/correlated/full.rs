@@ -1,14 +1,14 @@
-//! The paper's model of three and more classifiers, with an honest error.
+//! Fusion by the paper's model of three and more sources.
 //!
-//! Densities are estimated ([`MultiDensity`]), each with an error, to a wanted one. Who fuses wants
-//! probabilities: all classes take the same points, until the spread of the probabilities is small
-//! enough. Where the estimate of any class cannot be trusted, the item is fused by the tree of pairs with the same
-//! pair margins instead, and its error is set to infinity: the fused probabilities of such an item
-//! have an `error` of 1. [`Fusion::ln_density`] never falls back: it tells the estimate, with an
-//! infinite error where it cannot be trusted.
+//! Densities are estimated ([`MultiDensity`]) to a wanted error. For fusing, all classes use the same
+//! points, until the error of the fused probabilities is small enough. If the density of any class cannot
+//! be resolved, the item is fused by the tree of pairs with the same distributions of pairs, and its log
+//! weights get an infinite error: the fused probabilities of such an item have an `error` of 1.
+//! [`Fusion::ln_density`] never falls back: it returns the estimate, with an infinite error if it is not
+//! resolved.
 //!
-//! Missing classifiers are marginalised exactly: what they shared with one other becomes private
-//! to that one.
+//! Missing sources are marginalised exactly: a shape that a missing source shared with one other becomes
+//! private to that one.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, RwLock};
@@ -26,33 +26,34 @@ use correlated_dirichlet::multi::class_estimates::{
 use correlated_dirichlet::{CorrelatedDirichlet, Dirichlet};
 use correlated_dirichlet::{Estimate, MultiDensity, MultiScratch};
 
-/// The error wanted of a log density, and of a fused probability.
+/// The wanted error of a log density, and of a fused probability.
 pub const FULL_TOLERANCE: f64 = 1e-3;
 
-/// The paper's model of any number of classifiers.
+/// The paper's model of any number of sources.
 #[derive(Debug)]
 pub struct FullFusion {
     schema: Arc<Schema>,
     classes: Vec<CorrelatedDirichlet>,
     resolution: f64,
     fallback: TreeFusion,
-    /// Densities of every class for every set of classifiers that turned up present.
-    densities: RwLock<HashMap<Vec<bool>, Arc<Vec<Rule>>>>,
-    /// One for every thread that has fused.
+    /// Densities of every class for every set of present sources so far.
+    densities: RwLock<HashMap<Vec<bool>, Arc<Vec<ClassDensity>>>>,
+    /// Buffers, one for every thread that has fused.
     scratches: Mutex<Vec<MultiScratch>>,
 }
 
 const POISONED: &str = "no thread panics while it holds the lock";
+const VALID: &str = "the marginal distribution of valid parameters is valid";
 
-/// How the classifiers present speak when one class is true.
+/// The density of the present sources' outputs under one class.
 #[derive(Debug)]
-enum Rule {
-    Alone(Dirichlet),
-    Many(Box<MultiDensity>),
+enum ClassDensity {
+    One(Dirichlet),
+    Several(Box<MultiDensity>),
 }
 
 impl Clone for FullFusion {
-    /// What was prepared for the sets seen so far is prepared again when they turn up.
+    /// Densities for sets of present sources are made again when needed.
     fn clone(&self) -> Self {
         Self {
             schema: Arc::clone(&self.schema),
@@ -82,54 +83,56 @@ impl FullFusion {
             densities: RwLock::default(),
             scratches: Mutex::default(),
         };
-        full.rules(&vec![true; full.schema.n_classifiers()])?;
+        full.densities_of(&vec![true; full.schema.n_classifiers()])?;
         Ok(full)
     }
 
-    /// The rules for a set of classifiers, made when it first turns up.
-    fn rules(&self, present: &[bool]) -> Result<Arc<Vec<Rule>>> {
-        if let Some(rules) = self.densities.read().expect(POISONED).get(present) {
-            return Ok(Arc::clone(rules));
+    /// The densities for a set of present sources, made when it first occurs.
+    fn densities_of(&self, present: &[bool]) -> Result<Arc<Vec<ClassDensity>>> {
+        if let Some(densities) = self.densities.read().expect(POISONED).get(present) {
+            return Ok(Arc::clone(densities));
         }
-        let rule = |class: &CorrelatedDirichlet| -> Result<Rule> {
+        let density = |class: &CorrelatedDirichlet| -> Result<ClassDensity> {
             let mut left = class.clone();
             for k in (0..present.len()).rev().filter(|k| !present[*k]) {
                 left = left.without(k)?;
             }
             if left.n_classifiers() == 1 {
-                return Ok(Rule::Alone(Dirichlet::new(&left.alpha()[0])?));
+                return Ok(ClassDensity::One(Dirichlet::new(&left.alpha()[0])?));
             }
             let density = MultiDensity::new(&left)?.with_log_noise(self.resolution)?;
-            Ok(Rule::Many(Box::new(density)))
+            Ok(ClassDensity::Several(Box::new(density)))
         };
-        let rules = Arc::new(self.classes.iter().map(rule).collect::<Result<Vec<_>>>()?);
+        let densities = Arc::new(self.classes.iter().map(density).collect::<Result<Vec<_>>>()?);
         let mut known = self.densities.write().expect(POISONED);
-        Ok(Arc::clone(known.entry(present.to_vec()).or_insert(rules)))
+        Ok(Arc::clone(known.entry(present.to_vec()).or_insert(densities)))
     }
 
-    /// The log densities of one item under every class, each to the error that is wanted of it.
+    /// The log densities of one item under every class, each to its wanted error.
     fn estimates(
         &self,
         item: &Item<'_>,
         wanted: &[f64],
         scratch: &mut MultiScratch,
     ) -> Vec<Estimate> {
-        let rules = self.rules(&item.present).expect("subsets of legal parameters are legal");
-        let estimate = |(rule, wanted): (&Rule, &f64)| rule.estimate(item, *wanted, scratch);
-        rules.iter().zip(wanted).map(estimate).collect()
+        let densities = self.densities_of(&item.present).expect(VALID);
+        let estimate =
+            |(density, wanted): (&ClassDensity, &f64)| density.estimate(item, *wanted, scratch);
+        densities.iter().zip(wanted).map(estimate).collect()
     }
 
-    /// The same for fusing, where only the probabilities count, with their largest error.
+    /// The same for fusing, where only the probabilities matter, with their largest error.
     fn fusing_estimates(
         &self,
         item: &Item<'_>,
         prior: &ClassPrior,
         scratch: &mut MultiScratch,
     ) -> (Vec<Estimate>, f64) {
-        let rules = self.rules(&item.present).expect("subsets of legal parameters are legal");
-        let many: Option<Vec<&MultiDensity>> = rules.iter().map(Rule::many).collect();
+        let densities = self.densities_of(&item.present).expect(VALID);
+        let many: Option<Vec<&MultiDensity>> =
+            densities.iter().map(ClassDensity::several).collect();
         match many {
-            // At a resolution all points are spent on the first estimate.
+            // with a resolution the first estimate uses all points
             Some(many) if self.resolution == 0.0 && item.is_inside() => {
                 let goal = ClassGoal { ln_prior: prior.ln(), tolerance: FULL_TOLERANCE };
                 let ClassEstimates { estimates, error } =
@@ -146,23 +149,23 @@ impl FullFusion {
     }
 }
 
-impl Rule {
-    fn many(&self) -> Option<&MultiDensity> {
+impl ClassDensity {
+    fn several(&self) -> Option<&MultiDensity> {
         match self {
-            Self::Alone(_) => None,
-            Self::Many(density) => Some(density),
+            Self::One(_) => None,
+            Self::Several(density) => Some(density),
         }
     }
 
     fn estimate(&self, item: &Item<'_>, wanted: f64, scratch: &mut MultiScratch) -> Estimate {
         match self {
-            Self::Alone(margin) => {
+            Self::One(margin) => {
                 let mut ln_density = [0.0];
                 let margin = std::slice::from_ref(margin);
                 let error = ln_margins(margin, item.outputs[0], &mut ln_density);
                 Estimate { ln_density: ln_density[0], error }
             }
-            Self::Many(density) => {
+            Self::Several(density) => {
                 density.ln_density_of_item(&item.outputs, item.number, wanted, scratch)
             }
         }
@@ -184,14 +187,14 @@ impl<'a> Item<'a> {
         Self { present: all().map(|x| x.is_some()).collect(), outputs, number }
     }
 
-    /// Whether no output is exactly 0 anywhere.
+    /// Whether no output has an element of exactly 0.
     fn is_inside(&self) -> bool {
         self.outputs.iter().copied().flatten().all(|x| *x > 0.0)
     }
 }
 
-/// The largest error of the fused probabilities: those of the classes are independent of each other,
-/// and ∂pⱼ/∂ln fₘ is pⱼ(1 − pⱼ) for m = j, −pⱼpₘ for others.
+/// The largest error of the fused probabilities. The errors of the classes are independent, and
+/// ∂pⱼ/∂ln fₘ is pⱼ(1 − pⱼ) for m = j and −pⱼpₘ for others.
 fn fused_error(estimates: &[Estimate], prior: &ClassPrior) -> f64 {
     let p = probabilities(estimates.iter().map(|e| e.ln_density), prior.ln());
     let of_class = |j: usize| {
@@ -201,8 +204,8 @@ fn fused_error(estimates: &[Estimate], prior: &ClassPrior) -> f64 {
     (0..p.len()).map(of_class).fold(0.0, f64::max)
 }
 
-/// Every item has its own number, so that errors average out, and the same wherever it stands in a
-/// table: a mix of the bits of its outputs.
+/// A number of an item made from the bits of its outputs: items differ, so that errors average out, and
+/// an item has the same number anywhere in a table.
 fn number_of(outputs: &[&[f64]]) -> u64 {
     let mix = |seed: u64, x: &f64| {
         (seed ^ x.to_bits()).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29)
@@ -210,8 +213,8 @@ fn number_of(outputs: &[&[f64]]) -> u64 {
     outputs.iter().copied().flatten().fold(0, mix)
 }
 
-/// The tree of pairs with the same pair margins. Shares stand for gains: the more two classifiers
-/// share, the more they should be joined.
+/// The tree of pairs with the same distributions of pairs. Shares stand for gains: two sources that share
+/// more are joined first.
 fn tree_of(
     schema: &Arc<Schema>,
     classes: &[CorrelatedDirichlet],
@@ -247,7 +250,7 @@ impl Fusion for FullFusion {
             }
             let (estimates, error) = self.fusing_estimates(&item, prior, &mut scratch);
             if estimates.iter().all(Estimate::is_resolved) {
-                // the error of a log weight with which no probability is farther off
+                // the error of a log weight that corresponds to the error of the probabilities
                 let error = 0.5 * (4.0 * error).ln_1p();
                 block.set_item(i, &ln_densities(&estimates), error);
                 continue;
@@ -272,7 +275,7 @@ impl Fusion for FullFusion {
                 continue;
             }
             let estimates = self.estimates(&item, &wanted, &mut scratch);
-            // what cannot be trusted has an infinite error
+            // an unresolved density has an infinite error
             let error = estimates.iter().map(|estimate| estimate.error).fold(0.0, f64::max);
             block.set_item(i, &ln_densities(&estimates), error);
         }
@@ -286,7 +289,7 @@ impl Fusion for FullFusion {
 }
 
 impl FullFusion {
-    /// Memory that an earlier task has left, with the points in it that all items share.
+    /// Buffers of an earlier task, with the points that all items share.
     fn take_scratch(&self) -> MultiScratch {
         self.scratches.lock().expect(POISONED).pop().unwrap_or_default()
     }

@@ -1,13 +1,13 @@
-//! The correlated fusion model: what the classifiers share is counted once.
+//! The correlated model: evidence that sources share is counted once.
 //!
 //! ```text
 //! (x¹, x²) | t=j ~ CorrelatedDirichlet(α¹ⱼ, α²ⱼ, δⱼ),   P(t=j|x) ∝ pⱼ f(x¹, x²; αⱼ, δⱼ)
 //! ```
 //!
 //! The density f is integrated, not sampled
-//! ([`PairDensity`](correlated_dirichlet::pair::PairDensity)), so every fused probability comes
-//! with an error estimate. An item for which one classifier is missing is explained by the
-//! other's Dirichlet, exactly; without any, the class prior answers.
+//! ([`PairDensity`](correlated_dirichlet::pair::PairDensity)), so that every fused probability has an
+//! error estimate. If one output is missing, the density is the other source's Dirichlet; if both are,
+//! the fused probabilities are the class prior.
 //!
 //! # References
 //! Trick & Rothkopf, AISTATS 2022, section 3.3.
@@ -45,7 +45,7 @@ use crate::error::{Error, Result};
 use correlated_dirichlet::pair::Scratch;
 use correlated_dirichlet::{CorrelatedDirichlet, Dirichlet};
 
-/// The correlated fusion model of two classifiers with its parameters.
+/// The correlated model of two sources with its parameters.
 ///
 /// # Example
 /// ```
@@ -55,7 +55,7 @@ use correlated_dirichlet::{CorrelatedDirichlet, Dirichlet};
 /// use std::sync::Arc;
 ///
 /// let schema = Arc::new(Schema::new(["a", "b"], ["x", "y", "z"])?);
-/// // Margins that make independent classifiers an opinion pool; half of each is shared.
+/// // With independent sources these Dirichlets give an opinion pool; half of each is shared.
 /// let class = |j: usize| {
 ///     let alpha: Vec<f64> = (0..3).map(|l| if l == j { 101.0 } else { 100.0 }).collect();
 ///     let delta = alpha.iter().map(|a| 0.5 * a).collect();
@@ -67,7 +67,7 @@ use correlated_dirichlet::{CorrelatedDirichlet, Dirichlet};
 /// let mut builder = OutputsBuilder::new(schema, InputFormat::default())?;
 /// builder.push(&[0.6, 0.2, 0.2, 0.6, 0.2, 0.2], None)?;
 /// let fused = fuse(&model, &builder.finish(), &ClassPrior::uniform(3))?;
-/// // Independent classifiers would give .82; one alone, .6.
+/// // Independent sources would give 0.82; one source alone gives 0.6.
 /// assert!((fused.probabilities(0)[0] - 0.674075).abs() < 1e-5);
 /// # Ok::<(), consilience::Error>(())
 /// ```
@@ -81,7 +81,7 @@ pub struct CorrelatedFusion {
 }
 
 impl CorrelatedFusion {
-    /// From one correlated Dirichlet a class, observed at a resolution (0: exactly).
+    /// From one correlated Dirichlet per class and the resolution of the outputs (0: exact).
     pub fn new(
         schema: Arc<Schema>,
         classes: &[CorrelatedDirichlet],
@@ -91,7 +91,7 @@ impl CorrelatedFusion {
         if k != 2 {
             return Err(Error::Unsupported {
                 method: "correlated".into(),
-                cannot: format!("is a rule for two classifiers here, not {k}"),
+                cannot: format!("is defined for two classifiers here, not {k}"),
             });
         }
         if classes.len() != j || classes.iter().any(|class| class.n_components() != j) {
@@ -115,7 +115,7 @@ impl CorrelatedFusion {
         })
     }
 
-    /// The resolution of observation, 0 for the exact density.
+    /// The resolution of the outputs, 0 for the exact density.
     pub fn resolution(&self) -> f64 {
         self.resolution
     }
@@ -144,7 +144,7 @@ impl CorrelatedFusion {
     }
 }
 
-/// Writes one classifier's log density under every class; returns the largest error.
+/// Writes one source's log density under every class; returns the largest error.
 fn ln_margins(margins: &[Dirichlet], output: &[f64], out: &mut [f64]) -> f64 {
     let mut error = 0.0f64;
     for (margin, out) in margins.iter().zip(out) {

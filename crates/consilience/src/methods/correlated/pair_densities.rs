@@ -1,4 +1,4 @@
-//! Two classifiers' densities under every class, with limits where they are infinite.
+//! Densities of two sources' outputs under every class, with limits where they are infinite.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;

@@ -1,21 +1,18 @@
 //! One density from start to end: placing the nodes, walking the outer integral, refining where needed.
 
-use std::sync::{Arc, OnceLock};
-
 use super::gradient::GradientSum;
 use super::kernel::TermRecord;
 use super::kinks::{self, AtKink};
 use super::pieces::{End, Piece};
 use super::poles;
 use super::ratio::{Convergence, LogSum, RatioIntegral};
-use super::scale::{Grid, KnownFactors, Lines, Position, Tabled};
+use super::scale::{Grid, KnownFactors, Lines, Position};
 use super::shared::SharedIntegral;
 use super::trapezoid_error::Decay;
 use crate::pair::component::Component;
 use crate::pair::item::OutputPair;
 use crate::pair::laplace::{self, Mode, Share};
-use crate::pair::smoothed::SmoothScratch;
-use crate::pair::smoothed::convolution::Convolution;
+use crate::pair::smoothed::SmoothedScratch;
 use crate::pair::{EQUIDISTANT_FROM, Estimate, PairDensity};
 
 /// Buffers that one thread uses again for every density.
@@ -31,10 +28,7 @@ pub struct Scratch {
     convergence: Vec<Convergence>,
     record: TermRecord,
     pub(crate) tally: GradientSum,
-    /// Differences at a finite resolution.
-    pub(crate) slopes: Vec<[f64; 3]>,
-    pub(crate) tabled: Tabled,
-    pub(crate) smooth: SmoothScratch,
+    pub(crate) smoothed: SmoothedScratch,
 }
 
 /// What lines borrow.
@@ -43,7 +37,6 @@ pub(crate) struct LineBuffers<'a> {
     pub(crate) active: &'a [usize],
     pub(crate) grid: &'a mut Grid,
     pub(crate) record: Option<&'a mut TermRecord>,
-    pub(crate) tabled: &'a mut Tabled,
 }
 
 /// Factors on the normal steps of the three directions.
@@ -73,28 +66,27 @@ struct Pass {
     wanted: Steps,
 }
 
+impl Scratch {
+    /// Takes over an item's outputs; where its integrand has its mode, and how wide it is.
+    pub(crate) fn locate(&mut self, components: &[Component], [x1, x2]: [&[f64]; 2]) -> Mode {
+        self.outputs.clear();
+        self.outputs.extend(x1.iter().zip(x2).map(|(&a, &b)| OutputPair::new(a, b)));
+        laplace::find(components, x1, x2, &mut self.shares)
+    }
+}
+
 impl PairDensity {
     /// Passes with finer steps until the estimated error is small enough.
     pub(crate) fn refine(
         &self,
-        x1: &[f64],
-        x2: &[f64],
+        [x1, x2]: [&[f64]; 2],
         scratch: &mut Scratch,
         slopes: bool,
     ) -> Estimate {
-        scratch.outputs.clear();
-        scratch.outputs.extend(x1.iter().zip(x2).map(|(&a, &b)| OutputPair::new(a, b)));
+        let mode = scratch.locate(&self.components, [x1, x2]);
         scratch.tally.reset(self.components.len());
-        if self.epsilon == 0.0
-            && let Some(ln_density) = poles::ln_density(&self.components, &scratch.outputs)
-        {
+        if let Some(ln_density) = poles::ln_density(&self.components, &scratch.outputs) {
             return Estimate { ln_density, error: 0.0 };
-        }
-        let mode = laplace::find(&self.components, x1, x2, &mut scratch.shares);
-        if self.epsilon > 0.0 {
-            let tabled = self.smooth(&mode, scratch);
-            let finite = |e: &Estimate| e.ln_density.is_finite() && e.error.is_finite();
-            return tabled.filter(finite).unwrap_or_else(|| self.by_columns(&mode, scratch));
         }
         let mut steps = Steps::NORMAL;
         for pass in 1.. {
@@ -128,7 +120,6 @@ impl PairDensity {
             active: &scratch.active,
             grid: &mut scratch.grid,
             record: slopes.then_some(&mut scratch.record),
-            tabled: &mut scratch.tabled,
         };
         let mut lines = self.lines(mode, rest, gauss, buffers);
         if let Some(rigid) = rigid {
@@ -187,9 +178,9 @@ impl PairDensity {
         let (mut rest, mut rigid) = (KnownFactors::default(), None);
         active.clear();
         for (l, c) in self.components.iter().enumerate() {
-            if self.epsilon == 0.0 && c.is_independent() {
+            if c.is_independent() {
                 rest.add_independent(c, &outputs[l]);
-            } else if self.epsilon == 0.0 && c.is_rigid() {
+            } else if c.is_rigid() {
                 rest.add_rigid(c, &outputs[l]);
                 rigid = Some(l);
             } else {
@@ -222,9 +213,6 @@ impl PairDensity {
             rule: (0, 1.0),
             grid: buffers.grid,
             record: buffers.record,
-            smoothed: if self.epsilon > 0.0 { self.smoothed() } else { &[] },
-            epsilon: self.epsilon,
-            tabled: buffers.tabled,
         }
     }
 
@@ -256,27 +244,6 @@ impl PairDensity {
             }
         }
         if error.is_nan() { (f64::INFINITY, wanted) } else { (error, wanted) }
-    }
-
-    /// A copy with one component's shapes replaced.
-    pub(crate) fn with_component(&self, l: usize, component: Component) -> Self {
-        let mut copy = self.clone();
-        copy.neighbours = OnceLock::new();
-        copy.components[l] = component;
-        copy.power = copy.components.iter().map(Component::power).sum();
-        // the other components' tables serve as they are
-        let columns = || Arc::new(Convolution::new(self.arch, &component, self.epsilon));
-        copy.smoothed = self.smoothed.get().map_or_else(OnceLock::new, |all| {
-            let mut all = all.clone();
-            all[l] = columns();
-            OnceLock::from(all)
-        });
-        let tables = self
-            .tables()
-            .map(|tables| Arc::new(tables.with_component(self.arch, l, &component, self.epsilon)));
-        copy.tables = OnceLock::from(tables);
-        copy.prepare_laguerre();
-        copy
     }
 }
 

@@ -14,7 +14,6 @@ use super::ratio::CLOSING;
 use super::scale::{Line, Lines, Position};
 use super::shared::SharedIntegral;
 use crate::pair::component::Component;
-use crate::pair::{Estimate, PairDensity, Scratch};
 use consilience_numerics::special::digamma;
 
 /// Derivatives of ln f(x¹, x²), one entry a class.
@@ -103,67 +102,6 @@ impl GradientSum {
             gradient.alpha2.push(second);
         }
     }
-}
-
-/// Two densities that differ in one shape of one component.
-#[derive(Debug, Clone)]
-pub(crate) struct Neighbour {
-    lower: PairDensity,
-    upper: PairDensity,
-    distance: f64,
-}
-
-/// Step of a difference, relative and at least.
-const RELATIVE_STEP: f64 = 2e-3;
-const SMALLEST_STEP: f64 = 1e-3;
-
-impl PairDensity {
-    /// Derivatives at a finite resolution, by differences over tables that are made once.
-    pub(crate) fn differences(
-        &self,
-        x1: &[f64],
-        x2: &[f64],
-        scratch: &mut Scratch,
-        gradient: &mut Gradient,
-    ) -> Estimate {
-        let neighbours = self.neighbours.get_or_init(|| self.neighbours());
-        scratch.tally.reset(self.n_classes());
-        for (i, pair) in neighbours.iter().enumerate() {
-            let [low, high] = [&pair.lower, &pair.upper]
-                .map(|density| density.ln_density(x1, x2, scratch).ln_density);
-            gradient_entry(&mut scratch.slopes, i, (high - low) / pair.distance);
-        }
-        scratch.tally.reset(self.n_classes());
-        scratch.tally.current.copy_from_slice(&scratch.slopes[..self.n_classes()]);
-        scratch.tally.add(1.0);
-        scratch.tally.finish(gradient);
-        self.ln_density(x1, x2, scratch)
-    }
-
-    /// Three shapes a component, each moved down and up as far as it can be.
-    fn neighbours(&self) -> Vec<Neighbour> {
-        let mut all = Vec::with_capacity(3 * self.n_classes());
-        for (l, c) in self.components.iter().enumerate() {
-            for which in 0..3 {
-                let shapes = [c.shared, c.private[0], c.private[1]];
-                let step = (RELATIVE_STEP * shapes[which]).max(SMALLEST_STEP);
-                let moved = [(shapes[which] - step).max(0.0), shapes[which] + step];
-                let [lower, upper] = moved.map(|shape| {
-                    let mut shapes = shapes;
-                    shapes[which] = shape;
-                    let component = Component::new(shapes[0], [shapes[1], shapes[2]]);
-                    self.with_component(l, component)
-                });
-                all.push(Neighbour { lower, upper, distance: moved[1] - moved[0] });
-            }
-        }
-        all
-    }
-}
-
-fn gradient_entry(slopes: &mut Vec<[f64; 3]>, i: usize, value: f64) {
-    slopes.resize(slopes.len().max(i / 3 + 1), [0.0; 3]);
-    slopes[i / 3][i % 3] = value;
 }
 
 /// ψ of the safe constant: ψ(s), or ψ(1+s) below 1.

@@ -257,6 +257,8 @@ pub(crate) struct AtNodes<'a, I> {
     pub(crate) active: &'a [usize],
     pub(crate) nodes: &'a [f64],
     pub(crate) ln_weights: &'a [f64],
+    /// The largest of them, taken out.
+    pub(crate) largest: f64,
     pub(crate) centre: f64,
     /// s = node / scale; the exponential rate left in the integrand; tilt of the pivots.
     pub(crate) scale: f64,
@@ -275,7 +277,7 @@ impl WithSimd for AtNodes<'_, SharedIntegral> {
         for (node, weight) in self.nodes.iter().zip(self.ln_weights) {
             let s = node / self.scale;
             let away = s - self.centre;
-            let mut term = (weight - self.rate * s + self.tilt * away).exp();
+            let mut term = (weight - self.largest - self.rate * s + self.tilt * away).exp();
             for &l in self.active {
                 let inner = one_sum(simd, &self.inner[l].parts(), away);
                 term *= inner;

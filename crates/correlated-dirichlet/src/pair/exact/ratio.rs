@@ -60,7 +60,7 @@ impl LogSum {
         (term, rescaled)
     }
 
-    /// EndShapes a piece; returns how its sum converges and the logarithm of its integral.
+    /// Ends a piece; returns how its sum converges and the logarithm of its integral.
     fn end_piece(&mut self) -> (Decay, f64) {
         let decay = self.classes.decay(self.piece);
         let ln_piece = self.piece.ln() + self.reference;
@@ -311,7 +311,7 @@ impl RatioIntegral<'_, '_> {
         }
     }
 
-    /// Tail out the integrand decays like e^(−A|y|), A the total concentration of one classifier.
+    /// Far out the integrand decays like e^(−A|y|), A the total concentration of one classifier.
     fn approach_infinity(&self, piece: &Piece, direction: f64) -> Approach {
         let lines = &*self.lines;
         let k = usize::from(direction > 0.0);

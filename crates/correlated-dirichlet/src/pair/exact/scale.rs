@@ -1,7 +1,6 @@
 //! One line of the outer integral: everything at one ratio ρ = s₁/s₂, integrated over the scale s.
 
 use std::f64::consts::TAU;
-use std::sync::Arc;
 
 use pulp::Arch;
 
@@ -12,7 +11,6 @@ use crate::pair::accuracy::Accuracy;
 use crate::pair::component::Component;
 use crate::pair::item::{OutputPair, side};
 use crate::pair::laplace::Mode;
-use crate::pair::smoothed::convolution::{At, Convolution, Row};
 use consilience_numerics::laguerre::Laguerre;
 use consilience_numerics::special::ln_gamma;
 
@@ -50,74 +48,6 @@ pub(crate) struct Lines<'a> {
     pub(crate) grid: &'a mut Grid,
     /// Kept for derivatives, where asked for.
     pub(crate) record: Option<&'a mut TermRecord>,
-    /// Tables of components observed at a finite resolution; empty where it is 0.
-    pub(crate) smoothed: &'a [Arc<Convolution>],
-    pub(crate) epsilon: f64,
-    pub(crate) tabled: &'a mut Tabled,
-}
-
-/// The components of a line that come from tables, and what they add to the exponent at every s.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Tabled {
-    /// Component, τ and ln min(ρx¹, x²).
-    members: Vec<(usize, f64, f64)>,
-    /// Exact components far from their kink: power of the larger gamma, and its share of s.
-    far: Vec<(f64, f64)>,
-    /// Components with an inner integral on this line.
-    active: Vec<usize>,
-    exponents: Vec<f64>,
-    /// Points of a Gauss rule.
-    t: Vec<f64>,
-    row: Row,
-}
-
-impl Tabled {
-    /// ln of the tabled components' inner integrals at s = centre · t, and the resolution's effect on those
-    /// far from their kink.
-    fn add(
-        &mut self,
-        arch: Arch,
-        smoothed: &[Arc<Convolution>],
-        epsilon: f64,
-        ln_centre: f64,
-        t: &[f64],
-    ) {
-        self.exponents.clear();
-        self.exponents.resize(t.len(), 0.0);
-        for &(l, tau, ln_smaller) in &self.members {
-            let at = At { arch, tau, ln_smaller, ln_centre, t };
-            smoothed[l].add_ln_inner(&at, &mut self.row, &mut self.exponents);
-        }
-        // far out h is L^b e^−L times a function of M: E over the error of τ to second order
-        let (half, centre) = (0.5 * epsilon * epsilon, ln_centre.exp());
-        for &(power, larger) in &self.far {
-            for (e, t) in self.exponents.iter_mut().zip(t) {
-                let large = larger * centre * t;
-                let slope = power - large;
-                *e += half * (slope * slope - large);
-            }
-        }
-    }
-
-    fn add_at_nodes(
-        &mut self,
-        arch: Arch,
-        smoothed: &[Arc<Convolution>],
-        epsilon: f64,
-        nodes: &[f64],
-        scale: f64,
-    ) {
-        let mut t = std::mem::take(&mut self.t);
-        t.clear();
-        if !self.members.is_empty() || !self.far.is_empty() {
-            t.extend(nodes.iter().map(|node| node / scale));
-            self.add(arch, smoothed, epsilon, 0.0, &t);
-        } else {
-            self.exponents.clear();
-            self.exponents.resize(nodes.len(), 0.0);
-        }
-        self.t = t;
-    }
 }
 
 /// What the components without an inner integral add: constant + slope · y + tilt · s.
@@ -274,22 +204,10 @@ impl Lines<'_> {
             + (self.components.len() as f64 + self.rest.slope) * y
             + self.rest.tilt * s;
         let (mut tilt, mut mass) = (self.rest.tilt, self.rest.tilt);
-        self.tabled.members.clear();
-        self.tabled.far.clear();
-        self.tabled.active.clear();
         for &l in self.active {
             let place = &self.outputs[l];
             let tau = (at.anchor - place.kink) + at.offset;
             let side = side(&self.components[l], place, tau, y, rho);
-            if !self.smoothed.is_empty() {
-                if tau.abs() < self.smoothed[l].reach || self.components[l].is_rigid() {
-                    self.tabled.members.push((l, tau, side.ln_smaller));
-                    mass += side.smaller;
-                    continue;
-                }
-                self.tabled.far.push((side.far, side.smaller * (1.0 + side.distance)));
-            }
-            self.tabled.active.push(l);
             if side.far == 0.0 {
                 return Line::ZERO;
             }
@@ -303,9 +221,9 @@ impl Lines<'_> {
             self.gauss(inner, rho, tilt, mass, s)
         };
         line.ln_value += constant;
-        let levels = self.tabled.active.iter().map(|&l| inner[l].line_level);
+        let levels = self.active.iter().map(|&l| inner[l].line_level);
         let lowest = levels.fold(f64::INFINITY, f64::min);
-        line.inner = 2.0 * self.tabled.active.len() as f64 * (-lowest).exp();
+        line.inner = 2.0 * self.active.len() as f64 * (-lowest).exp();
         line
     }
 
@@ -323,15 +241,13 @@ impl Lines<'_> {
             if let Some(record) = &mut self.record {
                 record.clear();
             }
-            let offset = self.tabled_on_grid(ln_s);
-            let plain = self.tabled.members.is_empty() && self.tabled.far.is_empty();
             let sum = run(
                 self.arch,
                 Equidistant {
                     inner,
-                    active: &self.tabled.active,
+                    active: self.active,
                     grid: &self.grid.t,
-                    ln_grid: if plain { &self.grid.ln_t } else { &self.tabled.exponents },
+                    ln_grid: &self.grid.ln_t,
                     centre,
                     rate: 1.0 + rho - tilt,
                     cut,
@@ -347,28 +263,13 @@ impl Lines<'_> {
             }
             let total = sum.even + sum.odd;
             return Line {
-                ln_value: (total * self.grid.step).ln() + self.power * ln_s - centre * (1.0 + rho)
-                    + offset,
+                ln_value: (total * self.grid.step).ln() + self.power * ln_s - centre * (1.0 + rho),
                 ln_s: ln_s + self.grid.t[sum.best].ln(),
                 centre: ln_s,
                 coarse_s: ((sum.even - sum.odd) / total).abs(),
                 inner: 0.0,
             };
         }
-    }
-
-    /// Exponents of the tabled components on the grid, with the grid's own; returns what was taken out.
-    fn tabled_on_grid(&mut self, ln_s: f64) -> f64 {
-        if self.tabled.members.is_empty() && self.tabled.far.is_empty() {
-            return 0.0;
-        }
-        self.tabled.add(self.arch, self.smoothed, self.epsilon, ln_s, &self.grid.t);
-        let middle = self.tabled.exponents
-            [self.grid.t.partition_point(|&t| t < 1.0).min(self.grid.t.len() - 1)];
-        for (e, ln_t) in self.tabled.exponents.iter_mut().zip(&self.grid.ln_t) {
-            *e += ln_t - middle;
-        }
-        middle
     }
 
     /// Gauss-Laguerre points, for small total shapes.
@@ -394,14 +295,7 @@ impl Lines<'_> {
             .unwrap_or(self.laguerre.len() - 1);
         self.rule = (rule, scale);
         let rule = &self.laguerre[rule];
-        self.tabled.add_at_nodes(self.arch, self.smoothed, self.epsilon, &rule.nodes, scale);
-        for (e, w) in self.tabled.exponents.iter_mut().zip(&rule.ln_weights) {
-            *e += w;
-        }
-        let middle = self.tabled.exponents.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        for e in &mut self.tabled.exponents {
-            *e -= middle;
-        }
+        let largest = rule.ln_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         if let Some(record) = &mut self.record {
             record.clear();
         }
@@ -409,9 +303,10 @@ impl Lines<'_> {
             self.arch,
             AtNodes {
                 inner,
-                active: &self.tabled.active,
+                active: self.active,
                 nodes: &rule.nodes,
-                ln_weights: &self.tabled.exponents,
+                ln_weights: &rule.ln_weights,
+                largest,
                 centre,
                 scale,
                 rate: 1.0 + rho - scale,
@@ -419,7 +314,7 @@ impl Lines<'_> {
                 record: self.record.as_deref_mut(),
             },
         );
-        let constant = ln_gamma(self.power) - self.power * scale.ln() + middle;
+        let constant = ln_gamma(self.power) - self.power * scale.ln() + largest;
         let ln_value = sum.ln() + constant;
         Line { ln_value, ln_s: best.ln(), centre: centre.ln(), coarse_s: 0.0, inner: 0.0 }
     }

@@ -6,7 +6,7 @@
 
 use std::sync::OnceLock;
 
-use super::scale::SmoothLine;
+use super::scale::ScaleIntegrals;
 use crate::pair::item::OutputPair;
 use crate::pair::laplace::Mode;
 use consilience_numerics::legendre::Legendre;
@@ -16,7 +16,7 @@ const POINTS: [usize; 3] = [6, 10, 14];
 const MOST_POINTS: usize = POINTS[2];
 
 /// The rules of the panels.
-pub(crate) fn rules() -> &'static [Legendre; 3] {
+fn rules() -> &'static [Legendre; 3] {
     static RULES: OnceLock<[Legendre; 3]> = OnceLock::new();
     RULES.get_or_init(|| POINTS.map(Legendre::new))
 }
@@ -44,6 +44,7 @@ const MAX_ROUNDS: usize = 14;
 pub(crate) struct Panel {
     from: f64,
     to: f64,
+    rule: &'static Legendre,
     /// ln of the largest value; integral and error are in units of it.
     ln_unit: f64,
     integral: f64,
@@ -52,6 +53,15 @@ pub(crate) struct Panel {
     beyond: [f64; 2],
     /// The largest error of the sums over s at twice their step, weighted by the line's share.
     coarse: f64,
+}
+
+impl Panel {
+    /// y of its nodes and their weights.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = (f64, f64)> + use<> {
+        let (middle, half) = (0.5 * (self.from + self.to), 0.5 * (self.to - self.from));
+        let nodes = self.rule.nodes.iter().zip(&self.rule.weights);
+        nodes.map(move |(node, weight)| (middle + half * node, half * weight))
+    }
 }
 
 /// What smoothing leaves of a corner: ln h has slopes of about n on the two sides of a kink, and its bend is
@@ -104,20 +114,10 @@ const NOTHING: f64 = -1e12;
 const NARROWEST: f64 = 5.0;
 const WIDEST: f64 = 60.0;
 
-/// What is integrated: lines at any y.
-pub(crate) trait Integrand {
-    /// The line at y, with the integrand in s expected around `ln_s`; none where it cannot be had.
-    fn evaluate(&mut self, y: f64, ln_s: f64) -> Option<SmoothLine>;
-
-    /// The components' outputs.
-    fn outputs(&self) -> &[OutputPair];
-}
-
 /// The walk over panels.
-pub(crate) struct Panels<'a, L> {
-    pub(crate) lines: &'a mut L,
-    pub(crate) rules: &'a [Legendre; 3],
-    pub(crate) panels: &'a mut Vec<Panel>,
+pub(crate) struct Panels<'a, 'b> {
+    pub(crate) lines: &'a mut ScaleIntegrals<'b>,
+    pub(crate) list: &'a mut Vec<Panel>,
     pub(crate) mode: Mode,
     pub(crate) tolerance: f64,
     pub(crate) corner: Corner,
@@ -134,10 +134,10 @@ pub(crate) struct Total {
     pub(crate) coarse: f64,
 }
 
-impl<'a, L: Integrand> Panels<'a, L> {
+impl Panels<'_, '_> {
     /// Integrates over all y; none where the tables end. `marks` holds the kinks, and is used up.
     pub(crate) fn integrate(&mut self, marks: &mut Vec<f64>, near: f64) -> Option<Total> {
-        self.panels.clear();
+        self.list.clear();
         self.last = (self.mode.y, self.mode.ln_s);
         add_steps(marks, near, self.mode.sd_y);
         if marks.is_empty() {
@@ -165,7 +165,7 @@ impl<'a, L: Integrand> Panels<'a, L> {
         let width = (to - from) / parts;
         for i in 0..parts as usize {
             let panel = self.panel(from + width * i as f64, from + width * (i + 1) as f64)?;
-            self.panels.push(panel);
+            self.list.push(panel);
         }
         Some(())
     }
@@ -173,11 +173,11 @@ impl<'a, L: Integrand> Panels<'a, L> {
     /// Panels from a kink on until nothing is left.
     fn outwards(&mut self, from: f64, direction: f64, near: f64) -> Option<()> {
         let (mut at, mut width) = (from, FIRST * self.mode.sd_y);
-        while self.panels.len() < MAX_PANELS {
+        while self.list.len() < MAX_PANELS {
             let first = at == from && self.has_kink(from);
             let next = at + direction * if first { width.min(near) } else { width };
             let panel = self.panel(at.min(next), at.max(next))?;
-            self.panels.push(panel);
+            self.list.push(panel);
             let rest = if direction > 0.0 { panel.beyond[1] } else { panel.beyond[0] };
             if rest < self.total().ln_value + (NEGLIGIBLE * self.tolerance).ln() {
                 break;
@@ -192,16 +192,16 @@ impl<'a, L: Integrand> Panels<'a, L> {
     fn halve(&mut self) -> Option<bool> {
         let goal = self.total().ln_value + (PANEL_GOAL * self.tolerance).ln();
         let mut any = false;
-        for i in 0..self.panels.len() {
-            let panel = self.panels[i];
+        for i in 0..self.list.len() {
+            let panel = self.list[i];
             if panel.error > 0.0
                 && panel.error.ln() + panel.ln_unit > goal
-                && self.panels.len() < MAX_PANELS
+                && self.list.len() < MAX_PANELS
             {
                 let middle = 0.5 * (panel.from + panel.to);
-                self.panels[i] = self.panel(panel.from, middle)?;
+                self.list[i] = self.panel(panel.from, middle)?;
                 let upper = self.panel(middle, panel.to)?;
-                self.panels.push(upper);
+                self.list.push(upper);
                 any = true;
             }
         }
@@ -209,7 +209,7 @@ impl<'a, L: Integrand> Panels<'a, L> {
     }
 
     /// The shortest rule that should do: for a Gaussian as wide as the integrand and for the nearest bend.
-    fn rule(&self, from: f64, to: f64) -> &'a Legendre {
+    fn rule(&self, from: f64, to: f64) -> &'static Legendre {
         let sd = self.mode.sd_y;
         let away = (from - self.mode.y).max(self.mode.y - to).max(0.0) / sd;
         let goal = (PLANNED * self.tolerance).ln() + TAIL * away * away;
@@ -218,7 +218,7 @@ impl<'a, L: Integrand> Panels<'a, L> {
             let bend = BEND * self.corner.error_at(distance, half, rule.n_points()) / (2.5 * sd);
             rule.ln_gaussian_error((to - from) / sd) < goal && bend.ln() < goal
         };
-        self.rules.iter().find(does).unwrap_or(&self.rules[POINTS.len() - 1])
+        rules().iter().find(does).unwrap_or(&rules()[POINTS.len() - 1])
     }
 
     fn panel(&mut self, from: f64, to: f64) -> Option<Panel> {
@@ -255,26 +255,26 @@ impl<'a, L: Integrand> Panels<'a, L> {
         let bent = |y: f64, value: f64| if self.has_kink(y) { corner * value } else { 0.0 };
         let bends = bent(from, values[0]) + bent(to, values[last]);
         let (integral, error) = (half * integral, half * error + bends);
-        Some(Panel { from, to, ln_unit, integral, error, beyond, coarse })
+        Some(Panel { from, to, rule, ln_unit, integral, error, beyond, coarse })
     }
 
     /// The distance from a stretch of the y axis to the nearest kink outside.
     fn distance_to_kink(&self, from: f64, to: f64) -> f64 {
         let middle = 0.5 * (from + to);
         let one = |place: &OutputPair| ((place.kink - middle).abs() - 0.5 * (to - from)).max(0.0);
-        self.lines.outputs().iter().map(one).fold(f64::INFINITY, f64::min)
+        self.lines.outputs.iter().map(one).fold(f64::INFINITY, f64::min)
     }
 
     /// Whether a component's outputs tie at y.
     fn has_kink(&self, y: f64) -> bool {
         let near = 0.01 * self.corner.epsilon;
-        self.lines.outputs().iter().any(|place| (place.kink - y).abs() < near)
+        self.lines.outputs.iter().any(|place| (place.kink - y).abs() < near)
     }
 
     fn total(&self) -> Total {
-        let unit = self.panels.iter().map(|p| p.ln_unit).fold(f64::NEG_INFINITY, f64::max);
+        let unit = self.list.iter().map(|p| p.ln_unit).fold(f64::NEG_INFINITY, f64::max);
         let (mut sum, mut error, mut coarse) = (0.0, 0.0, 0.0f64);
-        for panel in &*self.panels {
+        for panel in &*self.list {
             let scale = (panel.ln_unit - unit).exp();
             sum += scale * panel.integral;
             error += scale * panel.error;

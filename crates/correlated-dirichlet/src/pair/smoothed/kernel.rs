@@ -2,7 +2,6 @@
 
 use pulp::{Simd, WithSimd};
 
-use crate::pair::exact::kernel::GROUP;
 use consilience_numerics::vector::{exp, fma, ln};
 
 /// out = Σᵢ wᵢ rowᵢ over the rows of a matrix, then what `finish` asks for.
@@ -103,55 +102,33 @@ impl WithSimd for Gaussian<'_> {
     }
 }
 
-/// Six-point Lagrange interpolation at fractional indices, with what else belongs to the exponent:
-/// `out += value + slope · min(mass, highest) + constant`.
-pub(crate) struct Interpolate<'a> {
-    pub(crate) values: &'a [f64],
-    /// Index of an entry is ln(1 + unit · t)/step, at most `last`; that of the first value is `low`.
-    pub(crate) unit: f64,
-    pub(crate) step: f64,
-    pub(crate) low: f64,
-    pub(crate) last: f64,
-    pub(crate) t: &'a [f64],
-    pub(crate) constant: f64,
-    /// Coefficient of t, and the t from which on it is constant.
-    pub(crate) slope: f64,
-    pub(crate) highest: f64,
-    pub(crate) out: &'a mut [f64],
+/// Σ factor · exp(log + tilt · v − largest).
+pub(crate) struct SumAround<'a> {
+    pub(crate) logs: &'a [f64],
+    pub(crate) v: &'a [f64],
+    pub(crate) factors: &'a [f64],
+    pub(crate) tilt: f64,
+    pub(crate) largest: f64,
 }
 
-impl WithSimd for Interpolate<'_> {
-    type Output = ();
+impl WithSimd for SumAround<'_> {
+    type Output = f64;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let end = self.values.len() - 6;
-        for (out, t) in self.out.chunks_mut(GROUP).zip(self.t.chunks(GROUP)) {
-            let mut index = [1.0; GROUP];
-            for (index, t) in index.iter_mut().zip(t) {
-                *index += self.unit * t;
-            }
-            let (lanes, _) = S::as_mut_simd_f64s(&mut index);
-            for lane in lanes {
-                *lane = ln(simd, *lane);
-            }
-            for ((out, t), ln_index) in out.iter_mut().zip(t).zip(index) {
-                let index = (ln_index / self.step).min(self.last) - self.low;
-                let base = (index as usize).saturating_sub(2).min(end);
-                let v: &[f64; 6] = self.values[base..base + 6].try_into().expect("six values");
-                let value = lagrange(v, index - base as f64);
-                *out += self.constant + value + self.slope * t.min(self.highest);
-            }
+    fn with_simd<S: Simd>(self, simd: S) -> f64 {
+        let (logs, logs_end) = S::as_simd_f64s(self.logs);
+        let (v, v_end) = S::as_simd_f64s(self.v);
+        let (factors, factors_end) = S::as_simd_f64s(self.factors);
+        let (tilt, largest) = (simd.splat_f64s(self.tilt), simd.splat_f64s(self.largest));
+        let mut sum = simd.splat_f64s(0.0);
+        for ((&log, &v), &factor) in logs.iter().zip(v).zip(factors) {
+            let exponent = simd.sub_f64s(fma(simd, tilt, v, log), largest);
+            sum = fma(simd, factor, exp(simd, exponent), sum);
         }
+        let mut total = simd.reduce_sum_f64s(sum);
+        for ((log, v), factor) in logs_end.iter().zip(v_end).zip(factors_end) {
+            total += factor * (log + self.tilt * v - self.largest).exp();
+        }
+        total
     }
-}
-
-/// The polynomial through six values at 0, 1, …, 5.
-#[inline(always)]
-pub(crate) fn lagrange(v: &[f64; 6], x: f64) -> f64 {
-    let d = [x, x - 1.0, x - 2.0, x - 3.0, x - 4.0, x - 5.0];
-    let (left, middle, right) = (d[0] * d[1], d[2] * d[3], d[4] * d[5]);
-    middle * right * (d[0] * v[1] * (1.0 / 24.0) - d[1] * v[0] * (1.0 / 120.0))
-        + left * right * (d[2] * v[3] - d[3] * v[2]) * (1.0 / 12.0)
-        + left * middle * (d[4] * v[5] * (1.0 / 120.0) - d[5] * v[4] * (1.0 / 24.0))
 }

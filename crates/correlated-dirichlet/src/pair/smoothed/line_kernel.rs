@@ -2,23 +2,27 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::table::{SLACK, TAPS, lagrange};
+use super::table::{Blend, SLACK, TAPS, lagrange};
 use crate::pair::exact::kernel::GROUP;
 use consilience_numerics::vector::{exp, fma};
 
 /// One component's part of a line: eight columns, blended, from which all points of the line are interpolated.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Columns<'a> {
-    /// Begins at the entry that is the first of the first point's eight.
+    /// Its number.
+    pub(crate) component: usize,
+    /// Begins at the entry that is the first of the first point's eight, which is the `base`-th of a column.
     pub(crate) entries: &'a [f64],
+    pub(crate) base: usize,
     pub(crate) stride: usize,
-    pub(crate) weights: [f64; TAPS],
-    /// OutputPair of the first point between entries 3 and 4.
+    /// Where the first point lies between entries 3 and 4.
     pub(crate) fraction: f64,
 }
 
 /// A whole line: all components' columns, then `N ln s − rate · s`, then the sum of the exponentials.
 pub(crate) struct SumLine<'a> {
+    /// The columns of all components, and what is read of those that need their table.
+    pub(crate) blends: &'a [Option<Blend<'a>>],
     pub(crate) components: &'a [Columns<'a>],
     /// Interleaved sets of points, and how many each has.
     pub(crate) phases: usize,
@@ -104,7 +108,8 @@ impl SumLine<'_> {
         let column = &mut self.column[..self.points + SLACK];
         let length = column.len();
         let row = |i: usize| &columns.entries[i * columns.stride..][..length];
-        weigh(simd, row, columns.weights, column, |_, sum| sum);
+        let weights = self.blends[columns.component].map_or([0.0; TAPS], |blend| blend.weights);
+        weigh(simd, row, weights, column, |_, sum| sum);
         for (phase, out) in self.exponents.chunks_exact_mut(self.points).enumerate() {
             let at = columns.fraction + phase as f64 / self.phases as f64;
             let ahead = at as usize;
@@ -129,6 +134,88 @@ impl SumLine<'_> {
             }
         }
         sums
+    }
+}
+
+/// Sums over a line's terms that its derivatives are made of: Σ of N ln s beyond the first point's, and Σ of s.
+pub(crate) struct SumMoments<'a> {
+    pub(crate) terms: &'a [f64],
+    pub(crate) phases: usize,
+    pub(crate) points: usize,
+    pub(crate) scales: &'a [f64],
+    pub(crate) ratio: f64,
+    pub(crate) ramp: &'a [f64],
+}
+
+impl WithSimd for SumMoments<'_> {
+    type Output = [f64; 2];
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> [f64; 2] {
+        let (ramp, _) = S::as_simd_f64s(&self.ramp[..self.points]);
+        let (scales, _) = S::as_simd_f64s(&self.scales[..self.points]);
+        let rise = (self.ramp[1] - self.ramp[0]) / self.phases as f64;
+        let (mut offset, mut factor, mut sums) = (0.0, 1.0, [0.0; 2]);
+        for phase in self.terms.chunks_exact(self.points) {
+            let (terms, _) = S::as_simd_f64s(phase);
+            let zero = simd.splat_f64s(0.0);
+            let (mut total, mut ramps, mut scaled) = (zero, zero, zero);
+            for ((&t, &r), &s) in terms.iter().zip(ramp).zip(scales) {
+                total = simd.add_f64s(total, t);
+                ramps = fma(simd, t, r, ramps);
+                scaled = fma(simd, t, s, scaled);
+            }
+            sums[0] += simd.reduce_sum_f64s(ramps) + offset * simd.reduce_sum_f64s(total);
+            sums[1] += factor * simd.reduce_sum_f64s(scaled);
+            offset += rise;
+            factor *= self.ratio;
+        }
+        sums
+    }
+}
+
+/// Σ over a line's terms of one component's slope.
+pub(crate) struct SumSlope<'a> {
+    pub(crate) terms: &'a [f64],
+    pub(crate) phases: usize,
+    pub(crate) points: usize,
+    pub(crate) columns: &'a Columns<'a>,
+    pub(crate) weights: [f64; TAPS],
+    /// Slopes in place of the columns' entries.
+    pub(crate) slopes: &'a [f64],
+    pub(crate) column: &'a mut [f64],
+}
+
+impl WithSimd for SumSlope<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> f64 {
+        let columns = self.columns;
+        let column = &mut self.column[..self.points + SLACK];
+        let length = column.len();
+        let row = |i: usize| &self.slopes[i * columns.stride..][..length];
+        weigh(simd, row, self.weights, column, |_, sum| sum);
+        let mut total = 0.0;
+        for (phase, terms) in self.terms.chunks_exact(self.points).enumerate() {
+            let at = columns.fraction + phase as f64 / self.phases as f64;
+            let ahead = at as usize;
+            let taps = lagrange(at - ahead as f64 + (TAPS / 2 - 1) as f64);
+            let (terms, _) = S::as_simd_f64s(terms);
+            let mut sum = simd.splat_f64s(0.0);
+            let mut t = 0;
+            while t < TAPS {
+                let (values, _) = S::as_simd_f64s(&column[ahead + t..][..self.points]);
+                let mut product = simd.splat_f64s(0.0);
+                for (&term, &value) in terms.iter().zip(values) {
+                    product = fma(simd, term, value, product);
+                }
+                sum = fma(simd, simd.splat_f64s(taps[t]), product, sum);
+                t += 1;
+            }
+            total += simd.reduce_sum_f64s(sum);
+        }
+        total
     }
 }
 

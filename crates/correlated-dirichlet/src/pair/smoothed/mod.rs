@@ -1,18 +1,24 @@
-//! The density at a finite resolution from tables in both variables: the way that most items take.
+//! The density at a finite resolution, from tables.
+//!
+//! `convolution` smooths a component, with its shared part integrated out by `shared_part`; `table` and `tail` tabulate that
+//! once per class. For every item `scale` integrates over the scale at one ratio of the totals, reading all components from
+//! their tables, and `integrate` integrates over the ratio, between the points where a component's outputs tie.
+//! `learning` reads the same tables at nodes that are fixed beforehand (`nodes`).
 
-mod columns;
+pub(crate) mod constants;
 pub(crate) mod convolution;
 mod integrate;
 mod kernel;
-#[doc(hidden)]
-pub mod learning;
+mod learning;
 mod line_kernel;
+mod nodes;
 mod scale;
 mod shared_part;
 pub(crate) mod table;
 mod tail;
 
-use std::sync::Arc;
+pub use learning::{LearningDensity, LearningScratch};
+pub use nodes::RatioNodes;
 
 use crate::pair::accuracy::Accuracy;
 use crate::pair::component::Component;
@@ -20,87 +26,98 @@ use crate::pair::exact::kinks;
 use crate::pair::exact::trapezoid_error::{level, level_slope};
 use crate::pair::laplace::Mode;
 use crate::pair::{Estimate, PairDensity, Scratch};
+use constants::{FINEST_TOLERANCE, MAX_PHASES, SAFETY, SHARP, TABLE_ERROR};
 use integrate::{Corner, Panel, Panels, Total};
-use scale::{Buffers, MAX_PHASES, SmoothLines};
-use table::Tables;
+use scale::{Buffers, ScaleConfig, ScaleIntegrals};
+use table::{Direction, TableConfig, Tables};
 
 /// Buffers for one density.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct SmoothScratch {
+pub(crate) struct SmoothedScratch {
     buffers: Buffers,
-    pub(crate) panels: Vec<Panel>,
+    panels: Vec<Panel>,
+    slopes: Vec<f64>,
+    sums: Vec<f64>,
 }
 
-/// Relative accuracy of the tables, a component, and the finest tolerance that makes sense with it.
-const TABLES: f64 = 3e-8;
-const FINEST: f64 = 2e-8;
-/// Kinks of higher powers are smooth enough as they are.
-const SHARP: f64 = 3.0;
-/// The reported error over the estimated one.
-const SAFETY: f64 = 5.0;
-
 impl PairDensity {
-    /// The tables of this class, made when first asked for.
-    pub(crate) fn tables(&self) -> Option<&Tables> {
-        let make = || Tables::new(self.arch, &self.components, self.epsilon);
-        self.tables.get_or_init(|| make().map(Arc::new)).as_deref()
+    /// The tables of this class, with slopes along these directions.
+    pub(crate) fn make_tables(&self, directions: &[Direction]) -> Tables {
+        let config =
+            TableConfig { arch: self.arch, epsilon: self.epsilon, spacing: 1.0, directions };
+        Tables::new(&config, &self.components, |n, table| (0..n).map(table).collect())
     }
 
-    /// The log density from tables; none where they do not reach.
-    pub(crate) fn smooth(&self, mode: &Mode, scratch: &mut Scratch) -> Option<Estimate> {
-        if self.epsilon == 0.0 {
-            return None;
-        }
-        let tables = self.tables()?;
-        let accuracy =
-            if self.accuracy.tolerance < FINEST { Accuracy::new(FINEST) } else { self.accuracy };
-        let Scratch { smooth, outputs, breaks, .. } = scratch;
-        let (corner, near) = self.corner(mode, accuracy.tolerance);
-        let shape = mode.precision_s.min(self.power);
-        let mut lines = SmoothLines {
+    /// What the integrals over the scale need of this class.
+    fn scale_config<'a>(&'a self, tables: &'a Tables, accuracy: &Accuracy) -> ScaleConfig<'a> {
+        ScaleConfig {
             arch: self.arch,
             tables,
             components: &self.components,
-            outputs,
             epsilon: self.epsilon,
             power: self.power,
             cut: accuracy.cut,
-            ln_onset: accuracy.onset.ln(),
-            phases: 1,
-            below: 0,
-            above: 0,
-            points: 0,
-            ratio: 1.0,
-            columns: Vec::with_capacity(self.components.len()),
-            buffers: &mut smooth.buffers,
-        };
+            onset: accuracy.onset,
+        }
+    }
+
+    /// The log density from tables, and the slopes that they hold; none where the tables do not reach.
+    pub(crate) fn smooth(
+        &self,
+        tables: &Tables,
+        mode: &Mode,
+        scratch: &mut Scratch,
+        slopes: Option<&mut [f64]>,
+    ) -> Option<Estimate> {
+        let accuracy = Accuracy::new(self.accuracy.tolerance.max(FINEST_TOLERANCE));
+        let config = self.scale_config(tables, &accuracy);
+        let Scratch { smoothed, outputs, breaks, .. } = scratch;
+        let (corner, near) = self.corner(mode, accuracy.tolerance);
+        let shape = mode.precision_s.min(self.power);
+        let mut lines = ScaleIntegrals::new(&config, outputs, &mut smoothed.buffers);
         let mut step = step_in_ln_s(shape, accuracy.target_s);
-        loop {
+        let estimate = loop {
             lines.fit(shape, step);
-            let mut sweep = Panels {
+            let mut panels = Panels {
                 lines: &mut lines,
-                rules: integrate::rules(),
-                panels: &mut smooth.panels,
+                list: &mut smoothed.panels,
                 mode: *mode,
                 tolerance: accuracy.tolerance,
                 corner,
                 last: (0.0, 0.0),
             };
             kinks::corners(&self.components, outputs, mode, &accuracy, self.epsilon, breaks);
-            let total = sweep.integrate(breaks, near)?;
+            let total = panels.integrate(breaks, near)?;
             let in_s = error_in_s(&total, shape, lines.step());
             if in_s <= 0.3 * accuracy.tolerance || 2 * lines.phases > MAX_PHASES {
                 let tables: f64 =
                     self.components.iter().map(|c| table_error(c, self.epsilon)).sum();
                 let error = SAFETY * (total.error + in_s + (-accuracy.cut).exp()) + tables;
-                return Some(Estimate { ln_density: total.ln_value, error });
+                break Estimate { ln_density: total.ln_value, error };
             }
             step = 0.6 * lines.step();
+        };
+        if let Some(out) = slopes {
+            let SmoothedScratch { panels, slopes, sums, .. } = smoothed;
+            slopes.resize(out.len(), 0.0);
+            sums.clear();
+            sums.resize(out.len(), 0.0);
+            let (mut total, mut last) = (0.0, (mode.y, mode.ln_s));
+            for (y, weight) in panels.iter().flat_map(Panel::nodes) {
+                let line = lines.evaluate(y, last.1 + mode.slope * (y - last.0))?;
+                last = (y, line.ln_s);
+                lines.slopes(&line, &Direction::ALL, slopes);
+                let share = weight * (line.ln_value - estimate.ln_density).exp();
+                total += share;
+                sums.iter_mut().zip(&*slopes).for_each(|(sum, slope)| *sum += share * slope);
+            }
+            out.iter_mut().zip(&*sums).for_each(|(out, sum)| *out = sum / total);
         }
+        Some(estimate)
     }
 
-    /// What the panels have to know of kinks, and the width of those beside them.
-    pub(crate) fn corner(&self, mode: &Mode, tolerance: f64) -> (Corner, f64) {
+    /// What the panels have to know of ties, and the width of those beside them.
+    fn corner(&self, mode: &Mode, tolerance: f64) -> (Corner, f64) {
         let power = self.components.iter().map(Component::power).fold(0.0, f64::max);
         let corner = Corner { epsilon: self.epsilon, power };
         let near = if self.components.iter().any(is_sharp) {
@@ -114,7 +131,7 @@ impl PairDensity {
 
 /// The relative error of a component's table: more where the resolution is wider than its density.
 fn table_error(c: &Component, epsilon: f64) -> f64 {
-    if c.is_rigid() { 0.0 } else { TABLES * (1.0 + 2.0 * epsilon * epsilon * c.power()) }
+    if c.is_rigid() { 0.0 } else { TABLE_ERROR * (1.0 + 2.0 * epsilon * epsilon * c.power()) }
 }
 
 /// Whether a component's spike shows on the scale of the resolution.

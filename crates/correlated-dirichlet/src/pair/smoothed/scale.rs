@@ -1,55 +1,59 @@
-//! One line of the outer integral at a finite resolution, from tables in both variables.
+//! The integral over the scale s at one ratio of the totals, from tables.
 
 use std::f64::consts::TAU;
-use std::sync::Arc;
 
 use pulp::Arch;
 
-use super::integrate::Integrand;
-use super::line_kernel::{Columns, LineSum, MAX_POINTS, SumLine};
-use super::table::{ComponentTable, Part, SERIES, SLACK, TAPS, Tables};
+use super::constants::{FADE, LOWER_CLOSING, MAX_PHASES, MAX_TRIES};
+use super::line_kernel::{Columns, LineSum, MAX_POINTS, SumLine, SumMoments, SumSlope};
+use super::table::{Blend, ComponentTable, Direction, LINE_ROOM, Part, SLACK, TAPS, Tables};
 use crate::pair::component::Component;
 use crate::pair::exact::kernel::{GROUP, run};
 use crate::pair::item::OutputPair;
 use consilience_numerics::exponential_tail;
 use consilience_numerics::special::ln_gamma;
 
-/// Number of exponentials in a closed end, and weights that let an alternating sum fade out over them, the
-/// outermost first (Euler's transformation).
-const CLOSING: usize = 4;
-const FADE: [f64; CLOSING] = [1.0 / 16.0, 5.0 / 16.0, 11.0 / 16.0, 15.0 / 16.0];
-/// Attempts at placing a line's points.
-const MAX_TRIES: usize = 60;
-/// Sets of points that a line may interleave.
-pub(crate) const MAX_PHASES: usize = 32;
+/// One item's integrals over the scale: what does not change from one ratio to the next, and the points in ln s.
+pub(crate) struct ScaleIntegrals<'a> {
+    arch: Arch,
+    tables: &'a Tables,
+    components: &'a [Component],
+    pub(crate) outputs: &'a [OutputPair],
+    epsilon: f64,
+    /// N.
+    power: f64,
+    /// Terms below e^−cut of the largest are left out.
+    cut: f64,
+    /// ln s(1+ρ) below which the integrand is a power of s and a few more, and the sum is closed.
+    ln_onset: f64,
+    /// Interleaved sets of points, and how many of each lie below and above the expected centre.
+    pub(crate) phases: usize,
+    below: i64,
+    above: i64,
+    /// Points of each set on the current line, and the lattice index of the first.
+    points: usize,
+    start: i64,
+    /// Ratio of s from one phase to the next.
+    ratio: f64,
+    /// Columns of the components at the current ratio, and of those among them that the line needs.
+    blends: Vec<Option<Blend<'a>>>,
+    columns: Vec<Columns<'a>>,
+    buffers: &'a mut Buffers,
+}
 
-/// What does not change from line to line, and the points in ln s.
-pub(crate) struct SmoothLines<'a> {
+/// What a class and a tolerance fix of these integrals.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ScaleConfig<'a> {
     pub(crate) arch: Arch,
     pub(crate) tables: &'a Tables,
     pub(crate) components: &'a [Component],
-    pub(crate) outputs: &'a [OutputPair],
     pub(crate) epsilon: f64,
-    /// N.
     pub(crate) power: f64,
-    /// Terms below e^−cut of the largest are left out.
     pub(crate) cut: f64,
-    /// ln s(1+ρ) below which the integrand is a power of s and a few more, and the sum is closed.
-    pub(crate) ln_onset: f64,
-    /// Interleaved sets of points, and how many of each lie below and above the expected centre.
-    pub(crate) phases: usize,
-    pub(crate) below: i64,
-    pub(crate) above: i64,
-    /// Points of each set on the current line.
-    pub(crate) points: usize,
-    /// Ratio of s from one phase to the next.
-    pub(crate) ratio: f64,
-    /// Columns of the current line.
-    pub(crate) columns: Vec<Columns<'a>>,
-    pub(crate) buffers: &'a mut Buffers,
+    pub(crate) onset: f64,
 }
 
-/// Components at the line's y, N ln s along it, exponents of its points and a blended column.
+/// Components at one ratio, N ln s along the line, exponents of its points and a blended column.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Buffers {
     at: Vec<At>,
@@ -58,18 +62,21 @@ pub(crate) struct Buffers {
     column: Vec<f64>,
 }
 
-/// The result of a line.
+/// The integral over the scale at one ratio.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct SmoothLine {
-    /// ln of the integral over s, with every constant.
+pub(crate) struct ScaleIntegral {
+    /// ln of the integral, with every constant.
     pub(crate) ln_value: f64,
     /// ln s at the largest term.
     pub(crate) ln_s: f64,
     /// |even − odd| / sum: the relative error at twice the step.
     pub(crate) coarse: f64,
+    /// Σ of the terms over the largest one, and whether the lower end was closed.
+    sum: f64,
+    closed: bool,
 }
 
-/// One component at one y.
+/// One component at one ratio.
 #[derive(Debug, Clone, Copy)]
 struct At {
     tau: f64,
@@ -80,13 +87,13 @@ struct At {
 }
 
 impl At {
-    fn new(place: &OutputPair, y: f64, rho: f64) -> Self {
-        let tau = y - place.kink;
-        let first = rho * place.x[0];
+    fn new(outputs: &OutputPair, y: f64, rho: f64) -> Self {
+        let tau = y - outputs.kink;
+        let first = rho * outputs.x[0];
         let (smaller, ln_smaller, larger) = if tau > 0.0 {
-            (place.x[1], place.ln_x[1], first)
+            (outputs.x[1], outputs.ln_x[1], first)
         } else {
-            (first, y + place.ln_x[0], place.x[1])
+            (first, y + outputs.ln_x[0], outputs.x[1])
         };
         // what cancels is lost: 1e-16 of an exponent
         Self { tau, smaller, ln_smaller, excess: larger / smaller - 1.0 }
@@ -99,7 +106,35 @@ struct Linear {
     rate: f64,
 }
 
-impl<'a> SmoothLines<'a> {
+impl<'a> ScaleIntegrals<'a> {
+    /// Integrals for an integrand that is about a gamma of this shape in s; `step` is wanted in ln s.
+    pub(crate) fn new(
+        config: &ScaleConfig<'a>,
+        outputs: &'a [OutputPair],
+        buffers: &'a mut Buffers,
+    ) -> Self {
+        let ScaleConfig { arch, tables, components, epsilon, power, cut, onset } = *config;
+        Self {
+            arch,
+            tables,
+            components,
+            outputs,
+            epsilon,
+            power,
+            cut,
+            ln_onset: onset.ln(),
+            phases: 1,
+            below: 0,
+            above: 0,
+            points: 0,
+            start: 0,
+            ratio: 1.0,
+            blends: Vec::with_capacity(components.len()),
+            columns: Vec::with_capacity(components.len()),
+            buffers,
+        }
+    }
+
     /// Fits the points to an integrand that is about a gamma of this shape in s; `step` is wanted in ln s.
     pub(crate) fn fit(&mut self, shape: f64, step: f64) {
         let wanted = (self.tables.step / step).ceil();
@@ -118,136 +153,22 @@ impl<'a> SmoothLines<'a> {
         self.tables.step / self.phases as f64
     }
 
-    /// Moves all components to y; the largest argument of a table over s, in logarithms.
-    fn move_to(&mut self, y: f64, rho: f64) -> f64 {
-        let at = &mut self.buffers.at;
-        at.clear();
-        at.extend(self.outputs.iter().map(|place| At::new(place, y, rho)));
-        let one = |(at, table): (&At, &Arc<ComponentTable>)| {
-            at.ln_smaller + if table.is_far(at.tau) { at.tau.abs() } else { 0.0 }
-        };
-        at.iter().zip(&self.tables.components).map(one).fold(f64::NEG_INFINITY, f64::max)
-    }
-
-    /// Adds what lies below the first point, where the terms are s^N times a power series.
-    fn close(&self, sum: &mut LineSum) {
-        let weights: [f64; CLOSING] =
-            exponential_tail::integer_spaced_weights(self.power, self.step());
-        for (k, weight) in weights.iter().rev().enumerate() {
-            let term = self.buffers.exponents[k % self.phases * self.points + k / self.phases];
-            sum.sum += (weight / self.power - 1.0) * term;
-            let sign = if k % 2 == 0 { 1.0 } else { -1.0 };
-            sum.difference += sign * (FADE[k] - 1.0) * term;
-        }
-    }
-
-    fn sum(&mut self, start: i64, linear: &mut Linear) -> Option<LineSum> {
-        let skipped = usize::try_from(start - self.tables.first_scale).ok()?;
-        self.columns.clear();
-        for l in 0..self.components.len() {
-            self.add_component(l, start, linear)?;
-        }
-        let Buffers { ramp, exponents, column, .. } = &mut *self.buffers;
-        exponents.resize(self.phases * self.points, 0.0);
-        column.resize(MAX_POINTS + SLACK, 0.0);
-        Some(run(
-            self.arch,
-            SumLine {
-                components: &self.columns,
-                phases: self.phases,
-                points: self.points,
-                scales: self.tables.scales.get(skipped..skipped + self.points)?,
-                ratio: self.ratio,
-                rate: linear.rate,
-                ramp,
-                column,
-                exponents,
-            },
-        ))
-    }
-
-    /// Takes more points where the ends matter; none where there is no room for them.
-    fn widen(&mut self, open: [bool; 2]) -> Option<()> {
-        self.below += if open[0] { GROUP as i64 } else { 0 };
-        self.above += if open[1] { GROUP as i64 } else { 0 };
-        (self.points < MAX_POINTS).then_some(())
-    }
-
-    fn add_component(&mut self, l: usize, start: i64, linear: &mut Linear) -> Option<()> {
-        let tables: &'a Tables = self.tables;
-        let (c, table) = (&self.components[l], &*tables.components[l]);
-        let at = self.buffers.at[l];
-        linear.constant += (c.power() - 2.0) * at.ln_smaller - at.tau.abs();
-        if table.rigid {
-            let z = at.tau / self.epsilon;
-            linear.constant -= 0.5 * z * z + (self.epsilon * TAU.sqrt()).ln() + ln_gamma(c.shared);
-            linear.rate -= at.smaller * (1.0 + at.excess);
-            return Some(());
-        }
-        let blend = table.blend(at.tau);
-        let (mut ln_argument, mut argument) = (at.ln_smaller, at.smaller);
-        match blend.part {
-            Part::Core => linear.rate -= at.smaller * (table.pivot + at.excess),
-            Part::Side => linear.rate -= at.smaller * table.pivot,
-            Part::Empty => {
-                linear.rate -= at.smaller * (table.pivot + at.excess);
-                linear.constant -= 0.5 * (at.tau / self.epsilon).powi(2);
-            }
-            Part::Far { larger } => {
-                linear.rate += at.smaller;
-                linear.constant += larger * at.tau.abs();
-                ln_argument += at.tau.abs();
-                argument *= 1.0 + at.excess;
-            }
-        }
-        let top = ln_argument + self.tables.step * (start + self.points as i64) as f64;
-        if top < SERIES.ln() {
-            let [constant, slope] = table.series(&blend);
-            linear.constant += constant;
-            linear.rate -= argument * slope;
-            return Some(());
-        }
-        let (base, fraction) = self.position(ln_argument, start, table)?;
-        self.columns.push(Columns {
-            entries: &blend.entries[base..],
-            stride: table.stride,
-            weights: blend.weights,
-            fraction,
-        });
-        Some(())
-    }
-
-    /// The first entry of the first point's eight, and its place between the middle two.
-    fn position(
-        &self,
-        ln_argument: f64,
-        start: i64,
-        table: &ComponentTable,
-    ) -> Option<(usize, f64)> {
-        let position = ln_argument / self.tables.step + (start - self.tables.first) as f64;
-        let whole = position as usize;
-        let base = whole.checked_sub(TAPS / 2 - 1)?;
-        (base + self.points + TAPS < table.count).then_some((base, position - whole as f64))
-    }
-}
-
-impl Integrand for SmoothLines<'_> {
-    fn evaluate(&mut self, y: f64, ln_s: f64) -> Option<SmoothLine> {
+    /// The integral at y, with the integrand in s expected around `ln_s`; none where the tables end.
+    pub(crate) fn evaluate(&mut self, y: f64, ln_s: f64) -> Option<ScaleIntegral> {
         let rho = y.exp();
         let step = self.tables.step;
-        let lowest = ((self.ln_onset - rho.ln_1p()) / step) as i64 - 1 - CLOSING as i64;
-        let room = (GROUP + TAPS + 3) as i64;
-        let highest = self.tables.last - (self.move_to(y, rho) / step) as i64 - room;
+        let lowest = ((self.ln_onset - rho.ln_1p()) / step) as i64 - 1 - LOWER_CLOSING as i64;
+        let highest = self.tables.last - (self.move_to(y, rho) / step) as i64 - LINE_ROOM;
         // what is expected far from the last line may lie beyond the tables, where nothing is
         let mut centre = ((ln_s / step) as i64).min(highest);
         for _ in 0..MAX_TRIES {
-            let start = (centre - self.below).max(lowest);
-            let closed = start == lowest;
-            let points = ((centre + self.above).min(highest) - start).max(1) as usize;
+            self.start = (centre - self.below).max(lowest);
+            let closed = self.start == lowest;
+            let points = ((centre + self.above).min(highest) - self.start).max(1) as usize;
             self.points = points.next_multiple_of(GROUP).min(MAX_POINTS);
             let mut linear = Linear { constant: self.components.len() as f64 * y, rate: 1.0 + rho };
-            let mut sum = self.sum(start, &mut linear)?;
-            let best = start + sum.best as i64;
+            let sum = self.sum(&mut linear)?;
+            let best = self.start + sum.best as i64;
             let open = [sum.ends[0] > -self.cut && !closed, sum.ends[1] > -self.cut];
             if open[0] || open[1] {
                 if (best - centre).abs() > 1 {
@@ -257,24 +178,223 @@ impl Integrand for SmoothLines<'_> {
                 }
                 continue;
             }
-            if closed {
-                self.close(&mut sum);
-            }
-            let start = start as f64 * step;
-            return Some(SmoothLine {
-                ln_value: sum.largest
-                    + (sum.sum * self.step()).ln()
-                    + linear.constant
-                    + self.power * start,
-                ln_s: best as f64 * step,
-                coarse: (sum.difference / sum.sum).abs(),
-            });
+            return Some(self.finish(sum, closed, &linear, best as f64 * step));
         }
         None
     }
 
-    fn outputs(&self) -> &[OutputPair] {
-        self.outputs
+    fn finish(
+        &mut self,
+        mut sum: LineSum,
+        closed: bool,
+        linear: &Linear,
+        ln_s: f64,
+    ) -> ScaleIntegral {
+        if closed {
+            self.close(&mut sum);
+        }
+        let start = self.start as f64 * self.tables.step;
+        ScaleIntegral {
+            ln_value: sum.largest
+                + (sum.sum * self.step()).ln()
+                + linear.constant
+                + self.power * start,
+            ln_s,
+            coarse: (sum.difference / sum.sum).abs(),
+            sum: sum.sum,
+            closed,
+        }
+    }
+
+    /// Moves all components to y; the largest argument of a table over s, in logarithms.
+    fn move_to(&mut self, y: f64, rho: f64) -> f64 {
+        let at = &mut self.buffers.at;
+        at.clear();
+        at.extend(self.outputs.iter().map(|outputs| At::new(outputs, y, rho)));
+        let tables: &'a Tables = self.tables;
+        self.blends.clear();
+        let blend =
+            |(at, table): (&At, &'a ComponentTable)| (!table.rigid).then(|| table.blend(at.tau));
+        self.blends.extend(at.iter().zip(&tables.components).map(blend));
+        let one = |(at, blend): (&At, &Option<Blend<'_>>)| {
+            blend.as_ref().map_or(at.ln_smaller, |blend| argument(at, blend).1)
+        };
+        at.iter().zip(&self.blends).map(one).fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// Adds what lies below the first point, where the terms are s^N times a power series.
+    fn close(&mut self, sum: &mut LineSum) {
+        let weights: [f64; LOWER_CLOSING] =
+            exponential_tail::integer_spaced_weights(self.power, self.step());
+        for (k, weight) in weights.iter().rev().enumerate() {
+            let term = &mut self.buffers.exponents[k % self.phases * self.points + k / self.phases];
+            sum.sum += (weight / self.power - 1.0) * *term;
+            let sign = if k % 2 == 0 { 1.0 } else { -1.0 };
+            sum.difference += sign * (FADE[k] - 1.0) * *term;
+            *term *= weight / self.power;
+        }
+    }
+
+    /// Σ over the terms of a closed end of their weights' derivatives in N.
+    fn closing_slope(&self) -> f64 {
+        let weights: [f64; LOWER_CLOSING] =
+            exponential_tail::integer_spaced_weights(self.power, self.step());
+        let slopes: [f64; LOWER_CLOSING] =
+            exponential_tail::integer_spaced_weights_derivative(self.power, self.step());
+        let pairs = weights.iter().zip(&slopes).rev().enumerate();
+        pairs
+            .map(|(k, (weight, slope))| {
+                let term = self.buffers.exponents[k % self.phases * self.points + k / self.phases];
+                term * (slope / weight - 1.0 / self.power)
+            })
+            .sum()
+    }
+
+    fn sum(&mut self, linear: &mut Linear) -> Option<LineSum> {
+        self.columns.clear();
+        for l in 0..self.components.len() {
+            self.add_component(l, linear)?;
+        }
+        let scales = self.scales()?;
+        let Buffers { ramp, exponents, column, .. } = &mut *self.buffers;
+        exponents.resize(self.phases * self.points, 0.0);
+        column.resize(MAX_POINTS + SLACK, 0.0);
+        Some(run(
+            self.arch,
+            SumLine {
+                blends: &self.blends,
+                components: &self.columns,
+                phases: self.phases,
+                points: self.points,
+                scales,
+                ratio: self.ratio,
+                rate: linear.rate,
+                ramp,
+                column,
+                exponents,
+            },
+        ))
+    }
+
+    /// s of the first phase's points.
+    fn scales(&self) -> Option<&'a [f64]> {
+        let skipped = usize::try_from(self.start - self.tables.first_scale).ok()?;
+        self.tables.scales.get(skipped..skipped + self.points)
+    }
+
+    /// Takes more points where the ends matter; none where there is no room for them.
+    fn widen(&mut self, open: [bool; 2]) -> Option<()> {
+        self.below += if open[0] { GROUP as i64 } else { 0 };
+        self.above += if open[1] { GROUP as i64 } else { 0 };
+        (self.points < MAX_POINTS).then_some(())
+    }
+
+    fn add_component(&mut self, l: usize, linear: &mut Linear) -> Option<()> {
+        let tables: &'a Tables = self.tables;
+        let (c, table) = (&self.components[l], &tables.components[l]);
+        let at = self.buffers.at[l];
+        linear.constant += (c.power() - 2.0) * at.ln_smaller - at.tau.abs();
+        let Some(blend) = &self.blends[l] else {
+            let z = at.tau / self.epsilon;
+            linear.constant -= 0.5 * z * z + (self.epsilon * TAU.sqrt()).ln() + ln_gamma(c.shared);
+            linear.rate -= at.smaller * (1.0 + at.excess);
+            return Some(());
+        };
+        match blend.part {
+            Part::Core => linear.rate -= at.smaller * (table.pivot + at.excess),
+            Part::Side => linear.rate -= at.smaller * table.pivot,
+            Part::Empty => {
+                linear.rate -= at.smaller * (table.pivot + at.excess);
+                linear.constant -= 0.5 * (at.tau / self.epsilon).powi(2);
+            }
+            Part::Tail => {
+                linear.rate += at.smaller;
+                linear.constant += table.larger(at.tau) * at.tau.abs();
+            }
+        }
+        let (argument, ln_argument) = argument(&at, blend);
+        if self.is_series(ln_argument) {
+            let [constant, slope] = blend.series(0);
+            linear.constant += constant;
+            linear.rate -= argument * slope;
+            return Some(());
+        }
+        let (base, fraction) = self.position(ln_argument, table)?;
+        self.columns.push(Columns {
+            component: l,
+            entries: &blend.entries(0)[base..],
+            base,
+            stride: table.stride,
+            fraction,
+        });
+        Some(())
+    }
+
+    /// Whether a component is linear in its argument on the whole line.
+    fn is_series(&self, ln_argument: f64) -> bool {
+        let top = ln_argument + self.tables.step * (self.start + self.points as i64) as f64;
+        top < self.tables.ln_series
+    }
+
+    /// The first entry of the first point's eight, and its place between the middle two.
+    fn position(&self, ln_argument: f64, table: &ComponentTable) -> Option<(usize, f64)> {
+        let position = ln_argument / self.tables.step + (self.start - self.tables.first) as f64;
+        let whole = position as usize;
+        let base = whole.checked_sub(TAPS / 2 - 1)?;
+        (base + self.points + TAPS < table.count).then_some((base, position - whole as f64))
+    }
+}
+
+/// Derivatives of the line just evaluated.
+impl ScaleIntegrals<'_> {
+    /// Writes the derivatives of `ln_value`, all directions of a component one after another; 0 where the tables have none.
+    pub(crate) fn slopes(
+        &mut self,
+        line: &ScaleIntegral,
+        directions: &[Direction],
+        out: &mut [f64],
+    ) {
+        out.fill(0.0);
+        let Some(scales) = self.scales() else { return };
+        let closing = if line.closed { self.closing_slope() } else { 0.0 };
+        let Buffers { at, ramp, exponents, column } = &mut *self.buffers;
+        let (phases, points, ratio) = (self.phases, self.points, self.ratio);
+        let terms: &[f64] = exponents;
+        let [ramps, scaled] =
+            run(self.arch, SumMoments { terms, phases, points, scales, ratio, ramp });
+        let start = self.start as f64 * self.tables.step;
+        let mean_ln_s = start + (ramps / self.power + closing) / line.sum;
+        let mean_s = scaled / line.sum;
+        let per = directions.len();
+        let mut columns = self.columns.iter().peekable();
+        for (l, (at, blend)) in at.iter().zip(&self.blends).enumerate() {
+            let columns = columns.next_if(|columns| columns.component == l);
+            let Some(blend) = blend.as_ref().filter(|blend| blend.has_slopes()) else { continue };
+            for (d, (out, direction)) in out[l * per..].iter_mut().zip(directions).enumerate() {
+                *out = direction.power() * (at.ln_smaller + mean_ln_s);
+                if blend.part == Part::Tail {
+                    *out += direction.private[usize::from(at.tau < 0.0)] * at.tau.abs();
+                }
+                if let Some(columns) = columns {
+                    let slopes = &blend.entries(1 + d)[columns.base..];
+                    let weights = blend.weights;
+                    let sum = SumSlope { terms, phases, points, columns, weights, slopes, column };
+                    *out += run(self.arch, sum) / line.sum;
+                } else {
+                    let [constant, slope] = blend.series(1 + d);
+                    *out += constant + slope * argument(at, blend).0 * mean_s;
+                }
+            }
+        }
+    }
+}
+
+/// The argument of a component's columns over s, M or L, and its logarithm.
+fn argument(at: &At, blend: &Blend<'_>) -> (f64, f64) {
+    if blend.part == Part::Tail {
+        (at.smaller * (1.0 + at.excess), at.ln_smaller + at.tau.abs())
+    } else {
+        (at.smaller, at.ln_smaller)
     }
 }
 

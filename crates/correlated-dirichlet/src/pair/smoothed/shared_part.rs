@@ -1,30 +1,37 @@
-//! The common part of a component integrated out at many M at once, for tables at a finite resolution.
+//! The shared part of a component integrated out at many M at once, for the tables.
 //!
-//! As in `inner` the variable is the logit of the common part's share, with both ends closed; here one lattice and
-//! one set of powers e^(Mv) serve all distances from the kink.
+//! As in the exact density the variable is the logit of the shared part's share v, with both ends closed. One set of nodes
+//! serves every M and every distance from the tie.
 
 use std::f64::consts::TAU;
 
 use pulp::Arch;
 
-use super::kernel::{Exponentiate, SumRows};
+use super::constants::{
+    END_CUT, INNER_CLOSING, LARGEST_EXPONENT, NODE_ONSET, TABLE_ACCURACY, WINDOW_CUT, WINDOWED_FROM,
+};
+use super::kernel::{Exponentiate, SumAround, SumRows};
 use crate::pair::component::{Component, left_out, ln_gamma_safe};
 use crate::pair::exact::kernel::{Exponents, FillNodes, GROUP, run};
 use consilience_numerics::exponential_tail;
 use consilience_numerics::special::ln_gamma;
 
-/// Relative accuracy that tables aim at.
-pub(crate) const ACCURACY: f64 = 1e-8;
-/// Number of exponentials in a closed end.
-const INNER_CLOSING: usize = 4;
-
-/// About the smaller gamma's mean.
+/// About the mean of the smaller gamma.
 pub(crate) fn typical(c: &Component) -> f64 {
     c.shared + c.private[0].min(c.private[1]) + 0.5
 }
 
-/// Nodes of the inner integrals that serve every M and τ of a table.
-pub(crate) struct Lattice {
+/// A typical share of the shared part in the smaller gamma.
+pub(crate) fn typical_share(c: &Component) -> f64 {
+    let shared = c.shared.max(0.5);
+    shared / (shared + c.private[0].min(c.private[1]) + 0.5)
+}
+
+/// Nodes of the integral over the shared part.
+pub(crate) struct SharedNodes {
+    arch: Arch,
+    shared: f64,
+    typical: f64,
     step: f64,
     start: f64,
     v: Vec<f64>,
@@ -32,146 +39,201 @@ pub(crate) struct Lattice {
     ln_v: Vec<f64>,
     ln_q: Vec<f64>,
     pivot: f64,
+    windowed: bool,
 }
 
-impl Lattice {
-    /// Nodes for all distances from the kink down to `nearest`.
-    pub(crate) fn new(arch: Arch, c: &Component, typical: f64, nearest: f64) -> Self {
-        let power = c.shared + c.private[0] + c.private[1];
-        let target = -ACCURACY.ln() + 1.0;
+/// The same over a list of M in ascending order.
+pub(crate) struct SharedPart<'a> {
+    nodes: &'a SharedNodes,
+    pub(crate) masses: &'a [f64],
+    /// e^((M − typical)(v − pivot)), one row per node; empty where sums are taken around their peaks.
+    powers: Vec<f64>,
+}
+
+impl SharedNodes {
+    /// Nodes for all distances from the tie down to `nearest`.
+    pub(crate) fn new(arch: Arch, c: &Component, nearest: f64) -> Self {
+        let (power, typical) = (c.power(), typical(c));
+        let target = -TABLE_ACCURACY.ln() + 1.0;
         let precision = 0.25 * (power + 3.0 * typical);
         let omega = (2.0 * target * precision).sqrt().hypot(2.0 * target / std::f64::consts::PI);
         let step = TAU / omega;
-        let onset = 0.3 * ACCURACY.powf(0.25);
+        let onset = onset();
         let start = (onset / (1.0 + 10.0 * typical + power)).ln() - INNER_CLOSING as f64 * step;
-        // the right end is closed where q is small against the distance, see `weights`
+        // the right end is closed where q is small against the distance, see `closed_end`
         let sharpest = 1.0 + 10.0 * typical + power + (1.0 + power) / nearest.min(1.0);
         let end = -(onset / sharpest).ln() + (INNER_CLOSING + 1) as f64 * step;
+        let (start, end) = without_nothing(c, step, (start, end));
         let count = ((end - start) / step) as usize / GROUP * GROUP + GROUP;
-        let mut lattice = Self {
-            step,
-            start,
-            v: vec![0.0; count],
-            q: vec![0.0; count],
-            ln_v: vec![0.0; count],
-            ln_q: vec![0.0; count],
-            pivot: c.shared.max(0.5) / (c.shared.max(0.5) + c.private[0].min(c.private[1]) + 0.5),
-        };
+        let zeros = || vec![0.0; count];
+        let (mut v, mut q, mut ln_v, mut ln_q) = (zeros(), zeros(), zeros(), zeros());
+        let (v_out, q_out) = (&mut v, &mut q);
         run(
             arch,
-            FillNodes {
-                first: start,
-                step,
-                v: &mut lattice.v,
-                q: &mut lattice.q,
-                ln_v: &mut lattice.ln_v,
-                ln_q: &mut lattice.ln_q,
-            },
+            FillNodes { first: start, step, v: v_out, q: q_out, ln_v: &mut ln_v, ln_q: &mut ln_q },
         );
-        lattice
+        let (shared, pivot, windowed) = (c.shared, typical_share(c), power > WINDOWED_FROM);
+        Self { arch, shared, typical, step, start, v, q, ln_v, ln_q, pivot, windowed }
     }
 
-    /// e^((M − typical)(v − pivot)), one row a node.
-    pub(crate) fn powers(&self, arch: Arch, masses: &[f64], typical: f64) -> Vec<f64> {
-        let mut powers = Vec::with_capacity(self.v.len() * masses.len());
-        for v in &self.v {
-            powers.extend(masses.iter().map(|m| ((m - typical) * (v - self.pivot)).min(650.0)));
+    /// The same over a list of M in ascending order.
+    pub(crate) fn over<'a>(&'a self, masses: &'a [f64]) -> SharedPart<'a> {
+        let mut powers = Vec::new();
+        if !self.windowed {
+            powers.reserve(self.v.len() * masses.len());
+            for v in &self.v {
+                let exponent = |m: &f64| (m - self.typical) * (v - self.pivot);
+                powers.extend(masses.iter().map(|m| exponent(m).min(LARGEST_EXPONENT)));
+            }
+            let zeros = vec![0.0; powers.len()];
+            run(self.arch, Exponentiate { factor: 1.0, reference: &zeros, values: &mut powers });
+            flush(&mut powers);
         }
-        let zeros = vec![0.0; powers.len()];
-        run(arch, Exponentiate { factor: 1.0, reference: &zeros, values: &mut powers });
-        flush(&mut powers);
-        powers
+        SharedPart { nodes: self, masses, powers }
     }
 
-    /// ln h(M, ±τ) − (n−1) ln M + 2M for every M.
-    #[expect(clippy::too_many_arguments, reason = "three shapes, a node and the shared lattices")]
-    pub(crate) fn row(
-        &self,
-        arch: Arch,
-        shared: f64,
-        near: f64,
-        far: f64,
-        node: f64,
-        masses: &[f64],
-        typical: f64,
-        powers: &[f64],
-    ) -> Vec<f64> {
-        let excess = node.exp_m1();
-        let ln_far = ln_gamma(far);
-        let rest = |m: f64, ln_inner: f64| node - m * excess + ln_inner - ln_far;
-        if shared == 0.0 {
-            let ln_inner = (far - 1.0) * node - ln_gamma(near);
-            return masses.iter().map(|&m| rest(m, ln_inner)).collect();
-        }
-        if near == 0.0 {
-            let ln_inner = (far - 1.0) * excess.ln() - ln_gamma(shared);
-            return masses.iter().map(|&m| rest(m, ln_inner + m)).collect();
-        }
-        let (weights, largest) = self.weights(arch, shared, near, far, excess, typical);
-        let mut logs = vec![0.0; masses.len()];
-        let stride = masses.len();
-        run(arch, SumRows { weights: &weights, rows: powers, stride, out: &mut logs });
-        let gammas = ln_gamma_safe(shared) + ln_gamma_safe(near) - self.step.ln() - largest;
-        masses
-            .iter()
-            .zip(logs)
-            .map(|(&m, log)| rest(m, log + (m - typical) * self.pivot - gammas))
-            .collect()
-    }
-
-    /// Terms of the inner integral at the typical M with closed ends, and what was taken out of them.
-    fn weights(
-        &self,
-        arch: Arch,
-        shared: f64,
-        near: f64,
-        far: f64,
-        excess: f64,
-        typical: f64,
-    ) -> (Vec<f64>, f64) {
+    /// ln of the integrand at the nodes, the largest of them, and the factors that close both ends.
+    fn integrand(&self, near: f64, far: f64, excess: f64, tilt: f64) -> (Vec<f64>, f64, Vec<f64>) {
         let count = self.v.len();
-        let (mut ln_cq, mut terms) = (vec![0.0; count], vec![0.0; count]);
+        let (mut ln_cq, mut logs) = (vec![0.0; count], vec![0.0; count]);
         let largest = run(
-            arch,
+            self.arch,
             Exponents {
-                shape_v: shared,
+                shape_v: self.shared,
                 shape_q: near,
                 power: far - 1.0,
                 distance: excess,
-                tilt: typical,
+                tilt,
                 v: &self.v,
                 q: &self.q,
                 ln_v: &self.ln_v,
                 ln_q: &self.ln_q,
                 ln_cq: &mut ln_cq,
-                out: &mut terms,
+                out: &mut logs,
             },
         );
-        let (left, right) = (left_out(shared), left_out(near));
-        let reference = vec![largest; count];
-        run(arch, Exponentiate { factor: left * right, reference: &reference, values: &mut terms });
-        for term in &mut terms {
-            if *term < 1e-30 * left * right {
-                *term = 0.0;
-            }
+        let mut factors = vec![1.0; count];
+        for (j, w) in self.closed(self.shared).iter().rev().enumerate() {
+            factors[j] *= w;
         }
-        let close = |shape: f64, left_out: f64| -> [f64; INNER_CLOSING] {
-            let weights = exponential_tail::integer_spaced_weights(shape, self.step);
-            // relative to the ordinary weight, which contains the factor left out
-            if shape >= 1.0 { weights.map(|w| w / shape) } else { weights.map(|w| w / left_out) }
-        };
-        for (j, w) in close(shared, left).iter().rev().enumerate() {
-            terms[j] *= w;
+        let last = self.closed_end(far, excess);
+        for (j, w) in self.closed(near).iter().enumerate() {
+            factors[last + j] *= w;
         }
-        let onset = 0.3 * ACCURACY.powf(0.25);
-        let limit = onset / (1.0 + 10.0 * typical + shared + (1.0 + (far - 1.0).abs()) / excess);
-        let last = (((-limit.ln() - self.start) / self.step) as usize).min(count - INNER_CLOSING);
-        for (j, w) in close(near, right).iter().enumerate() {
-            terms[last + j] *= w;
-        }
-        terms[last + INNER_CLOSING..].fill(0.0);
-        (terms, largest)
+        factors[last + INNER_CLOSING..].fill(0.0);
+        (logs, largest, factors)
     }
+
+    /// Weights of a closed end relative to the ordinary weight, which contains the factor left out.
+    fn closed(&self, shape: f64) -> [f64; INNER_CLOSING] {
+        let weights = exponential_tail::integer_spaced_weights(shape, self.step);
+        if shape >= 1.0 { weights.map(|w| w / shape) } else { weights.map(|w| w / left_out(shape)) }
+    }
+
+    /// The first node of the closed right end.
+    fn closed_end(&self, far: f64, excess: f64) -> usize {
+        let sharpest = 1.0 + 10.0 * self.typical + self.shared + (1.0 + (far - 1.0).abs()) / excess;
+        let end = ((-(onset() / sharpest).ln() - self.start) / self.step) as usize;
+        end.min(self.v.len() - INNER_CLOSING)
+    }
+}
+
+impl SharedPart<'_> {
+    /// ln h(M, ±τ) − (n−1) ln M + 2M for every M, at the distance |τ| = `node`.
+    ///
+    /// `near` and `far` are the private shapes of the smaller and of the larger gamma.
+    pub(crate) fn ln_density(&self, near: f64, far: f64, node: f64) -> Vec<f64> {
+        let shared = self.nodes.shared;
+        let excess = node.exp_m1();
+        let ln_far = ln_gamma(far);
+        let rest = |m: f64, ln_inner: f64| node - m * excess + ln_inner - ln_far;
+        if shared == 0.0 {
+            let ln_inner = (far - 1.0) * node - ln_gamma(near);
+            return self.masses.iter().map(|&m| rest(m, ln_inner)).collect();
+        }
+        if near == 0.0 {
+            let ln_inner = (far - 1.0) * excess.ln() - ln_gamma(shared);
+            return self.masses.iter().map(|&m| rest(m, ln_inner + m)).collect();
+        }
+        let mut logs = if self.nodes.windowed {
+            self.by_peaks(near, far, excess)
+        } else {
+            self.by_powers(near, far, excess)
+        };
+        for (log, &m) in logs.iter_mut().zip(self.masses) {
+            *log = rest(m, *log);
+        }
+        logs
+    }
+
+    /// ln of the integral for every M: one set of terms at the typical M, times powers.
+    fn by_powers(&self, near: f64, far: f64, excess: f64) -> Vec<f64> {
+        let SharedNodes { arch, shared, typical, pivot, step, .. } = *self.nodes;
+        let (mut terms, largest, factors) = self.nodes.integrand(near, far, excess, typical);
+        let scale = left_out(shared) * left_out(near);
+        let reference = vec![largest; terms.len()];
+        run(arch, Exponentiate { factor: scale, reference: &reference, values: &mut terms });
+        for (term, factor) in terms.iter_mut().zip(&factors) {
+            *term = if *term < 1e-30 * scale { 0.0 } else { *term * factor };
+        }
+        let (mut logs, stride) = (vec![0.0; self.masses.len()], self.masses.len());
+        run(arch, SumRows { weights: &terms, rows: &self.powers, stride, out: &mut logs });
+        let gammas = ln_gamma_safe(shared) + ln_gamma_safe(near) - step.ln() - largest;
+        for (log, m) in logs.iter_mut().zip(self.masses) {
+            *log = *log + (m - typical) * pivot - gammas;
+        }
+        logs
+    }
+
+    /// The same for large shapes, where the integrand is narrow: for each M a sum around its largest term.
+    fn by_peaks(&self, near: f64, far: f64, excess: f64) -> Vec<f64> {
+        let SharedNodes { arch, shared, step, ref v, .. } = *self.nodes;
+        let (logs, _, factors) = self.nodes.integrand(near, far, excess, 0.0);
+        let end = self.nodes.closed_end(far, excess) + INNER_CLOSING;
+        let constant = (left_out(shared) * left_out(near) * step).ln()
+            - ln_gamma_safe(shared)
+            - ln_gamma_safe(near);
+        let at = |i: usize, m: f64| logs[i] + m * v[i];
+        let first = self.masses.first().copied().unwrap_or(0.0);
+        let mut peak = (0..end).max_by(|&a, &b| at(a, first).total_cmp(&at(b, first))).unwrap_or(0);
+        let (mut from, mut to) = (0, peak);
+        // the larger M, the larger the shares that count: all three only move up
+        let one = |&m: &f64| {
+            while peak + 1 < end && at(peak + 1, m) > at(peak, m) {
+                peak += 1;
+            }
+            let largest = at(peak, m);
+            while from < peak && at(from, m) < largest - WINDOW_CUT {
+                from += 1;
+            }
+            to = to.max(peak + 1);
+            while to < end && at(to, m) > largest - WINDOW_CUT {
+                to += 1;
+            }
+            let (logs, v, factors) = (&logs[from..to], &v[from..to], &factors[from..to]);
+            let sum = run(arch, SumAround { logs, v, factors, tilt: m, largest });
+            largest + sum.ln() + constant
+        };
+        self.masses.iter().map(one).collect()
+    }
+}
+
+/// The part of a range of nodes that large shapes leave: beyond it terms are below e^−[`END_CUT`] of the largest for every M
+/// and every distance, because they fall like e^(δz) to the left of their peak and e^(−az) to the right.
+fn without_nothing(c: &Component, step: f64, (start, end): (f64, f64)) -> (f64, f64) {
+    let [shared, near] = [c.shared, c.private[0].min(c.private[1])];
+    if shared.min(near) < END_CUT / 4.0 {
+        return (start, end);
+    }
+    let lowest = (shared / (c.private[0] + c.private[1])).ln() - END_CUT / shared;
+    let highest = (20.0 * (typical(c) + c.power()) / near).ln() + END_CUT / near;
+    let skipped = ((lowest - start) / step).floor().max(0.0);
+    (start + step * skipped, end.min(highest))
+}
+
+/// The expansion parameter from which on an end is closed.
+fn onset() -> f64 {
+    NODE_ONSET * TABLE_ACCURACY.powf(0.25)
 }
 
 /// Vanishing values, of either sign, become 0: arithmetic with numbers below 1e-308 is a hundred times slower.

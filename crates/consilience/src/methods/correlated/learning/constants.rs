@@ -236,3 +236,61 @@ pub(super) mod gaussian_process {
     /// Most numbers that are fitted, likewise.
     pub(in super::super) const MOST_NUMBERS: usize = 3000;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::methods::correlated::learning::Correlated;
+    use crate::methods::correlated::learning::delta_posterior::DeltaPosterior;
+    use crate::methods::independent::Alpha;
+    use crate::simulation::Preset;
+
+    /// The likelihood of simulated outputs given the true α.
+    fn posterior(correlation: f64, items: usize, resolution: f64) -> DeltaPosterior {
+        let outputs = Preset::Sim2.truth(correlation).unwrap().simulate(items, 5).unwrap();
+        let alpha: Alpha = vec![Preset::Sim2.alpha().map(Vec::from).to_vec(); 2];
+        let config = Correlated { resolution: Some(resolution), ..Correlated::default() };
+        config.posterior(&outputs, &alpha).unwrap()
+    }
+
+    /// Below `NO_EFFECT_LOGIT` the likelihood of independent outputs changes by less than the error
+    /// allowed to a polynomial; below half of it, by more.
+    #[test]
+    fn delta_has_no_effect_below_its_logit() {
+        let posterior = posterior(0.0, 100, 0.0);
+        let largest_change = |eta: f64| {
+            let classes = posterior.classes.iter();
+            let change = classes.map(|class| {
+                let at = |eta: f64| class.value(&[eta; 3]).unwrap();
+                (at(eta) - at(-likelihood::LARGEST_ETA)).abs()
+            });
+            change.fold(0.0, f64::max)
+        };
+        let (at, half) = (design::NO_EFFECT_LOGIT, 0.5 * design::NO_EFFECT_LOGIT);
+        assert!(largest_change(at) < pair::SMALL_SPREAD, "{}", largest_change(at));
+        assert!(largest_change(half) > pair::SMALL_SPREAD, "{}", largest_change(half));
+    }
+
+    /// Central differences at a fine resolution against the limit of differences of values by
+    /// Richardson's extrapolation: an error of 1e-3 of the gradient is a thousandth of a posterior
+    /// standard deviation, and four times as much if the step is doubled.
+    #[test]
+    fn differences_are_precise() {
+        let posterior = posterior(0.5, 12, 0.005);
+        let (class, eta) = (&posterior.classes[0], [1.0; 3]);
+        let found = class.evaluate(&eta).unwrap().gradient;
+        for l in 0..3 {
+            let difference = |step: f64| {
+                let at = |step: f64| {
+                    let mut moved = eta;
+                    moved[l] += step;
+                    class.value(&moved).unwrap()
+                };
+                (at(step) - at(-step)) / (2.0 * step)
+            };
+            let limit = (4.0 * difference(0.05) - difference(0.1)) / 3.0;
+            let error = (found[l] - limit).abs();
+            assert!(error < 1e-3 * limit.abs().max(1.0), "{l}: {} {limit}", found[l]);
+        }
+    }
+}

@@ -8,8 +8,9 @@ use super::constants::likelihood::{DIFFERENCE_STEP, GRID_FROM, ITEMS_PER_CHUNK, 
 use super::pair_items::PairItems;
 use crate::error::Result;
 use consilience_numerics::parallel;
-use correlated_dirichlet::pair::smoothed::learning::{Lattice, LearningDensity, LearningScratch};
-use correlated_dirichlet::pair::{Gradient, PairDensity, Scratch};
+use correlated_dirichlet::pair::{
+    Gradient, LearningDensity, LearningScratch, PairDensity, RatioNodes, Scratch,
+};
 
 /// The items of a class with both sources' α.
 #[derive(Debug, Clone)]
@@ -20,8 +21,8 @@ pub(super) struct ClassLikelihood {
     resolution: f64,
     /// The weight of every item.
     weight: f64,
-    /// The grid of every item, if grids are used.
-    lattices: Arc<[Lattice]>,
+    /// The nodes of every item, if tables are used.
+    lattices: Arc<[RatioNodes]>,
 }
 
 /// The log likelihood at one η.
@@ -185,7 +186,7 @@ impl ClassLikelihood {
             let mut scratch = LearningScratch::default();
             let range = chunk * ITEMS_PER_CHUNK..((chunk + 1) * ITEMS_PER_CHUNK).min(items.len());
             range
-                .map(|i| density.lattice(items.pair(i).0, items.pair(i).1, &mut scratch))
+                .map(|i| density.nodes(items.pair(i).0, items.pair(i).1, &mut scratch))
                 .collect::<Vec<_>>()
         });
         self.lattices = chunks.into_iter().flatten().collect();

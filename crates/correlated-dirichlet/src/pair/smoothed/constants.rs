@@ -1,0 +1,111 @@
+//! Constants of the smoothed density, each with the measurement behind it.
+//!
+//! "Error" is the largest over the 80 rows of `reference/density_resolution_stress.csv`, unless stated otherwise.
+
+/// Relative accuracy that the tabulated integrals aim at, per component.
+pub(crate) const TABLE_ACCURACY: f64 = 1e-8;
+
+/// Number of exponentials in a closed end of the integral over the shared part.
+pub(crate) const INNER_CLOSING: usize = 4;
+
+/// The expansion parameter at which such an end is closed, over the fourth root of the accuracy.
+pub(crate) const NODE_ONSET: f64 = 0.3;
+
+/// Exponents are cut here so that a product of two exponentials does not overflow.
+pub(crate) const LARGEST_EXPONENT: f64 = 650.0;
+
+/// Total shape of a component from which on the integral over its shared part is summed around its peak.
+pub(crate) const WINDOWED_FROM: f64 = 4000.0;
+
+/// Nodes whose terms are below e^−this of the largest for every M and distance are not made.
+pub(crate) const END_CUT: f64 = 80.0;
+
+/// Terms below e^−this of the peak are left out there.
+pub(crate) const WINDOW_CUT: f64 = 25.0;
+
+/// |τ|/ε up to which convolutions share their nodes; beyond, every column has nodes of its own.
+pub(crate) const FIXED_NODES: f64 = 500.0;
+
+/// Logarithm that stands for 0 in a table.
+pub(crate) const NOTHING: f64 = -690.0;
+
+/// Half width and step of a table's core, in resolutions.
+///
+/// ln h_ε has branch points about ε/2 from the real line, where a spike gives way to its tails.
+pub(crate) const CORE: f64 = 8.0;
+pub(crate) const CORE_STEP: f64 = 1.0 / 16.0;
+
+/// Step in ln |τ| of a table's columns outside its core.
+pub(crate) const SIDE_STEP: f64 = 0.04;
+
+/// Step in ln M of a table for shapes up to 15; it falls with the eighth root of the largest shape.
+pub(crate) const MASS_STEP: f64 = 0.11;
+
+/// M below which columns are polynomials in M, and the number of their points.
+pub(crate) const LOW: f64 = 0.3;
+pub(crate) const CHEBYSHEV: usize = 8;
+
+/// M up to which the first two terms of a power series are used; and in the tables that learning reads.
+pub(crate) const SERIES: f64 = 2e-4;
+pub(crate) const LEARNING_SERIES: f64 = 1e-2;
+
+/// ln s that one line may cover below the series: this, and this over the total shape.
+pub(crate) const WINDOW: [f64; 2] = [6.0, 40.0];
+
+/// ln s runs from this and a window below to this above the logarithm of the total shape.
+pub(crate) const SCALES: [f64; 2] = [150.0, 12.0];
+
+/// |τ|/ε up to which the empty side of a component has columns: beyond, everything is below e^−5000.
+pub(crate) const EMPTY: f64 = 100.0;
+
+/// |τ| from which on the columns of the tail serve, where the resolution allows it.
+pub(crate) const TAIL_START: f64 = 1.0;
+
+/// Columns of the tail between its start and infinity.
+pub(crate) const TAIL_COLUMNS: f64 = 12.0;
+
+/// The value of e^−|τ| of the tail's first column, which stands for 0.
+pub(crate) const TAIL_INFINITY: f64 = 1e-12;
+
+/// Step of the differences that slopes are, relative to the smallest shape that changes.
+///
+/// Tables are good to 1e-8, so that derivatives in the logarithm of a shape are good to about 1e-4.
+pub(crate) const SLOPE_STEP: f64 = 2e-4;
+
+/// Number of exponentials in the closed lower end of a sum over s, and weights that let an alternating sum fade out over
+/// them, the outermost first (Euler's transformation).
+pub(crate) const LOWER_CLOSING: usize = 4;
+pub(crate) const FADE: [f64; LOWER_CLOSING] = [1.0 / 16.0, 5.0 / 16.0, 11.0 / 16.0, 15.0 / 16.0];
+
+/// Attempts at placing a line's points.
+pub(crate) const MAX_TRIES: usize = 60;
+
+/// Sets of points that a line may interleave.
+pub(crate) const MAX_PHASES: usize = 32;
+
+/// Relative error of a table per component, where the resolution is finer than its density.
+pub(crate) const TABLE_ERROR: f64 = 3e-8;
+
+/// The finest tolerance that makes sense with these tables.
+pub(crate) const FINEST_TOLERANCE: f64 = 2e-8;
+
+/// Ties with higher powers than this are smooth enough as they are.
+pub(crate) const SHARP: f64 = 3.0;
+
+/// The reported error over the estimated one.
+pub(crate) const SAFETY: f64 = 5.0;
+
+/// Spacing of the tables that learning reads, relative to those of fusing: 256 times the error.
+pub(crate) const LEARNING_SPACING: f64 = 2.0;
+
+/// Accuracy of learning's integrals over the scale.
+pub(crate) const LEARNING_ACCURACY: f64 = 1e-3;
+
+/// Terms below e^−this of the largest are left out when learning.
+pub(crate) const LEARNING_CUT: f64 = 12.0;
+
+/// Error of one item that learning's nodes may have from ties.
+pub(crate) const LEARNING_KINK_ERROR: f64 = 4e-3;
+
+/// Nodes of one item at the most, in each direction.
+pub(crate) const MAX_RATIOS: i64 = 4000;

@@ -1,0 +1,328 @@
+//! The density at a finite resolution for many items at once, to the accuracy that learning needs.
+//!
+//! It reads the same tables as fusing, with twice the spacing and with slopes in δ. Every item is a sum over ratios of the
+//! totals that are fixed beforehand ([`RatioNodes`]), so that the sum is a smooth function of δ.
+//!
+//! # Numerics
+//! The nodes are a trapezoid rule, denser around ties where that saves nodes. M has a corner at τ = 0, which leaves
+//! an error of about 1e-3 per item; where the corner lies between nodes is as good as random, so the errors
+//! of many items cancel.
+
+use pulp::Arch;
+
+use super::constants::{
+    LEARNING_ACCURACY, LEARNING_CUT, LEARNING_KINK_ERROR, LEARNING_SPACING, MAX_RATIOS,
+};
+use super::nodes::{Cluster, Node, RatioNodes};
+use super::scale::{Buffers, ScaleConfig, ScaleIntegral, ScaleIntegrals};
+use super::step_in_ln_s;
+use super::table::{Direction, TableConfig, Tables};
+use crate::Result;
+use crate::pair::accuracy::Accuracy;
+use crate::pair::component::{self, Component};
+use crate::pair::exact::kinks;
+use crate::pair::four_lanes;
+use crate::pair::item::OutputPair;
+use crate::pair::laplace::{self, Mode, Share};
+use consilience_numerics::parallel;
+
+/// The density of one class at a finite resolution, ready for many items.
+#[derive(Debug)]
+pub struct LearningDensity {
+    components: Vec<Component>,
+    tables: Tables,
+    /// δ, where the tables have slopes.
+    directions: &'static [Direction],
+    epsilon: f64,
+    power: f64,
+    arch: Arch,
+}
+
+/// Buffers of one thread.
+#[derive(Debug, Clone, Default)]
+pub struct LearningScratch {
+    shares: Vec<Share>,
+    outputs: Vec<OutputPair>,
+    buffers: Buffers,
+    /// Derivatives at one ratio, and their weighted sums.
+    slopes: Vec<f64>,
+    sums: Vec<f64>,
+}
+
+impl LearningDensity {
+    /// Makes the tables of α¹, α², δ; those of the derivatives only if asked for.
+    pub fn new(alpha: [&[f64]; 2], delta: &[f64], epsilon: f64, with_slopes: bool) -> Result<Self> {
+        let components = component::components(alpha[0], alpha[1], delta)?;
+        let arch = four_lanes();
+        let directions: &[Direction] = if with_slopes { &[Direction::DELTA] } else { &[] };
+        let config = TableConfig { arch, epsilon, spacing: LEARNING_SPACING, directions };
+        let tables = Tables::new(&config, &components, |n, table| parallel::map(n, table));
+        let power = components.iter().map(Component::power).sum();
+        Ok(Self { components, tables, directions, epsilon, power, arch })
+    }
+
+    /// The nodes that suit an item at these parameters and near them.
+    pub fn nodes(&self, x1: &[f64], x2: &[f64], scratch: &mut LearningScratch) -> RatioNodes {
+        let mode = laplace::find(&self.components, x1, x2, &mut scratch.shares);
+        let sd_y = mode.sd_y;
+        let coarse = 0.8 * sd_y / (1.0 + 0.6 * sd_y * sd_y).sqrt();
+        let n = self.components.len() as f64;
+        let fine = coarse.min(self.epsilon * (1.5 / n.sqrt()).min(1.0));
+        let total = kinks::smaller_total(&self.components);
+        let mut clusters = Vec::new();
+        let (mut low, mut high) = reach(&mode, total);
+        for (c, (&a, &b)) in self.components.iter().zip(x1.iter().zip(x2)) {
+            let power = c.kink_power() + 1.0;
+            let kink = OutputPair::new(a, b).kink;
+            let step = if c.is_rigid() || c.is_independent() || power < 0.5 {
+                if kinks::tail(kink, &mode, total) < LEARNING_CUT { fine } else { coarse }
+            } else {
+                let ln_error = kinks::ln_error(c, b, kink, &mode, coarse, total);
+                coarse * ((LEARNING_KINK_ERROR.ln() - ln_error) / power).exp()
+            };
+            if step < coarse {
+                clusters.push(Cluster::new(kink, step.max(fine)));
+                (low, high) = (low.min(kink - coarse), high.max(kink + coarse));
+            }
+        }
+        RatioNodes::new(coarse, clusters, (low, high))
+    }
+
+    /// ln f(x¹, x²); writes its derivatives in δ where the tables have them.
+    pub fn ln_density(
+        &self,
+        x1: &[f64],
+        x2: &[f64],
+        nodes: &RatioNodes,
+        scratch: &mut LearningScratch,
+        gradient: &mut [f64],
+    ) -> f64 {
+        let mode = laplace::find(&self.components, x1, x2, &mut scratch.shares);
+        let LearningScratch { outputs, buffers, slopes, sums, .. } = scratch;
+        outputs.clear();
+        outputs.extend(x1.iter().zip(x2).map(|(&a, &b)| OutputPair::new(a, b)));
+        for list in [&mut *slopes, &mut *sums] {
+            list.clear();
+            list.resize(self.components.len(), 0.0);
+        }
+        let accuracy = Accuracy::new(LEARNING_ACCURACY);
+        let config = ScaleConfig {
+            arch: self.arch,
+            tables: &self.tables,
+            components: &self.components,
+            epsilon: self.epsilon,
+            power: self.power,
+            cut: LEARNING_CUT,
+            onset: accuracy.onset,
+        };
+        let mut scales = ScaleIntegrals::new(&config, outputs, buffers);
+        let shape = mode.precision_s.min(self.power);
+        scales.fit(shape, step_in_ln_s(shape, accuracy.target_s));
+        let directions = self.directions;
+        let mut sum = RatioSum {
+            scales,
+            directions,
+            mode,
+            nodes,
+            largest: f64::NEG_INFINITY,
+            total: 0.0,
+            slopes,
+            sums,
+        };
+        sum.both_ways(kinks::smaller_total(&self.components));
+        let (total, largest) = (sum.total, sum.largest);
+        for (out, weighted) in gradient.iter_mut().zip(&*sums) {
+            *out = weighted / total;
+        }
+        largest + total.ln()
+    }
+}
+
+/// One item's sum over its nodes.
+struct RatioSum<'a> {
+    scales: ScaleIntegrals<'a>,
+    directions: &'static [Direction],
+    mode: Mode,
+    nodes: &'a RatioNodes,
+    /// ln of the largest integral over the scale; the sums are in units of it.
+    largest: f64,
+    total: f64,
+    slopes: &'a mut [f64],
+    sums: &'a mut [f64],
+}
+
+impl RatioSum<'_> {
+    /// From the node nearest to the mode to where nothing is left, beyond all ties that matter.
+    fn both_ways(&mut self, smaller_total: f64) {
+        let kinks = self.scales.outputs.iter().map(|outputs| outputs.kink);
+        let mut near: Vec<f64> = kinks
+            .filter(|&kink| kinks::tail(kink, &self.mode, smaller_total) < LEARNING_CUT)
+            .collect();
+        near.sort_unstable_by(f64::total_cmp);
+        near.dedup();
+        let middle = self.nodes.nearest(self.mode.y);
+        let first = self.nodes.node(middle, self.mode.y);
+        let start = self.add(first, self.mode.ln_s).map_or(self.mode.ln_s, |line| line.ln_s);
+        for direction in [1, -1] {
+            let (mut ln_s, mut y) = (start, first.y);
+            for k in 1..MAX_RATIOS {
+                let node = self.nodes.node(middle + direction * k, y);
+                let line = self.add(node, ln_s + self.mode.slope * (node.y - y));
+                ln_s = line.map_or(ln_s + self.mode.slope * (node.y - y), |line| line.ln_s);
+                y = node.y;
+                let ahead = |kink: f64| (kink - y) * direction as f64 > 0.0;
+                if line.is_none_or(|line| line.ln_value < self.largest - LEARNING_CUT) {
+                    near.retain(|&kink| !ahead(kink) || self.matters(kink, (y, ln_s)));
+                    if !near.iter().any(|&kink| ahead(kink)) {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether there is anything at a tie, seen from a node with its best ln s.
+    fn matters(&mut self, kink: f64, (y, ln_s): (f64, f64)) -> bool {
+        let line = self.scales.evaluate(kink, ln_s + self.mode.slope * (kink - y));
+        line.is_some_and(|line| line.ln_value > self.largest - LEARNING_CUT)
+    }
+
+    /// Adds a node; returns its integral over the scale.
+    fn add(&mut self, node: Node, ln_s: f64) -> Option<ScaleIntegral> {
+        let line = self.scales.evaluate(node.y, ln_s)?;
+        if line.ln_value > self.largest {
+            let factor = (self.largest - line.ln_value).exp();
+            self.total *= factor;
+            self.sums.iter_mut().for_each(|sum| *sum *= factor);
+            self.largest = line.ln_value;
+        } else if line.ln_value < self.largest - LEARNING_CUT {
+            return Some(line);
+        }
+        let share = node.weight * (line.ln_value - self.largest).exp();
+        self.total += share;
+        if !self.directions.is_empty() {
+            self.scales.slopes(&line, self.directions, self.slopes);
+            self.sums.iter_mut().zip(&*self.slopes).for_each(|(sum, slope)| *sum += share * slope);
+        }
+        Some(line)
+    }
+}
+
+/// Where the integrand over y is above e^−[`LEARNING_CUT`] of its maximum, on the safe side (see [`kinks::tail`]).
+fn reach(mode: &Mode, total: f64) -> (f64, f64) {
+    let gaussian = (LEARNING_CUT / 0.35).sqrt() * mode.sd_y;
+    let exponential = 2.0 * mode.sd_y + LEARNING_CUT / (0.7 * total);
+    let reach = gaussian.max(exponential);
+    (mode.y - reach, mode.y + reach)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CorrelatedDirichlet;
+    use crate::pair::{PairDensity, Scratch};
+    use rand::SeedableRng;
+    use rand::rngs::ChaCha8Rng;
+
+    /// Mean and spread of the difference from the adaptive quadrature, over 60 items.
+    fn compare(alpha: [f64; 3], true_share: f64, share: f64) -> (f64, f64, f64) {
+        let delta = alpha.map(|a| share * a);
+        let common = alpha.map(|a| (true_share * a).clamp(0.1, a - 0.1)).to_vec();
+        let truth = CorrelatedDirichlet::new(vec![alpha.to_vec(); 2], Some(common), vec![]);
+        let (truth, mut rng) = (truth.unwrap(), ChaCha8Rng::seed_from_u64(3));
+        let exact = |delta: &[f64]| {
+            PairDensity::new(&alpha, &alpha, delta).unwrap().with_resolution(0.03).unwrap()
+        };
+        let grid = LearningDensity::new([&alpha, &alpha], &delta, 0.03, true).unwrap();
+        let width = 1e-3 * delta[0].min(alpha[0] - delta[0]);
+        let moved = |by: f64| exact(&[delta[0] + by, delta[1], delta[2]]);
+        let (centre, low, high) = (exact(&delta), moved(-width), moved(width));
+        let (mut s, mut g) = (Scratch::default(), LearningScratch::default());
+        let (mut offs, mut slope_off) = (Vec::new(), 0.0f64);
+        for _ in 0..60 {
+            let outputs = truth.sample(&mut rng);
+            let (a, b) = outputs.split_at(3);
+            let nodes = grid.nodes(a, b, &mut g);
+            let mut gradient = [0.0; 3];
+            let got = grid.ln_density(a, b, &nodes, &mut g, &mut gradient);
+            offs.push(got - centre.ln_density(a, b, &mut s).ln_density);
+            let up = high.ln_density(a, b, &mut s).ln_density;
+            let numeric = (up - low.ln_density(a, b, &mut s).ln_density) / (2.0 * width);
+            slope_off += (gradient[0] - numeric) * width * 1e3 / 60.0;
+        }
+        let mean = offs.iter().sum::<f64>() / 60.0;
+        let spread = (offs.iter().map(|o| (o - mean).powi(2)).sum::<f64>() / 59.0).sqrt();
+        (mean, spread, slope_off)
+    }
+
+    #[test]
+    fn agrees_with_the_adaptive_quadrature() {
+        let (large, small) = ([12.0, 8.0, 8.0], [3.0, 2.0, 2.0]);
+        for (alpha, true_share, share) in [
+            (large, 0.5, 0.5),
+            (large, 0.75, 0.8),
+            (large, 0.0, 0.02),
+            (large, 1.0, 0.99),
+            (small, 0.5, 0.5),
+            (small, 0.75, 0.9),
+            (small, 1.0, 0.95),
+        ] {
+            let (mean, spread, slope) = compare(alpha, true_share, share);
+            let good = mean.abs() < 1e-3 && spread < 1e-2 && slope.abs() < 1e-3;
+            assert!(good, "{alpha:?} {true_share} {share}: {mean:.1e} {spread:.1e} {slope:.1e}");
+        }
+    }
+
+    /// Ten classes, nearly all outputs tiny and many of them tied, so that most components need no table and most kinks no lines.
+    /// Mean and largest difference; the interpolation between columns leaves some thousandths a component, more where its kink is
+    /// a spike. Then the mean difference of slopes, of the large component and a small one, per length of the way to the nearer bound.
+    fn compare_tiny(share: f64) -> (f64, f64, [f64; 2]) {
+        let alpha = [1.5, 0.08, 0.07, 0.09, 0.08, 0.1, 0.08, 0.07, 0.08, 0.3];
+        let (other, delta) = (alpha.map(|a| 1.2 * a), alpha.map(|a| share * a));
+        let grid = LearningDensity::new([&alpha, &other], &delta, 0.1, true).unwrap();
+        let moved = |l: usize, by: f64| {
+            let mut delta = delta;
+            delta[l] += by;
+            PairDensity::new(&alpha, &other, &delta).unwrap().with_resolution(0.1).unwrap()
+        };
+        let (exact, checked) = (moved(0, 0.0), [0, 5]);
+        let lengths = checked.map(|l| delta[l].min(alpha[l] - delta[l]));
+        let either = [0, 1].map(|c| [-1e-2, 1e-2].map(|by| moved(checked[c], by * lengths[c])));
+        let mut slopes = [0.0; 2];
+        let output = |seed: u32, tied: usize| {
+            // multiples of the golden ratio in place of random numbers
+            let part = |l: u32| (0.618_034 * f64::from(seed + l)).fract();
+            let mut x = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map(|l| (-14.0 * part(l)).exp().max(1e-6));
+            x[1..=tied].fill(1e-6);
+            x[0] = 0.9;
+            let total: f64 = x.iter().sum();
+            x.map(|x| x / total)
+        };
+        let (mut s, mut g, mut gradient) =
+            (Scratch::default(), LearningScratch::default(), [0.0; 10]);
+        let (mut mean, mut largest) = (0.0, 0.0f64);
+        for i in 0..24 {
+            let (a, b) = (output(31 * i, i as usize % 9), output(17 * i + 5, i as usize % 9));
+            let nodes = grid.nodes(&a, &b, &mut g);
+            let got = grid.ln_density(&a, &b, &nodes, &mut g, &mut gradient);
+            let off = got - exact.ln_density(&a, &b, &mut s).ln_density;
+            (mean, largest) = (mean + off / 24.0, largest.max(off.abs()));
+            for c in 0..2 {
+                let [low, high] =
+                    [0, 1].map(|e| either[c][e].ln_density(&a, &b, &mut s).ln_density);
+                let numeric = (high - low) / 2e-2;
+                slopes[c] += (gradient[checked[c]] * lengths[c] - numeric) / 24.0;
+            }
+        }
+        (mean, largest, slopes)
+    }
+
+    #[test]
+    fn many_tiny_outputs_agree_with_the_adaptive_quadrature() {
+        for (share, bound) in [(0.6, 0.01), (0.97, 0.02)] {
+            let (mean, largest, slopes) = compare_tiny(share);
+            assert!(mean.abs() < bound && largest < 3.0 * bound, "{share}: {mean} {largest}");
+            assert!(slopes.iter().all(|s| s.abs() < bound), "{share}: {slopes:?}");
+        }
+    }
+}
