@@ -70,7 +70,7 @@ reproduce: | toolchain
 	cargo run --release --locked --package consilience-lab -- reproduce \
 		--output $(TARGET)/reproduce/$$(git rev-parse --short HEAD)
 
-# The slow tests, and every committed table that depends on slow computations: about six hours of processor time.
+# The slow tests, and every committed table that depends on slow computations: about seven hours of processor time.
 # `make validate PART=cost` runs one part, `scripts/validate.py --list` lists them with their times.
 validate: | toolchain
 	python3 scripts/validate.py $(PART)
