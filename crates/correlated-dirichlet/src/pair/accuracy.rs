@@ -1,26 +1,26 @@
-//! Step sizes and cut-offs of every direction for a wanted tolerance.
+//! Steps and cut-offs of the integrals for a given tolerance.
 
 use std::f64::consts::PI;
 
-/// Everything that depends on the tolerance alone.
+/// Steps and cut-offs that depend on the tolerance alone.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Accuracy {
     /// The wanted relative error of the density.
     pub(crate) tolerance: f64,
     /// Step in y in units of its standard deviation.
     pub(crate) step_y: f64,
-    /// Relative error allowed to all inner lattices together.
+    /// The relative error allowed to all integrals over shared gammas together.
     pub(crate) target_inner: f64,
-    /// Relative error allowed to the step in s.
+    /// The relative error allowed to the integral over the scale.
     pub(crate) target_s: f64,
-    /// Terms below e^−cut of the largest are left out: in y and s, and in the inner sums.
+    /// Terms below e^−cut of the largest are left out: in the ratio and the scale, and over shared gammas.
     pub(crate) cut: f64,
     pub(crate) cut_inner: f64,
-    /// Closed tails begin where the expansion parameter is below this.
+    /// Ends are closed where the expansion parameter is below this.
     pub(crate) onset: f64,
 }
 
-/// A Gaussian of unit width summed with this step has the relative error t.
+/// The step at which a sum over a standard Gaussian has the relative error t.
 fn gaussian_step(t: f64) -> f64 {
     PI * (2.0 / (2.0 / t).ln()).sqrt()
 }

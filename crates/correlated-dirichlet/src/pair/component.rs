@@ -1,20 +1,20 @@
-//! The shapes of one class's gamma variables, checked once, with their constants.
+//! The shapes of the gamma variables of one true class, checked once, with their constants.
 
 use crate::{Error, Result};
 use consilience_numerics::special::ln_gamma;
 
-/// One component l: shapes of the common gamma and of the two private ones.
+/// The shapes of one component: of its shared gamma and of the two private ones.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Component {
-    /// δ, the shape of the common part.
+    /// δ, the shape of the shared part.
     pub(crate) shared: f64,
     /// a¹ = α¹ − δ and a² = α² − δ, the shapes of the private parts.
     pub(crate) private: [f64; 2],
-    /// −ln Γ of all three shapes, without the factors that quadrature adds, where classifier k is the smaller.
+    /// −ln Γ of all three shapes, if classifier k has the smaller total, without the factors that quadrature adds.
     pub(crate) ln_constant: [f64; 2],
 }
 
-/// Shapes below this are taken for 0.
+/// Smaller shapes count as 0.
 const NEGLIGIBLE: f64 = 1e-150;
 
 impl Component {
@@ -34,28 +34,28 @@ impl Component {
         self.shared + self.private[0] + self.private[1]
     }
 
-    /// Exponent of the density's behaviour |y − yₗ|ᵖ at the component's kink.
+    /// The exponent p of the density's behaviour |y − yₗ|ᵖ at the kink of the component.
     pub(crate) fn kink_power(&self) -> f64 {
         self.private[0] + self.private[1] - 1.0
     }
 
-    /// Whether the component's two gammas are independent.
+    /// Whether the two totals of the component are independent.
     pub(crate) fn is_independent(&self) -> bool {
         self.shared == 0.0
     }
 
-    /// Whether the component's two gammas are one and the same.
+    /// Whether the two totals of the component are equal.
     pub(crate) fn is_rigid(&self) -> bool {
         self.private == [0.0, 0.0]
     }
 }
 
-/// ln Γ(s), or ln Γ(1+s) below 1, where the factor s is left to the quadrature: finite down to 0.
+/// ln Γ(s), or ln Γ(1+s) below 1, which is finite down to 0; the quadrature then supplies the factor s.
 pub(crate) fn ln_gamma_safe(shape: f64) -> f64 {
     if shape >= 1.0 { ln_gamma(shape) } else { ln_gamma(1.0 + shape) }
 }
 
-/// The factor that [`ln_gamma_safe`] left out.
+/// The factor that [`ln_gamma_safe`] leaves out.
 pub(crate) fn left_out(shape: f64) -> f64 {
     if shape >= 1.0 { 1.0 } else { shape }
 }

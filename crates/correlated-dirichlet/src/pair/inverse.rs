@@ -1,9 +1,9 @@
-//! From correlations back to δ: for simulations with a wanted correlation, and a first guess from data.
+//! δ for given correlations: for simulations, and for the method of moments.
 //!
 //! A component's cross moment depends on its own δₗ and on Δ = Σδ alone, so the correlations of all components
-//! and their derivatives in all δ come from one two-dimensional integral ([`Integrals`]). One number, the mean
-//! correlation, is reached along δ = share · min(α¹, α²) by regula falsi; a correlation of every component by
-//! projected gradients on the squared distance, from the share that has the wanted mean.
+//! and their derivatives in all δ follow from one two-dimensional integral ([`Integrals`]). For a given mean correlation, a
+//! root search finds the share in δ = share · min(α¹, α²); for a given correlation of every component, projected gradients
+//! minimise the squared distance, starting from that share.
 
 use super::component;
 use super::moments::Integrals;
@@ -20,19 +20,19 @@ pub struct MomentMatch {
     pub correlation: Vec<f64>,
 }
 
-/// A correlation this near to the wanted one is the wanted one.
+/// Differences between correlations up to this count as none.
 const REACHED: f64 = 1e-6;
-/// Distance from the largest correlation that is rounding.
+/// Differences from the largest correlation up to this are rounding.
 const AT_THE_END: f64 = 1e-10;
-/// Last step of the share.
+/// Tolerance of the root search for the share.
 const SHARE_TOLERANCE: f64 = 1e-12;
-/// End of the projected gradients: the largest move of a share.
+/// The projected gradients end when no share moves by more than this, or after this many steps.
 const STEP_TOLERANCE: f64 = 1e-10;
 const MAX_STEPS: usize = 400;
 
 /// δ = share · min(α¹, α²) for which the mean over components of the outputs' correlation is r.
 ///
-/// With equal margins every r from 0 to 1 can be had; otherwise r has a maximum below 1, which the error names.
+/// With equal margins every r from 0 to 1 is possible; otherwise r has a maximum below 1, which the error states.
 ///
 /// # Example
 /// ```
@@ -51,17 +51,17 @@ pub fn delta_for_correlation(alpha1: &[f64], alpha2: &[f64], r: f64) -> Result<V
     let margins = Margins::new(alpha1, alpha2)?;
     let most = margins.mean_correlation(1.0);
     if r > most + REACHED {
-        let value = format!("{r}, of at most {most:.6} that these margins allow");
-        return Err(Error::parameter("correlation", "within reach of the margins", value));
+        let value = format!("{r}; the largest possible is {most:.6}");
+        return Err(Error::parameter("correlation", "possible with these margins", value));
     }
     Ok(margins.delta(&vec![margins.share_for_mean(r); alpha1.len()]))
 }
 
 /// δ for which the outputs of every component have the wanted correlation.
 ///
-/// Not every set of correlations exists: sharing one component also correlates the others, which live on the
-/// rest of the same simplex. The error then names the nearest set. With two classes both components have the
-/// same correlation, and of the many δ that have it the one near equal shares of min(α¹, α²) is taken.
+/// Not every set of correlations is possible: a shared component also correlates the others, because all components sum
+/// to 1. The error then states the nearest set. With two components both have the same correlation; of the many δ with that
+/// correlation, the one near equal shares of min(α¹, α²) is returned.
 ///
 /// # Example
 /// ```
@@ -82,7 +82,7 @@ pub fn delta_for_correlations(alpha1: &[f64], alpha2: &[f64], wanted: &[f64]) ->
         if (r - got).abs() > REACHED {
             return Err(Error::parameter(
                 format!("correlation[{l}]"),
-                "within reach of the margins and of the other components",
+                "possible with these margins and the other correlations",
                 format!("{r}; the nearest set is {:.6?}", nearest.correlation),
             ));
         }
@@ -92,7 +92,7 @@ pub fn delta_for_correlations(alpha1: &[f64], alpha2: &[f64], wanted: &[f64]) ->
 
 /// The method of moments: δ whose correlations are nearest, in squared distance, to observed ones.
 ///
-/// Observed correlations may lie outside what any δ has; negative ones end at δ = 0, too large ones at min(α¹, α²).
+/// Observed correlations may be impossible for any δ; negative ones give δ = 0, too large ones min(α¹, α²).
 pub fn moment_match(alpha1: &[f64], alpha2: &[f64], observed: &[f64]) -> Result<MomentMatch> {
     let margins = Margins::new(alpha1, alpha2)?;
     let n = alpha1.len();
@@ -124,14 +124,14 @@ fn check_correlation(name: &str, r: f64) -> Result<()> {
     Err(Error::parameter(name, "between 0 and 1", r))
 }
 
-/// Two margins and the bounds of δ between them.
+/// Two margins, and the upper bound min(α¹, α²) of δ.
 struct Margins<'a> {
     alpha: [&'a [f64]; 2],
     totals: [f64; 2],
     bound: Vec<f64>,
 }
 
-/// How the correlations move: ∂r_l/∂δ_m = own[l] at l = m, plus all[l].
+/// Derivatives of the correlations: ∂r_l/∂δ_m = all[l], plus own[l] if l = m.
 struct Slopes {
     own: Vec<f64>,
     all: Vec<f64>,
@@ -179,7 +179,7 @@ impl<'a> Margins<'a> {
         self.correlations(&vec![share; n]).0.iter().sum::<f64>() / n as f64
     }
 
-    /// The common share with a mean correlation r, or the nearer end. The mean correlation grows with the share.
+    /// The share whose mean correlation is r, or the nearer end; the mean correlation increases with the share.
     fn share_for_mean(&self, r: f64) -> f64 {
         if r <= 0.0 {
             return 0.0;
@@ -213,7 +213,7 @@ mod tests {
         }
     }
 
-    /// δ of the values by two-dimensional quadrature elsewhere, which have eight digits.
+    /// Expected values are from two-dimensional quadrature elsewhere, to eight digits.
     #[test]
     fn finds_the_delta_of_published_correlations() {
         let wide = [12.0, 8.0, 8.0];

@@ -1,11 +1,11 @@
-//! Where one component stands: its outputs and kink, and the side of the kink that a line is on.
+//! One component of one item: its two outputs, their kink, and the side of the kink at one ratio.
 
 use super::component::Component;
 
-/// What a line asks of one component.
+/// One component at one ratio: shapes, the smaller total and the distance from the kink.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Side {
-    /// Shapes: common, private of the smaller, private of the larger.
+    /// Shapes: shared, private of the smaller total, private of the larger.
     pub(crate) shared: f64,
     pub(crate) near: f64,
     pub(crate) far: f64,
@@ -19,7 +19,7 @@ pub(crate) struct Side {
     pub(crate) distance: f64,
 }
 
-/// One output pair's component as every line needs it.
+/// The two outputs of one component.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct OutputPair {
     pub(crate) x: [f64; 2],
@@ -36,11 +36,20 @@ impl OutputPair {
     }
 }
 
-/// Picks the side of the kink: shapes, minimum and distance for offset τ = y − yₗ.
-pub(crate) fn side(component: &Component, place: &OutputPair, tau: f64, y: f64, rho: f64) -> Side {
+/// The component at the ratio y, at the distance τ = y − yₗ from its kink.
+pub(crate) fn side(
+    component: &Component,
+    outputs: &OutputPair,
+    tau: f64,
+    y: f64,
+    rho: f64,
+) -> Side {
     let k = usize::from(tau > 0.0);
-    let (smaller, ln_smaller) =
-        if k == 1 { (place.x[1], place.ln_x[1]) } else { (rho * place.x[0], y + place.ln_x[0]) };
+    let (smaller, ln_smaller) = if k == 1 {
+        (outputs.x[1], outputs.ln_x[1])
+    } else {
+        (rho * outputs.x[0], y + outputs.ln_x[0])
+    };
     Side {
         shared: component.shared,
         near: component.private[k],

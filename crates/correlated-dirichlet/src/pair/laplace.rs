@@ -1,21 +1,24 @@
-//! A smooth stand-in for the integrand whose mode and curvature place the quadrature nodes.
+//! A Laplace approximation of the integrand, whose mode and curvature place the quadrature nodes.
 //!
-//! It never enters a value. With totals s₁, s₂ and common parts D it maximises
+//! It does not enter any value. With totals s₁, s₂ and shared parts D it maximises
 //!
 //! ```text
 //! (J/2)(ln s₁ + ln s₂) + Σₗ[d ln Dₗ + b₁ ln(s₁x¹ₗ − Dₗ) + b₂ ln(s₂x²ₗ − Dₗ)] + ΣDₗ − s₁ − s₂
 //! ```
 //!
-//! with d = max(δ, 0.3), b = max(a − ½, 0.3): jointly concave, and its Hessian is an arrow, so a
+//! with d = max(δ, 0.3) and b = max(a − ½, 0.3). This is jointly concave, and its Hessian is an arrow matrix, so that a
 //! Newton step costs O(J).
 
 use super::component::Component;
 
+/// The smallest exponent, which keeps the mode away from the bounds.
 const SMALLEST: f64 = 0.3;
+/// Newton steps, at most; 3 to 7 are usual up to shapes of 1e5.
 const MAX_STEPS: usize = 60;
+/// The fraction of the way to a bound that one step may go.
 const TO_BOUNDARY: f64 = 0.85;
 
-/// Where the integrand sits and how wide it is.
+/// The mode of the integrand and its widths.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Mode {
     /// y = ln s₁ − ln s₂ at the mode.
@@ -30,7 +33,7 @@ pub(crate) struct Mode {
     pub(crate) precision_s: f64,
 }
 
-/// One component at the mode: common part, and the standard deviation of its logit share.
+/// One component at the mode: its shared part, and the standard deviation of the logit of its share.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Share {
     /// D, then logit(D / min(s₁x¹, s₂x²)) once the mode is found.
@@ -47,7 +50,7 @@ struct Newton<'a> {
     schur: [f64; 3],
 }
 
-/// Derivatives of one component's part at D.
+/// Derivatives of the terms of one component at D.
 struct Slopes {
     weights: [f64; 2],
     rest: [f64; 2],
@@ -121,12 +124,12 @@ impl Newton<'_> {
     }
 }
 
-/// The largest part of a step that keeps a positive quantity positive.
+/// The largest fraction of a step that keeps a positive quantity positive.
 fn limit(value: f64, change: f64) -> f64 {
     if change < 0.0 { TO_BOUNDARY * value / -change } else { 1.0 }
 }
 
-/// Finds the mode; fills one share per component.
+/// Finds the mode; writes one share per component.
 pub(crate) fn find(
     components: &[Component],
     x1: &[f64],

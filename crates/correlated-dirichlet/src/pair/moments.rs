@@ -11,14 +11,14 @@
 //!
 //! # Numerics
 //! Trapezoid rule after u = e^((π/2) sinh p)/A in both directions. The four integrals, weighted with the totals, must
-//! add up to Σₗₘ E[x¹ₗx²ₘ] = 1; what they miss, about 1e-12, is shared out.
+//! add up to Σₗₘ E[x¹ₗx²ₘ] = 1; they are divided by their sum, which differs from 1 by about 1e-12.
 
 use std::f64::consts::FRAC_PI_2;
 
 use super::component;
 use crate::Result;
 
-/// First and second moments of one class's output, for both classifiers.
+/// First and second moments of one component, for both classifiers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ComponentMoments {
     /// E x¹ and E x².
@@ -37,7 +37,7 @@ pub struct ComponentMoments {
 const STEP: f64 = 0.0625;
 const RANGE: f64 = 6.5;
 
-/// The moments of every component of a class with parameters α¹, α², δ.
+/// The exact moments of every component, given α¹, α² and δ.
 ///
 /// # Example
 /// ```
@@ -93,7 +93,7 @@ fn nodes(total: f64) -> Vec<Node> {
         .collect()
 }
 
-/// The four integrals that all cross moments are made of, and how they change with Δ.
+/// The four integrals in all cross moments, and their derivatives in Δ.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Integrals {
     /// ∬ of the transform times 1/((1+u)(1+v)), 1/((1+u)(1+u+v)), 1/((1+v)(1+u+v)) and 1/(1+u+v)².

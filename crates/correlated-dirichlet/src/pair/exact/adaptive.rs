@@ -1,28 +1,30 @@
-//! One density from start to end: placing the nodes, walking the outer integral, refining where needed.
+//! Adaptive refinement of the exact density: places the nodes, integrates, and repeats with finer steps until the estimated
+//! error is small enough.
 
+use super::constants::{ACCEPT, EQUIDISTANT_FROM, MAX_PASSES, ROUNDING, SAFETY};
 use super::gradient::GradientSum;
 use super::kernel::TermRecord;
 use super::kinks::{self, AtKink};
 use super::pieces::{End, Piece};
 use super::poles;
 use super::ratio::{Convergence, LogSum, RatioIntegral};
-use super::scale::{Grid, KnownFactors, Lines, Position};
+use super::scale::{EquidistantScales, KnownFactors, Position, ScaleIntegrals};
 use super::shared::SharedIntegral;
 use super::trapezoid_error::Decay;
 use crate::pair::component::Component;
 use crate::pair::item::OutputPair;
 use crate::pair::laplace::{self, Mode, Share};
 use crate::pair::smoothed::SmoothedScratch;
-use crate::pair::{EQUIDISTANT_FROM, Estimate, PairDensity};
+use crate::pair::{Estimate, PairDensity};
 
-/// Buffers that one thread uses again for every density.
+/// Buffers of one thread, reused for every density.
 #[derive(Debug, Clone, Default)]
 pub struct Scratch {
     pub(crate) inner: Vec<SharedIntegral>,
     shares: Vec<Share>,
     pub(crate) outputs: Vec<OutputPair>,
     pub(crate) active: Vec<usize>,
-    pub(crate) grid: Grid,
+    pub(crate) grid: EquidistantScales,
     pub(crate) breaks: Vec<f64>,
     pieces: Vec<Piece>,
     convergence: Vec<Convergence>,
@@ -31,15 +33,15 @@ pub struct Scratch {
     pub(crate) smoothed: SmoothedScratch,
 }
 
-/// What lines borrow.
-pub(crate) struct LineBuffers<'a> {
+/// Buffers of the integrals over the scale.
+pub(crate) struct ScaleBuffers<'a> {
     pub(crate) outputs: &'a [OutputPair],
     pub(crate) active: &'a [usize],
-    pub(crate) grid: &'a mut Grid,
+    pub(crate) grid: &'a mut EquidistantScales,
     pub(crate) record: Option<&'a mut TermRecord>,
 }
 
-/// Factors on the normal steps of the three directions.
+/// Factors on the default steps in the ratio, the scale and the shared gammas.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Steps {
     y: f64,
@@ -51,15 +53,7 @@ impl Steps {
     pub(crate) const NORMAL: Self = Self { y: 1.0, s: 1.0, inner: 1.0 };
 }
 
-/// Passes with ever finer steps, and the error, in tolerances, that ends them.
-const MAX_PASSES: usize = 5;
-const ACCEPT: f64 = 1.5;
-/// The reported error over the estimated one.
-const SAFETY: f64 = 5.0;
-/// Rounding, in units of N.
-const ROUNDING: f64 = 2e-14;
-
-/// The result of one pass.
+/// The result of one pass, and the steps that the next one should use.
 struct Pass {
     ln_density: f64,
     error: f64,
@@ -67,7 +61,7 @@ struct Pass {
 }
 
 impl Scratch {
-    /// Takes over an item's outputs; where its integrand has its mode, and how wide it is.
+    /// Stores the outputs of an item; returns the mode and the width of its integrand.
     pub(crate) fn locate(&mut self, components: &[Component], [x1, x2]: [&[f64]; 2]) -> Mode {
         self.outputs.clear();
         self.outputs.extend(x1.iter().zip(x2).map(|(&a, &b)| OutputPair::new(a, b)));
@@ -76,7 +70,7 @@ impl Scratch {
 }
 
 impl PairDensity {
-    /// Passes with finer steps until the estimated error is small enough.
+    /// The exact log density, computed with finer and finer steps until the estimated error is small enough.
     pub(crate) fn refine(
         &self,
         [x1, x2]: [&[f64]; 2],
@@ -115,7 +109,7 @@ impl PairDensity {
         let Scratch { outputs, breaks, pieces, .. } = scratch;
         let plan = kinks::plan(&self.components, outputs, mode, &self.accuracy, normal, breaks);
         lay_pieces(mode, normal * plan.factor, breaks, pieces);
-        let buffers = LineBuffers {
+        let buffers = ScaleBuffers {
             outputs: &scratch.outputs,
             active: &scratch.active,
             grid: &mut scratch.grid,
@@ -154,7 +148,7 @@ impl PairDensity {
         Pass { ln_density: ln_sum + step.ln(), error, wanted }
     }
 
-    /// The factor on the inner steps that makes their error small enough.
+    /// The factor on the steps over the shared gammas that makes their error small enough.
     fn inner_factor(&self, error: f64) -> f64 {
         if error <= 0.3 * self.accuracy.tolerance {
             return 1.0;
@@ -163,8 +157,8 @@ impl PairDensity {
         (level(error) / level(0.05 * self.accuracy.tolerance)).sqrt().max(0.25)
     }
 
-    /// Sorts the components: those with an inner integral, and those that are known; the index of one that
-    /// fixes ρ.
+    /// Separates the components with an integral over their shared gamma from those in closed form; returns the index of
+    /// a component that fixes the ratio, if there is one.
     pub(crate) fn prepare_components(
         &self,
         mode: &Mode,
@@ -192,15 +186,15 @@ impl PairDensity {
         (rest, rigid)
     }
 
-    /// Lines at this mode; over Gauss points in s or equidistant ones.
+    /// Integrals over the scale, at Gauss-Laguerre points or at equidistant ones.
     pub(crate) fn lines<'a>(
         &'a self,
         mode: &Mode,
         rest: KnownFactors,
         gauss: bool,
-        buffers: LineBuffers<'a>,
-    ) -> Lines<'a> {
-        Lines {
+        buffers: ScaleBuffers<'a>,
+    ) -> ScaleIntegrals<'a> {
+        ScaleIntegrals {
             arch: self.arch,
             accuracy: self.accuracy,
             components: &self.components,
@@ -216,11 +210,11 @@ impl PairDensity {
         }
     }
 
-    /// The error of all directions together, and the steps that would make it small enough.
+    /// The error of all three integrals together, and the steps that would make it small enough.
     fn judge(
         &self,
         convergence: &[Convergence],
-        grid: Option<&Grid>,
+        grid: Option<&EquidistantScales>,
         ln_sum: f64,
         base: f64,
         steps: Steps,
@@ -247,7 +241,7 @@ impl PairDensity {
     }
 }
 
-/// Pieces of the y axis, the one with the mode first.
+/// Cuts the y axis at the breaks; the piece that contains the mode comes first.
 fn lay_pieces(mode: &Mode, step: f64, breaks: &[f64], pieces: &mut Vec<Piece>) {
     pieces.clear();
     let mut lower = End::Infinite;

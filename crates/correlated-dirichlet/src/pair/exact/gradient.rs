@@ -1,22 +1,22 @@
-//! Derivatives of the log density in its parameters, from the same lines.
+//! Derivatives of the exact log density in its parameters, from the same nodes.
 //!
-//! With E over the quadrature's own weights, and the three gammas of a component as D, A¹, A²:
+//! With expectations over the weights of the quadrature, and D, A¹, A² for the three gammas of a component:
 //!
 //! ```text
 //! ∂ln f/∂δ = −ψ(δ) + E ln D,   ∂ln f/∂a¹ = −ψ(a¹) + E ln A¹,   ∂ln f/∂a² = −ψ(a²) + E ln A²
 //! ```
 //!
-//! where ln D = ln s + ln m + ln v, the nearer ln A = ln s + ln m + ln q, the farther ln s + ln m + ln(c+q).
+//! where ln D = ln s + ln m + ln v, and ln A is ln s + ln m + ln q for the smaller total, ln s + ln m + ln(c+q) for the larger.
 //! At fixed α = a + δ the derivative in δ is the first minus the other two.
 
+use super::constants::CLOSING;
 use super::kernel::{Posterior, run};
-use super::ratio::CLOSING;
-use super::scale::{Line, Lines, Position};
+use super::scale::{Position, ScaleIntegral, ScaleIntegrals};
 use super::shared::SharedIntegral;
 use crate::pair::component::Component;
 use consilience_numerics::special::digamma;
 
-/// Derivatives of ln f(x¹, x²), one entry a class.
+/// Derivatives of ln f(x¹, x²), one entry per component.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Gradient {
     /// ∂ ln f/∂δ at fixed α¹, α².
@@ -27,12 +27,12 @@ pub struct Gradient {
     pub alpha2: Vec<f64>,
 }
 
-/// Weighted sums of the lines' derivatives, while the outer integral is being walked.
+/// Weighted sums of the derivatives during the integral over the ratio.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct GradientSum {
-    /// Derivatives of the last line: common, first and second private shape of every component.
+    /// Derivatives at the last ratio: shared, first and second private shape of every component.
     current: Vec<[f64; 3]>,
-    /// Those of lines that wait for their weight.
+    /// Derivatives at ratios whose weight is not known yet.
     waiting: [Vec<[f64; 3]>; CLOSING],
     sum: Vec<[f64; 3]>,
     total: f64,
@@ -50,7 +50,7 @@ impl GradientSum {
         }
     }
 
-    /// Multiplies everything so far.
+    /// Multiplies all sums by a factor.
     pub(crate) fn scale(&mut self, factor: f64) {
         self.total *= factor;
         for value in self.sum.iter_mut().flatten() {
@@ -58,7 +58,7 @@ impl GradientSum {
         }
     }
 
-    /// Adds the last line with its weight.
+    /// Adds the last ratio with its weight.
     pub(crate) fn add(&mut self, weight: f64) {
         self.total += weight;
         for (sum, current) in self.sum.iter_mut().flatten().zip(self.current.iter().flatten()) {
@@ -66,12 +66,12 @@ impl GradientSum {
         }
     }
 
-    /// Puts the last line aside.
+    /// Stores the last ratio until its weight is known.
     pub(crate) fn wait(&mut self, j: usize) {
         self.waiting[j].clone_from(&self.current);
     }
 
-    /// Takes a line put aside as the last one.
+    /// Restores a stored ratio as the last one.
     pub(crate) fn recall(&mut self, j: usize) {
         std::mem::swap(&mut self.current, &mut self.waiting[j]);
     }
@@ -82,7 +82,7 @@ impl GradientSum {
         self.sum[l][2] += weight[1];
     }
 
-    /// Adds to the derivatives in all shapes that make up classifier k's total.
+    /// Adds to the derivatives in all shapes of the total of classifier k.
     pub(crate) fn add_total(&mut self, k: usize, weight: f64) {
         for sum in &mut self.sum {
             sum[0] += weight;
@@ -104,18 +104,18 @@ impl GradientSum {
     }
 }
 
-/// ψ of the safe constant: ψ(s), or ψ(1+s) below 1.
+/// The derivative of the constant in `ln_gamma_safe`: ψ(s), or ψ(1+s) below 1.
 fn digamma_safe(shape: f64) -> f64 {
     if shape >= 1.0 { digamma(shape) } else { digamma(1.0 + shape) }
 }
 
-impl Lines<'_> {
-    /// Derivatives of the line just evaluated, into the tally.
+impl ScaleIntegrals<'_> {
+    /// Writes the derivatives at the ratio that was evaluated last.
     pub(crate) fn differentiate(
         &mut self,
         inner: &mut [SharedIntegral],
         at: Position,
-        line: &Line,
+        line: &ScaleIntegral,
         tally: &mut GradientSum,
     ) {
         let Some(record) = self.record.as_deref() else {
@@ -153,8 +153,8 @@ impl Lines<'_> {
         }
     }
 
-    /// E ln s on the line; for a Gauss rule the derivative of the rule itself in its shape.
-    fn mean_ln_s(&self, at: Position, line: &Line, slopes: &[f64]) -> f64 {
+    /// E ln s at one ratio; for a Gauss-Laguerre rule the derivative of the rule in its shape.
+    fn mean_ln_s(&self, at: Position, line: &ScaleIntegral, slopes: &[f64]) -> f64 {
         let record = self.record.as_deref().expect("kept for derivatives");
         let total: f64 = record.terms.iter().sum();
         if self.laguerre.is_empty() {
@@ -181,10 +181,10 @@ impl Lines<'_> {
         ln_s: f64,
     ) -> [f64; 3] {
         let c: &Component = &self.components[l];
-        let place = &self.outputs[l];
+        let outputs = &self.outputs[l];
         if c.is_independent() {
-            let first = ln_s + at.y() + place.ln_x[0] - digamma(c.private[0]);
-            return [0.0, first, ln_s + place.ln_x[1] - digamma(c.private[1])];
+            let first = ln_s + at.y() + outputs.ln_x[0] - digamma(c.private[0]);
+            return [0.0, first, ln_s + outputs.ln_x[1] - digamma(c.private[1])];
         }
         let side = inner[l].side();
         let [common, near, far] = inner[l].shape_slopes();

@@ -1,14 +1,14 @@
-//! The vector loops of the quadrature; every one runs over whole groups of four nodes.
+//! Vector loops of the exact density; all run over whole groups of four nodes.
 
 use pulp::{Arch, Simd, WithSimd};
 
 use super::shared::{Parts, SharedIntegral};
 use consilience_numerics::vector::{exp, fma, ln};
 
-/// Nodes are handled in groups of this size, whatever the instruction set.
+/// Nodes per group, for every instruction set.
 pub(crate) const GROUP: usize = 4;
 
-/// Values of the map z ↦ v = 1/(1+e⁻ᶻ) on a stretch of the lattice z₀ + i h.
+/// Values of the map z ↦ v = 1/(1+e⁻ᶻ) at z = z₀ + i h.
 pub(crate) struct FillNodes<'a> {
     /// z of the first node and the step.
     pub(crate) first: f64,
@@ -49,7 +49,7 @@ impl WithSimd for FillNodes<'_> {
     }
 }
 
-/// Logarithms of an inner integrand at the nodes, and ln(c+q) for those who need it.
+/// Logarithms of the integrand over a shared gamma at its nodes, and ln(c+q).
 ///
 /// `out = δ ln v + a ln q + b ln(c+q) + w v`
 pub(crate) struct Exponents<'a> {
@@ -94,7 +94,7 @@ impl WithSimd for Exponents<'_> {
     }
 }
 
-/// Terms of one component at the first s, and their factors from one s to the next.
+/// Computes the terms of one component at the first s, and their ratios from one s to the next.
 #[inline(always)]
 fn start<S: Simd>(simd: S, parts: &mut Parts<'_>, from_centre: f64, step: f64) {
     let (v, _) = S::as_simd_f64s(parts.v);
@@ -118,7 +118,7 @@ fn start<S: Simd>(simd: S, parts: &mut Parts<'_>, from_centre: f64, step: f64) {
     }
 }
 
-/// Sums one component's terms at four successive s and moves them on by four steps.
+/// Sums the terms of one component at four successive s, and advances them by four steps.
 #[inline(always)]
 fn four_sums<S: Simd>(simd: S, parts: &mut Parts<'_>) -> [f64; 4] {
     let (terms, _) = S::as_mut_simd_f64s(parts.terms);
@@ -135,29 +135,29 @@ fn four_sums<S: Simd>(simd: S, parts: &mut Parts<'_>) -> [f64; 4] {
     sums.map(|sum| simd.reduce_sum_f64s(sum))
 }
 
-/// A line's sum over equidistant s = centre · t_k.
+/// The sum over equidistant s = centre · t_k.
 pub(crate) struct Equidistant<'a, I> {
-    /// Gives the components' parts, afresh each time.
+    /// The integrals over the shared gammas.
     pub(crate) inner: &'a mut [I],
     pub(crate) active: &'a [usize],
     /// t_k and (N−1) ln t_k, in whole groups; the first is the lowest.
     pub(crate) grid: &'a [f64],
     pub(crate) ln_grid: &'a [f64],
     pub(crate) centre: f64,
-    /// Rate of the exponential that is left after the pivots are taken out.
+    /// The rate of the exponential in s without the pivots.
     pub(crate) rate: f64,
-    /// Terms below this part of the largest end the sum.
+    /// The sum ends at terms smaller than this times the largest.
     pub(crate) cut: f64,
-    /// Keeps terms and inner sums for derivatives.
+    /// Receives the terms, for derivatives.
     pub(crate) record: Option<&'a mut TermRecord>,
 }
 
-/// Terms of a line and the inner sums they are made of, for derivatives.
+/// Terms of a sum over s and the sums over shared gammas in them, for derivatives.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TermRecord {
-    /// One a point in s.
+    /// One per point in s.
     pub(crate) terms: Vec<f64>,
-    /// All active components' sums, point by point.
+    /// The sums of all active components, point by point.
     pub(crate) sums: Vec<f64>,
     /// s of each point, less the centre.
     pub(crate) from_centre: Vec<f64>,
@@ -171,7 +171,7 @@ impl TermRecord {
     }
 }
 
-/// What comes out.
+/// The result of a sum over equidistant s.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SumOverS {
     pub(crate) even: f64,
@@ -251,13 +251,13 @@ fn four_powers<S: Simd>(simd: S, t: &[f64], ln_t: &[f64], rate: f64) -> [f64; 4]
     out
 }
 
-/// A line's sum over the points of a Gauss rule in s.
+/// The sum over the points of a Gauss-Laguerre rule in s.
 pub(crate) struct AtNodes<'a, I> {
     pub(crate) inner: &'a mut [I],
     pub(crate) active: &'a [usize],
     pub(crate) nodes: &'a [f64],
     pub(crate) ln_weights: &'a [f64],
-    /// The largest of them, taken out.
+    /// The largest of them, which is taken out.
     pub(crate) largest: f64,
     pub(crate) centre: f64,
     /// s = node / scale; the exponential rate left in the integrand; tilt of the pivots.
@@ -298,7 +298,7 @@ impl WithSimd for AtNodes<'_, SharedIntegral> {
     }
 }
 
-/// One component's inner sum at one s.
+/// The sum over the shared gamma of one component at one s.
 #[inline(always)]
 fn one_sum<S: Simd>(simd: S, parts: &Parts<'_>, from_centre: f64) -> f64 {
     let (v, _) = S::as_simd_f64s(parts.v);
@@ -323,11 +323,11 @@ fn one_sum<S: Simd>(simd: S, parts: &Parts<'_>, from_centre: f64) -> f64 {
     simd.reduce_sum_f64s(sum)
 }
 
-/// The posterior of one component's nodes, summed over the points in s.
+/// The normalised terms of one component at its nodes, summed over the points in s.
 pub(crate) struct Posterior<'a> {
     pub(crate) parts: Parts<'a>,
     pub(crate) from_centre: &'a [f64],
-    /// A point's part of the line over the component's sum there.
+    /// The share of a point in the sum over s, divided by the sum of the component there.
     pub(crate) coefficients: &'a [f64],
     /// Receives Σ vᵢ termᵢ of every point.
     pub(crate) means: &'a mut [f64],
@@ -369,7 +369,7 @@ impl WithSimd for Posterior<'_> {
     }
 }
 
-/// Runs a loop with the best instruction set of the machine.
+/// Runs a vector loop with the best instruction set of the machine.
 #[inline]
 pub(crate) fn run<T: WithSimd>(arch: Arch, task: T) -> T::Output {
     arch.dispatch(task)

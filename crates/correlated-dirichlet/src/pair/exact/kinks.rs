@@ -1,33 +1,28 @@
-//! Where the integrand in y is not smooth, and what to do about it.
+//! The kinks of the integrand in y, and how the integral over the ratio treats them.
 //!
-//! At yₗ = ln(x²ₗ/x¹ₗ) the inner integral of component l behaves like |y−yₗ|^(a¹+a²−1). A lattice of step h
-//! then errs by the singular part's Fourier transform at ω = 2π/h. It has the closed form
-//! Γ(a¹)Γ(a²) ω^−(a¹+a²) times the integrand with its inner integral replaced by e^(s x²).
+//! At yₗ = ln(x²ₗ/x¹ₗ) the integral over the shared gamma of component l behaves like |y−yₗ|^(a¹+a²−1). The error of
+//! a trapezoid rule of step h is the Fourier transform of the singular part at ω = 2π/h: Γ(a¹)Γ(a²) ω^−(a¹+a²) times the
+//! integrand in which that integral is replaced by e^(s x²).
 
 use std::f64::consts::{LN_2, TAU};
 
+use super::constants::{NEIGHBOUR_STEP, RATIOS_PER_LATTICE, RATIOS_PER_PIECE, SAME_CORNER, STRONG};
 use crate::pair::accuracy::Accuracy;
 use crate::pair::component::Component;
 use crate::pair::item::OutputPair;
 use crate::pair::laplace::Mode;
 use consilience_numerics::special::ln_gamma;
 
-/// Kinks weaker than this power cannot be resolved by a finer lattice.
-const STRONG: f64 = 0.8;
-/// Lines that a piece between breaks costs, and those of a lattice at its normal step.
-const LINES_PER_PIECE: f64 = 15.0;
-const LINES_PER_LATTICE: f64 = 11.0;
-
-/// The plan for the y axis.
+/// How the y axis is integrated over.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plan {
-    /// Factor on the lattice's normal step.
+    /// Factor on the default step.
     pub(crate) factor: f64,
-    /// Estimated relative error left by kinks that are not broken at.
+    /// Estimated relative error from kinks that are no breaks.
     pub(crate) error: f64,
 }
 
-/// ln of the relative error that a lattice of step h has from kink l.
+/// ln of the relative error of a trapezoid rule of this step from the kink at y.
 pub(crate) fn ln_error(c: &Component, x2: f64, y: f64, mode: &Mode, step: f64, total: f64) -> f64 {
     let [a1, a2] = c.private;
     let power = a1 + a2;
@@ -40,7 +35,7 @@ pub(crate) fn ln_error(c: &Component, x2: f64, y: f64, mode: &Mode, step: f64, t
         + LN_2
 }
 
-/// −ln of the integrand at y against its maximum, on the safe side of the Gaussian.
+/// A lower bound, in practice, of −ln of the integrand at y relative to its maximum.
 pub(crate) fn tail(y: f64, mode: &Mode, total: f64) -> f64 {
     let d = (y - mode.y).abs();
     (0.35 * (d / mode.sd_y).powi(2)).min(0.7 * total * (d - 2.0 * mode.sd_y).max(0.0))
@@ -64,35 +59,35 @@ fn ln_kummer(shared: f64, r: f64, tilt: f64) -> f64 {
     shared * v.ln() + r * q.ln() + tilt * v + 0.5 * (TAU / curvature.max(1e-9)).ln()
 }
 
-/// What an inner integrand looks like at its component's kink.
+/// The integrand over a shared gamma at the kink of its component.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AtKink {
     /// Curvature at its mode, in the logit of the share.
     pub(crate) precision: f64,
-    /// −ln of the outer integrand there against its maximum.
+    /// −ln of the integrand over the ratio there, relative to its maximum.
     pub(crate) tail: f64,
 }
 
 impl AtKink {
     /// At the kink the two private shapes act as one, a¹ + a² − 1.
-    pub(crate) fn new(c: &Component, place: &OutputPair, mode: &Mode, total: f64) -> Self {
-        let s = (mode.ln_s + mode.slope * (place.kink - mode.y)).exp();
+    pub(crate) fn new(c: &Component, outputs: &OutputPair, mode: &Mode, total: f64) -> Self {
+        let s = (mode.ln_s + mode.slope * (outputs.kink - mode.y)).exp();
         let (shared, r) = (c.shared.max(0.1), c.kink_power().max(0.3));
-        let precision = kummer_peak(shared, r, s * place.x[1]).1;
-        Self { precision, tail: tail(place.kink, mode, total) }
+        let precision = kummer_peak(shared, r, s * outputs.x[1]).1;
+        Self { precision, tail: tail(outputs.kink, mode, total) }
     }
 }
 
-/// The smaller of the two total concentrations: it rules how fast the outer integrand falls.
+/// The smaller of the two total concentrations, which determines how fast the integrand over the ratio falls.
 pub(crate) fn smaller_total(components: &[Component]) -> f64 {
     let totals = [0, 1].map(|k| components.iter().map(|c| c.shared + c.private[k]).sum::<f64>());
     totals[0].min(totals[1])
 }
 
-/// For a finite resolution: M = min(G¹, G²) has a corner at every kink, with analytic sides.
+/// Breaks for a finite resolution, where M = min(G¹, G²) has a corner at every kink, with analytic sides.
 ///
-/// Corners far out in the tails are left alone, unless they are spikes, which may hold all there is; those much
-/// closer than the resolution share a break.
+/// Corners far out in the tails are ignored, unless they are spikes, which may contain all the mass. Corners much closer to
+/// each other than the resolution share a break.
 pub(crate) fn corners(
     components: &[Component],
     outputs: &[OutputPair],
@@ -103,19 +98,16 @@ pub(crate) fn corners(
 ) {
     breaks.clear();
     let total = smaller_total(components);
-    for (c, place) in components.iter().zip(outputs) {
-        if c.kink_power() < 0.0 || tail(place.kink, mode, total) < 3.0 - accuracy.tolerance.ln() {
-            breaks.push(place.kink);
+    for (c, outputs) in components.iter().zip(outputs) {
+        if c.kink_power() < 0.0 || tail(outputs.kink, mode, total) < 3.0 - accuracy.tolerance.ln() {
+            breaks.push(outputs.kink);
         }
     }
     breaks.sort_unstable_by(f64::total_cmp);
     breaks.dedup_by(|a, b| (*a - *b).abs() < SAME_CORNER * epsilon);
 }
 
-/// Corners closer than this, in resolutions, share a break.
-const SAME_CORNER: f64 = 1e-3;
-
-/// Chooses between a finer lattice and breaks; fills the sorted list of breaks.
+/// Chooses between a finer step and breaks; writes the sorted list of breaks.
 pub(crate) fn plan(
     components: &[Component],
     outputs: &[OutputPair],
@@ -151,8 +143,8 @@ pub(crate) fn plan(
             breaks.push(outputs[l].kink);
         }
     }
-    let pieces = LINES_PER_PIECE * f64::from(resolvable + 1);
-    if forced == 0 && LINES_PER_LATTICE / factor < pieces {
+    let pieces = RATIOS_PER_PIECE * f64::from(resolvable + 1);
+    if forced == 0 && RATIOS_PER_LATTICE / factor < pieces {
         breaks.clear();
         error += 0.3 * accuracy.tolerance * f64::from(resolvable);
         return Plan { factor, error };
@@ -163,9 +155,9 @@ pub(crate) fn plan(
     Plan { factor: 1.0, error }
 }
 
-/// Near a break the points are spaced by their distance to it, so that a weak kink beside it matters more.
+/// Adds weak kinks beside a break, near which the nodes are spaced by their distance to it.
 ///
-/// Its part of the whole is (g/σ)^e, g the distance and e the exponent of the break's spike.
+/// The share of the integral there is (g/σ)^e, where g is the distance and e the exponent of the spike at the break.
 fn add_neighbours(
     components: &[Component],
     outputs: &[OutputPair],
@@ -177,18 +169,18 @@ fn add_neighbours(
     let exponent = (1.0 + spike).clamp(0.05, 1.0);
     let goal = (0.05 * accuracy.tolerance).ln();
     let count = breaks.len();
-    for (c, place) in components.iter().zip(outputs) {
+    for (c, outputs) in components.iter().zip(outputs) {
         if c.is_independent() {
             continue;
         }
         let gap =
-            breaks[..count].iter().map(|y| (y - place.kink).abs()).fold(f64::INFINITY, f64::min);
+            breaks[..count].iter().map(|y| (y - outputs.kink).abs()).fold(f64::INFINITY, f64::min);
         let part = exponent * (gap / mode.sd_y).ln().min(0.0);
-        if gap > 0.0 && gap < mode.sd_y && part + (c.kink_power() + 1.0) * NEIGHBOUR.ln() > goal {
-            breaks.push(place.kink);
+        if gap > 0.0
+            && gap < mode.sd_y
+            && part + (c.kink_power() + 1.0) * NEIGHBOUR_STEP.ln() > goal
+        {
+            breaks.push(outputs.kink);
         }
     }
 }
-
-/// Step over 2π, with a margin for the inner scale, of the points near a break.
-const NEIGHBOUR: f64 = 0.2;

@@ -1,8 +1,8 @@
-//! The y axis cut at its strong kinks, each piece with a map to an infinite line.
+//! Pieces of the y axis between strong kinks, each mapped to the whole real line.
 //!
 //! Between breaks y_a < y_b at B = (y_b − y_a)/σ the map is y = y_a + σ ln[(1+e^τ)/(1+e^(τ−B))]: the logarithm
-//! of the distance near a break, linear inside; its other singularities lie at Im τ = π, so one step fits every
-//! width. Distances to both ends come without cancellation.
+//! of the distance near a break, linear inside. Its other singularities lie at Im τ = π, so that one step fits every
+//! width. The distances to both ends are computed without cancellation.
 
 use super::scale::Position;
 
@@ -11,18 +11,18 @@ use super::scale::Position;
 pub(crate) enum End {
     /// A break at this y.
     Break(f64),
-    /// The line goes on for ever.
+    /// The piece is unbounded.
     Infinite,
 }
 
-/// A stretch of the y axis on which the integrand is analytic.
+/// An interval of the y axis on which the integrand is analytic.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Piece {
     pub(crate) lower: End,
     pub(crate) upper: End,
-    /// Scale σ of the map, or the step's unit where nothing breaks.
+    /// The scale σ of the map, or the step if there are no breaks.
     pub(crate) scale: f64,
-    /// y at τ = 0 where nothing breaks.
+    /// y at τ = 0 if there are no breaks.
     pub(crate) centre: f64,
 }
 
@@ -80,7 +80,7 @@ impl Piece {
         Point { at, ln_jacobian, from: [lower, upper] }
     }
 
-    /// A τ at which to begin: the mode's, or near the end closest to it.
+    /// The τ of the mode, or near the end closest to it.
     pub(crate) fn start(&self, mode: f64) -> f64 {
         let inverse = |d: f64| {
             let t = d / self.scale;
@@ -117,7 +117,7 @@ impl Piece {
         }
     }
 
-    /// Its length.
+    /// The length of the piece.
     pub(crate) fn width(&self) -> f64 {
         match (self.lower, self.upper) {
             (End::Break(a), End::Break(b)) => b - a,
@@ -125,7 +125,7 @@ impl Piece {
         }
     }
 
-    /// Whether the mode lies inside.
+    /// Whether y lies in the piece.
     pub(crate) fn contains(&self, y: f64) -> bool {
         let above = match self.lower {
             End::Break(a) => y >= a,

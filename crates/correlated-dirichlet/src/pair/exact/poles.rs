@@ -1,26 +1,26 @@
-//! Where the exact density is not a finite positive number.
+//! Poles and the support of the exact density.
 
 use crate::pair::component::Component;
 use crate::pair::item::OutputPair;
 
-/// +∞ at poles, −∞ outside the support, nothing elsewhere.
+/// The log density where it is infinite: +∞ at poles, −∞ outside the support; none elsewhere.
 ///
-/// A pole needs components with one common ratio x²ₗ/x¹ₗ and Σ min(a¹ₗ+a²ₗ−1, 0) ≤ −1. A component with
-/// a¹ = a² = 0 fixes ρ to its ratio: two of them exclude each other, or are a pole if their ratios agree.
+/// A pole needs components with equal ratios x²ₗ/x¹ₗ and Σ min(a¹ₗ+a²ₗ−1, 0) ≤ −1. A component with a¹ = a² = 0 fixes ρ to
+/// its ratio; two of them exclude each other, or form a pole if their ratios are equal.
 pub(crate) fn ln_density(components: &[Component], outputs: &[OutputPair]) -> Option<f64> {
     let rigid = || outputs.iter().zip(components).filter(|(_, c)| c.is_rigid());
     if let Some((first, _)) = rigid().next()
-        && rigid().any(|(place, _)| place.kink != first.kink)
+        && rigid().any(|(outputs, _)| outputs.kink != first.kink)
     {
         return Some(f64::NEG_INFINITY);
     }
-    outputs.iter().any(|place| is_pole(components, outputs, place.kink)).then_some(f64::INFINITY)
+    outputs.iter().any(|pair| is_pole(components, outputs, pair.kink)).then_some(f64::INFINITY)
 }
 
 fn is_pole(components: &[Component], outputs: &[OutputPair], kink: f64) -> bool {
     let (mut strength, mut n_rigid, mut singular) = (0.0, 0, false);
-    for (place, c) in outputs.iter().zip(components) {
-        if place.kink != kink || c.is_independent() {
+    for (outputs, c) in outputs.iter().zip(components) {
+        if outputs.kink != kink || c.is_independent() {
             continue;
         }
         if c.is_rigid() {

@@ -1,29 +1,21 @@
-//! The outer integral over y = ln(s₁/s₂): a walk along each piece from where its mass is to both ends.
+//! The integral over the ratio of the totals, y = ln(s₁/s₂): on every piece a trapezoid rule from near the mode to both ends.
 
+use super::constants::{CLOSING, FADE, MAX_RATIOS, MAX_SUBSETS, ONSET_GOAL};
 use super::gradient::GradientSum;
 use super::pieces::{End, Piece, Point};
-use super::scale::{Line, Lines};
+use super::scale::{ScaleIntegral, ScaleIntegrals};
 use super::shared::SharedIntegral;
 use super::trapezoid_error::{Classes, Decay};
 use consilience_numerics::exponential_tail;
-
-/// Number of exponentials in a closed end.
-pub(crate) const CLOSING: usize = 6;
-/// No integrand needs more lines than this on one piece and side.
-const MAX_LINES: usize = 4000;
-
-/// Weights that let an alternating sum fade out over the terms of a closed end (Euler's transformation).
-const FADE: [f64; CLOSING] =
-    [63.0 / 64.0, 57.0 / 64.0, 42.0 / 64.0, 22.0 / 64.0, 7.0 / 64.0, 1.0 / 64.0];
 
 /// A sum of positive terms given by their logarithms.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LogSum {
     reference: f64,
     total: f64,
-    /// Σ of the terms' own errors.
+    /// The sum of the errors of the terms.
     loss: f64,
-    /// The current piece's total and its parts by k mod 4.
+    /// The total of the current piece, and its sums by k mod 8.
     piece: f64,
     classes: Classes,
     pub(crate) largest: f64,
@@ -41,7 +33,7 @@ impl LogSum {
         }
     }
 
-    /// Adds a term; returns it, and the factor by which everything before was scaled.
+    /// Adds a term; returns it, and the factor by which all earlier terms were rescaled.
     fn add(&mut self, ln_term: f64, k: i64, weight: f64, fade: f64) -> (f64, f64) {
         let mut rescaled = 1.0;
         if ln_term > self.reference + 300.0 {
@@ -60,7 +52,7 @@ impl LogSum {
         (term, rescaled)
     }
 
-    /// Ends a piece; returns how its sum converges and the logarithm of its integral.
+    /// Finishes a piece; returns its rate of convergence and the logarithm of its integral.
     fn end_piece(&mut self) -> (Decay, f64) {
         let decay = self.classes.decay(self.piece);
         let ln_piece = self.piece.ln() + self.reference;
@@ -70,7 +62,7 @@ impl LogSum {
         (decay, ln_piece)
     }
 
-    /// Relative error of the sum that comes from its terms' own.
+    /// The relative error of the sum that comes from the errors of its terms.
     pub(crate) fn loss(&self) -> f64 {
         self.loss / self.total
     }
@@ -81,51 +73,49 @@ impl LogSum {
     }
 }
 
-/// Convergence of the pieces that matter, in each direction.
+/// The convergence of one piece in the ratio and in the scale.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Convergence {
-    /// ln of a piece's integral and its decay in y.
+    /// ln of the integral of the piece, and the decay of its error in y.
     pub(crate) ln_piece: f64,
     pub(crate) y: Decay,
-    /// |even − odd| / sum over s, weighted by the line's share of the largest.
+    /// The largest |even − odd| / sum over s, weighted by the term relative to the largest one.
     pub(crate) coarse_s: f64,
 }
 
-/// Part of the tolerance that a closed end may cost.
-const ONSET_GOAL: f64 = 0.1;
-
-/// What an end looks like from far out.
+/// The asymptotic behaviour of the integrand at one end of a piece.
 #[derive(Debug, Clone, Copy)]
 struct Approach {
     /// Exponents in units of τ.
     exponents: [f64; CLOSING],
-    /// Distance to a break, or beyond every kink, from which the exponents rule.
+    /// Distance to a break, or beyond every kink, from which on the exponents hold.
     onset: f64,
-    /// Terms may not be dropped before this distance to the break: spikes can hide there.
+    /// Terms may not be dropped farther from the break than this, since the integrand may have a spike there.
     blind: f64,
     kind: Kind,
     upwards: bool,
 }
 
-/// What kind of end it is.
+/// The kind of an end.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     /// A break at this y.
     Break(f64),
-    /// No end; the total concentration that rules the decay, the piece's scale, and whether it is mapped.
+    /// The piece is unbounded: the total concentration that determines the decay, the scale of the piece, and whether the
+    /// piece is mapped.
     Infinite { total: f64, scale: f64, mapped: bool },
 }
 
-/// State of the walk.
+/// The integral over all pieces.
 pub(crate) struct RatioIntegral<'a, 'b> {
-    pub(crate) lines: &'a mut Lines<'b>,
+    pub(crate) lines: &'a mut ScaleIntegrals<'b>,
     pub(crate) inner: &'a mut [SharedIntegral],
     pub(crate) step: f64,
     pub(crate) sum: LogSum,
-    /// |even − odd| / sum over s of every line with its weight.
+    /// The largest weighted |even − odd| / sum over s of the current piece.
     pub(crate) coarse_s: f64,
     pub(crate) convergence: &'a mut Vec<Convergence>,
-    /// Derivatives, where asked for.
+    /// Sums for the derivatives, if they are wanted.
     pub(crate) tally: Option<&'a mut GradientSum>,
 }
 
@@ -147,13 +137,13 @@ impl RatioIntegral<'_, '_> {
         self.convergence.push(Convergence { ln_piece, y, coarse_s: self.coarse_s });
     }
 
-    fn line(&mut self, point: &Point, ln_s: f64) -> Line {
+    fn line(&mut self, point: &Point, ln_s: f64) -> ScaleIntegral {
         let line = self.lines.evaluate(self.inner, point.at, ln_s);
         self.differentiate(point, &line);
         line
     }
 
-    fn differentiate(&mut self, point: &Point, line: &Line) {
+    fn differentiate(&mut self, point: &Point, line: &ScaleIntegral) {
         if let Some(tally) = self.tally.as_deref_mut()
             && line.ln_value > f64::NEG_INFINITY
         {
@@ -161,7 +151,7 @@ impl RatioIntegral<'_, '_> {
         }
     }
 
-    fn add(&mut self, line: &Line, point: &Point, k: i64, weight: f64, fade: f64) {
+    fn add(&mut self, line: &ScaleIntegral, point: &Point, k: i64, weight: f64, fade: f64) {
         if line.ln_value == f64::NEG_INFINITY {
             return;
         }
@@ -181,9 +171,10 @@ impl RatioIntegral<'_, '_> {
     fn direction(&mut self, piece: &Piece, start: f64, direction: f64, from: (f64, f64)) {
         let approach = self.approach(piece, direction);
         let (mut last_y, mut last_s) = from;
-        let mut collected: [(Line, Option<Point>); CLOSING] = [(Line::default(), None); CLOSING];
+        let mut collected: [(ScaleIntegral, Option<Point>); CLOSING] =
+            [(ScaleIntegral::default(), None); CLOSING];
         let mut n_collected = 0;
-        for k in 1..MAX_LINES {
+        for k in 1..MAX_RATIOS {
             let point = piece.point(start + direction * self.step * k as f64);
             let y = point.at.y();
             let guess = last_s + self.lines.mode.slope * (y - last_y);
@@ -217,7 +208,7 @@ impl RatioIntegral<'_, '_> {
     fn close(
         &mut self,
         approach: &Approach,
-        collected: &[(Line, Option<Point>); CLOSING],
+        collected: &[(ScaleIntegral, Option<Point>); CLOSING],
         last: i64,
         direction: f64,
     ) {
@@ -236,8 +227,12 @@ impl RatioIntegral<'_, '_> {
         }
     }
 
-    /// Derivatives of a closed end's weights: their exponents contain the shapes.
-    fn close_slopes(&mut self, approach: &Approach, collected: &[(Line, Option<Point>); CLOSING]) {
+    /// Adds the derivatives of the weights of a closed end, whose exponents depend on the shapes.
+    fn close_slopes(
+        &mut self,
+        approach: &Approach,
+        collected: &[(ScaleIntegral, Option<Point>); CLOSING],
+    ) {
         const STEP: f64 = 1e-5;
         let (reference, step) = (self.sum.reference, self.step);
         let lines = &*self.lines;
@@ -279,7 +274,7 @@ impl RatioIntegral<'_, '_> {
         }
     }
 
-    /// Exponents 1 + subset sums of the tied powers, plus integers; the smallest six.
+    /// At a break the exponents are 1 + the sums over subsets of the tied powers + integers; the smallest six are used.
     fn approach_break(&self, piece: &Piece, y: f64, upwards: bool) -> Approach {
         let lines = &*self.lines;
         let (mut gap, mut reach, mut sharp, mut all) = (f64::INFINITY, f64::INFINITY, 1.0f64, 1.0);
@@ -298,7 +293,7 @@ impl RatioIntegral<'_, '_> {
         let scale = piece.scale.min(piece.width());
         let reach = reach.min(scale).min(1.0 / sharp);
         let (exponents, missing) = lines.break_exponents(y, usize::MAX, 0.0);
-        // the first exponential left out, in parts of the whole: (d/reach)^(e₆−e₀) (d/σ)^e₀
+        // the first exponential left out, relative to the integral: (d/reach)^(e₆−e₀) (d/σ)^e₀
         let order = missing - exponents[0];
         let goal = (ONSET_GOAL * lines.accuracy.tolerance).ln();
         let ln_onset = (goal + order * reach.ln() + exponents[0] * scale.ln()) / missing.max(1e-3);
@@ -311,12 +306,13 @@ impl RatioIntegral<'_, '_> {
         }
     }
 
-    /// Far out the integrand decays like e^(−A|y|), A the total concentration of one classifier.
+    /// Far out the integrand decays like e^(−A|y|), where A is the total concentration of one classifier.
     fn approach_infinity(&self, piece: &Piece, direction: f64) -> Approach {
         let lines = &*self.lines;
         let k = usize::from(direction > 0.0);
         let total: f64 = lines.components.iter().map(|c| c.shared + c.private[k]).sum();
-        let furthest = lines.outputs.iter().map(|place| direction * place.kink).fold(0.0, f64::max);
+        let furthest =
+            lines.outputs.iter().map(|outputs| direction * outputs.kink).fold(0.0, f64::max);
         let mapped = !matches!((piece.lower, piece.upper), (End::Infinite, End::Infinite));
         let margin = -lines.accuracy.onset.ln() + total.max(1.0).ln();
         Approach {
@@ -329,8 +325,8 @@ impl RatioIntegral<'_, '_> {
     }
 }
 
-impl Lines<'_> {
-    /// The six smallest exponents at a break, and the seventh; component `l`'s power moved by `by`.
+impl ScaleIntegrals<'_> {
+    /// The six smallest exponents at a break, and the seventh, with the power of component `l` moved by `by`.
     fn break_exponents(&self, y: f64, l: usize, by: f64) -> ([f64; CLOSING], f64) {
         let mut exponents = [0.0; MAX_SUBSETS];
         exponents[0] = 1.0;
@@ -348,10 +344,7 @@ impl Lines<'_> {
     }
 }
 
-/// Subsets of tied components that are looked at.
-const MAX_SUBSETS: usize = 64;
-
-/// Exponents in τ far out: y is τ times the scale, and mapped pieces add integers of their own.
+/// Exponents in τ far out, where y is τ times the scale; mapped pieces add integers.
 fn infinite_exponents(total: f64, scale: f64, mapped: bool) -> [f64; CLOSING] {
     let mut exponents = [0.0; 3 * CLOSING];
     let per = if mapped { 3 } else { 1 };
@@ -363,7 +356,7 @@ fn infinite_exponents(total: f64, scale: f64, mapped: bool) -> [f64; CLOSING] {
     smallest(&exponents[..per * CLOSING], f64::INFINITY).0
 }
 
-/// Whether the exponents rule from here on.
+/// Whether the exponents hold from this point on.
 fn reached(approach: &Approach, point: &Point, direction: f64) -> bool {
     match approach.kind {
         Kind::Infinite { .. } => direction * point.at.y() > approach.onset,
@@ -378,12 +371,12 @@ fn distance(approach: &Approach, point: &Point, direction: f64) -> f64 {
     }
 }
 
-/// The smallest six of a set, and the seventh, after adding 0, `ladder`, 2·`ladder`, … to each.
-pub(crate) fn smallest(exponents: &[f64], ladder: f64) -> ([f64; CLOSING], f64) {
+/// The smallest six of a set, and the seventh, after adding 0, `spacing`, 2·`spacing`, … to each.
+pub(crate) fn smallest(exponents: &[f64], spacing: f64) -> ([f64; CLOSING], f64) {
     let mut best = [f64::INFINITY; CLOSING + 1];
     for &e in exponents {
         for i in 0..=CLOSING {
-            let value = e + if i == 0 { 0.0 } else { ladder * i as f64 };
+            let value = e + if i == 0 { 0.0 } else { spacing * i as f64 };
             insert(&mut best, value);
         }
     }
@@ -397,7 +390,7 @@ pub(crate) fn smallest(exponents: &[f64], ladder: f64) -> ([f64; CLOSING], f64) 
     (std::array::from_fn(|i| best[i]), best[CLOSING])
 }
 
-/// Inserts into a sorted list. Equal exponents stay apart: together they stand for a logarithm.
+/// Inserts into a sorted list. Equal exponents are kept as two: together they stand for a logarithm.
 fn insert(best: &mut [f64; CLOSING + 1], value: f64) {
     if let Some(place) = best.iter().position(|&b| value < b) {
         best.copy_within(place..CLOSING, place + 1);

@@ -1,4 +1,4 @@
-//! One line of the outer integral: everything at one ratio ρ = s₁/s₂, integrated over the scale s.
+//! The integral over the scale s at one ratio ρ = s₁/s₂ of the totals.
 
 use std::f64::consts::TAU;
 
@@ -14,7 +14,7 @@ use crate::pair::laplace::Mode;
 use consilience_numerics::laguerre::Laguerre;
 use consilience_numerics::special::ln_gamma;
 
-/// A position on the y axis: an anchor and a distance from it, so that small distances keep their digits.
+/// A position on the y axis as an anchor and a distance from it, so that small distances keep their digits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Position {
     pub(crate) anchor: f64,
@@ -28,29 +28,29 @@ impl Position {
     }
 }
 
-/// What does not change from line to line.
-pub(crate) struct Lines<'a> {
+/// The integrals over the scale of one item.
+pub(crate) struct ScaleIntegrals<'a> {
     pub(crate) arch: Arch,
     pub(crate) accuracy: Accuracy,
     pub(crate) components: &'a [Component],
     pub(crate) outputs: &'a [OutputPair],
     /// Components with an inner integral, in order.
     pub(crate) active: &'a [usize],
-    /// Constant and coefficient of y from all others.
+    /// The factors of all other components.
     pub(crate) rest: KnownFactors,
     /// Σ(δ + a¹ + a²).
     pub(crate) power: f64,
     pub(crate) mode: Mode,
     pub(crate) laguerre: &'a [Laguerre],
-    /// The Gauss rule of the last line and its scale.
+    /// The Gauss-Laguerre rule that was used last, and its scale.
     pub(crate) rule: (usize, f64),
     /// Equidistant points in s.
-    pub(crate) grid: &'a mut Grid,
-    /// Kept for derivatives, where asked for.
+    pub(crate) grid: &'a mut EquidistantScales,
+    /// Terms kept for the derivatives, if they are wanted.
     pub(crate) record: Option<&'a mut TermRecord>,
 }
 
-/// What the components without an inner integral add: constant + slope · y + tilt · s.
+/// ln of the factors of components in closed form: constant + slope · y + tilt · s.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct KnownFactors {
     pub(crate) constant: f64,
@@ -60,24 +60,25 @@ pub(crate) struct KnownFactors {
 
 impl KnownFactors {
     /// G¹ and G² independent: (ρx¹)^(a¹−1) x²^(a²−1) / (Γ(a¹)Γ(a²)).
-    pub(crate) fn add_independent(&mut self, c: &Component, place: &OutputPair) {
+    pub(crate) fn add_independent(&mut self, c: &Component, outputs: &OutputPair) {
         let [a1, a2] = c.private;
         self.slope += a1 - 1.0;
-        self.constant +=
-            (a1 - 1.0) * place.ln_x[0] + (a2 - 1.0) * place.ln_x[1] - ln_gamma(a1) - ln_gamma(a2);
+        self.constant += (a1 - 1.0) * outputs.ln_x[0] + (a2 - 1.0) * outputs.ln_x[1]
+            - ln_gamma(a1)
+            - ln_gamma(a2);
     }
 
     /// G¹ = G², a point mass in y: x²^(δ−1) e^(s x²) / (Γ(δ) x¹ ρ).
-    pub(crate) fn add_rigid(&mut self, c: &Component, place: &OutputPair) {
+    pub(crate) fn add_rigid(&mut self, c: &Component, outputs: &OutputPair) {
         self.slope -= 1.0;
-        self.constant += (c.shared - 1.0) * place.ln_x[1] - ln_gamma(c.shared) - place.ln_x[0];
-        self.tilt += place.x[1];
+        self.constant += (c.shared - 1.0) * outputs.ln_x[1] - ln_gamma(c.shared) - outputs.ln_x[0];
+        self.tilt += outputs.x[1];
     }
 }
 
 /// Equidistant points t_k = s/centre, for an integrand like that of a gamma variable.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Grid {
+pub(crate) struct EquidistantScales {
     t: Vec<f64>,
     /// (N−1) ln t_k.
     pub(crate) ln_t: Vec<f64>,
@@ -87,7 +88,7 @@ pub(crate) struct Grid {
     power: f64,
 }
 
-impl Grid {
+impl EquidistantScales {
     /// Fits the grid to a gamma variable with this shape; `power` is N.
     pub(crate) fn fit(&mut self, shape: f64, power: f64, accuracy: &Accuracy, refine: f64) {
         let decay = (-2.0 / shape * accuracy.target_s.ln()).exp_m1().sqrt();
@@ -127,7 +128,7 @@ impl Grid {
         Decay::gaussian(2.0 * (0.5 * coarse).powf(0.25 * gain))
     }
 
-    /// Begins lower by four points, or as low as there is.
+    /// Adds four points below, or as many as there is room for; whether there was any.
     fn lower(&mut self) -> bool {
         let first = self.t[0];
         if first <= 0.01 * self.step {
@@ -142,7 +143,7 @@ impl Grid {
         true
     }
 
-    /// Eight points more, or half as many again.
+    /// Adds at least eight points above.
     fn extend(&mut self) {
         let first = self.t[0];
         let range = self.t[self.t.len() - 1] - first;
@@ -150,33 +151,34 @@ impl Grid {
     }
 }
 
-/// The result of a line.
+/// The integral over the scale at one ratio.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Line {
-    /// ln of the integral over s, with every constant.
+pub(crate) struct ScaleIntegral {
+    /// ln of the integral, with all constants.
     pub(crate) ln_value: f64,
     /// ln s at the largest term, and where it was expected.
     pub(crate) ln_s: f64,
     pub(crate) centre: f64,
     /// |even − odd| / sum over s: the relative error at twice the step.
     pub(crate) coarse_s: f64,
-    /// Relative error of the inner integrals.
+    /// Relative error of the integrals over the shared gammas.
     pub(crate) inner: f64,
 }
 
-impl Line {
+impl ScaleIntegral {
     const ZERO: Self =
         Self { ln_value: f64::NEG_INFINITY, ln_s: 0.0, centre: 0.0, coarse_s: 0.0, inner: 0.0 };
 }
 
-/// Points of a Gauss-Laguerre rule that converges by `ratio`² a point, at a total shape.
+/// The number of points of a Gauss-Laguerre rule whose error falls by `ratio`² per point, for a total shape.
 pub(crate) fn gauss_points(tolerance: f64, ratio: f64, power: f64) -> f64 {
     (0.01 * tolerance).ln() / (2.0 * ratio.ln()) + 2.0 + 0.25 * power
 }
 
-impl Lines<'_> {
-    /// Evaluates a line whose place in s is only known from the surrogate, until the two agree.
-    pub(crate) fn settle(&mut self, inner: &mut [SharedIntegral], at: Position) -> Line {
+impl ScaleIntegrals<'_> {
+    /// Evaluates the integral without a neighbour: the Laplace approximation gives the centre in s, and the integral is repeated
+    /// until its largest term is near the centre.
+    pub(crate) fn settle(&mut self, inner: &mut [SharedIntegral], at: Position) -> ScaleIntegral {
         let mode = self.mode;
         let width = 2.0 / mode.precision_s.sqrt();
         let mut guess = mode.ln_s + mode.slope * (at.y() - mode.y);
@@ -191,13 +193,13 @@ impl Lines<'_> {
         line
     }
 
-    /// Evaluates the line at y, with the integrand in s expected around `ln_s`.
+    /// Evaluates the integral at y, with the integrand expected around `ln_s`.
     pub(crate) fn evaluate(
         &mut self,
         inner: &mut [SharedIntegral],
         at: Position,
         ln_s: f64,
-    ) -> Line {
+    ) -> ScaleIntegral {
         let y = at.y();
         let (rho, s) = (y.exp(), ln_s.exp());
         let mut constant = self.rest.constant
@@ -205,11 +207,11 @@ impl Lines<'_> {
             + self.rest.tilt * s;
         let (mut tilt, mut mass) = (self.rest.tilt, self.rest.tilt);
         for &l in self.active {
-            let place = &self.outputs[l];
-            let tau = (at.anchor - place.kink) + at.offset;
-            let side = side(&self.components[l], place, tau, y, rho);
+            let outputs = &self.outputs[l];
+            let tau = (at.anchor - outputs.kink) + at.offset;
+            let side = side(&self.components[l], outputs, tau, y, rho);
             if side.far == 0.0 {
-                return Line::ZERO;
+                return ScaleIntegral::ZERO;
             }
             constant += inner[l].prepare(self.arch, &self.accuracy, side, s);
             tilt += side.smaller * inner[l].pivot;
@@ -227,14 +229,14 @@ impl Lines<'_> {
         line
     }
 
-    /// Equal steps in s: the exponentials follow by multiplication.
+    /// Equidistant points in s, at which exponentials follow from one another by multiplication.
     fn equidistant(
         &mut self,
         inner: &mut [SharedIntegral],
         rho: f64,
         tilt: f64,
         ln_s: f64,
-    ) -> Line {
+    ) -> ScaleIntegral {
         let centre = ln_s.exp();
         let cut = (-self.accuracy.cut - 1.0).exp();
         loop {
@@ -262,7 +264,7 @@ impl Lines<'_> {
                 continue;
             }
             let total = sum.even + sum.odd;
-            return Line {
+            return ScaleIntegral {
                 ln_value: (total * self.grid.step).ln() + self.power * ln_s - centre * (1.0 + rho),
                 ln_s: ln_s + self.grid.t[sum.best].ln(),
                 centre: ln_s,
@@ -274,8 +276,8 @@ impl Lines<'_> {
 
     /// Gauss-Laguerre points, for small total shapes.
     ///
-    /// The integrand is a mixture of e^(−s(1+ρ−κ)), 0 ≤ κ ≤ M = Σ m; the rate β of the rule makes the two
-    /// ends of that range converge alike, by the factor (M/(2(1+ρ)−M))² a point.
+    /// The integrand is a mixture of e^(−s(1+ρ−κ)), 0 ≤ κ ≤ M = Σ m. The rate β of the rule is such that both ends of that
+    /// range converge by the factor (M/(2(1+ρ)−M))² per point.
     fn gauss(
         &mut self,
         inner: &mut [SharedIntegral],
@@ -283,7 +285,7 @@ impl Lines<'_> {
         tilt: f64,
         mass: f64,
         centre: f64,
-    ) -> Line {
+    ) -> ScaleIntegral {
         let slowest = 1.0 + rho - mass;
         let ratio = mass / (slowest + 1.0 + rho);
         let scale = slowest * (1.0 + ratio);
@@ -316,6 +318,6 @@ impl Lines<'_> {
         );
         let constant = ln_gamma(self.power) - self.power * scale.ln() + largest;
         let ln_value = sum.ln() + constant;
-        Line { ln_value, ln_s: best.ln(), centre: centre.ln(), coarse_s: 0.0, inner: 0.0 }
+        ScaleIntegral { ln_value, ln_s: best.ln(), centre: centre.ln(), coarse_s: 0.0, inner: 0.0 }
     }
 }

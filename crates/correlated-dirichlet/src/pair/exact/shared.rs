@@ -1,4 +1,4 @@
-//! The inner integral of one component: a trapezoid rule in the logit of the common part's share.
+//! The integral over the shared gamma of one component: a trapezoid rule in the logit of its share v of the smaller total.
 //!
 //! With m the smaller of s₁x¹ and s₂x² (in units of s₂), c = e^|y−yₗ| − 1 the distance to the kink,
 //! v = 1/(1+e⁻ᶻ) and q = 1 − v:
@@ -7,14 +7,15 @@
 //! φ = m^(δ+a¹+a²−2) ∫ exp(δ ln v + a ln q + (b−1) ln(c+q) + s m v) dz
 //! ```
 //!
-//! a belongs to the smaller of the two, b to the other. The singularities sit at Im z = π for every c,
-//! so the same step serves kinks and ties; both ends are closed analytically where they do not die out.
+//! a is the private shape of the smaller of the two, b that of the larger. The singularities lie at Im z = π for every c,
+//! so that one step serves all distances from the kink; ends at which the integrand does not vanish are summed in closed form.
 
 use std::f64::consts::TAU;
 use std::ops::Range;
 
 use pulp::Arch;
 
+use super::constants::{KINK_ALLOWANCE, LENGTH, SHARED_CLOSING as CLOSING};
 use super::kernel::{Exponents, FillNodes, GROUP, run};
 use super::kinks::AtKink;
 use super::trapezoid_error::{EndShapes, Narrowed};
@@ -24,20 +25,15 @@ use crate::pair::item::Side;
 use crate::pair::laplace::Share;
 use consilience_numerics::exponential_tail;
 
-/// Lattice points kept for one component; index `ORIGIN` is the surrogate's mode.
-const LENGTH: usize = 768;
+/// The index of the node at the mode of the Laplace approximation.
 const ORIGIN: usize = LENGTH / 2;
-/// ln of how much worse than at the mode lines at a kink may be: few of them are that close.
-const KINK_ALLOWANCE: f64 = 2.5;
-/// Number of exponentials in a closed tail.
-const CLOSING: usize = 4;
 
-/// One component's lattice and the terms of the current line.
+/// The nodes of one component, and its terms at the current ratio.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SharedIntegral {
     step: f64,
     centre: f64,
-    /// Lattice points filled so far.
+    /// The nodes computed so far.
     filled: Range<usize>,
     v: Vec<f64>,
     q: Vec<f64>,
@@ -49,29 +45,27 @@ pub(crate) struct SharedIntegral {
     pub(crate) terms: Vec<f64>,
     pub(crate) ratios: Vec<f64>,
     posterior: Vec<f64>,
-    /// Points in use on the current line, in whole groups.
+    /// The nodes in use at the current ratio, in whole groups.
     pub(crate) window: Range<usize>,
     closed: [Closed; 2],
     side: Side,
     largest: f64,
-    /// Node near the largest term, and its v.
+    /// The node of the largest term, and its v.
     peak: usize,
     pub(crate) pivot: f64,
     ln_step: f64,
     /// All weights are equal and part of the constant.
     plain: bool,
-    /// −ln of half the lattice's relative error if the integrand has the ends that the step was chosen for, and if
-    /// it is narrower; their precision of z.
+    /// −ln of half the relative error of the rule, for the ends that the step was chosen for and for narrower integrands;
+    /// the precision of z with these ends.
     narrowed: Narrowed,
     precision: f64,
     level: f64,
-    /// The same for the current line, whose integrand may be narrower than the surrogate's.
+    /// The same at the current ratio, where the integrand may be narrower than the Laplace approximation.
     pub(crate) line_level: f64,
-    /// The lattice ran out of room.
-    pub(crate) clipped: bool,
 }
 
-/// A closed end: its innermost node and the weights from there outwards.
+/// A closed end: its innermost node, and the weights of its nodes from there outwards.
 #[derive(Debug, Clone, Copy, Default)]
 struct Closed {
     node: Option<usize>,
@@ -80,9 +74,10 @@ struct Closed {
 }
 
 impl SharedIntegral {
-    /// Prepares the lattice for a new pair of outputs.
+    /// Prepares the nodes for a new item.
     ///
-    /// The step suits the surrogate's mode and, as far as lines there matter, the component's kink.
+    /// The step suits the integrand at the mode of the Laplace approximation and, as far as ratios near it matter, at the
+    /// kink of the component.
     pub(crate) fn reset(&mut self, share: Share, kink: AtKink, target: f64, refine: f64) {
         if self.v.is_empty() {
             for array in [
@@ -119,14 +114,13 @@ impl SharedIntegral {
         self.filled = ORIGIN..ORIGIN;
         self.window = ORIGIN - 2 * GROUP..ORIGIN + 2 * GROUP;
         self.closed = [Closed::default(); 2];
-        self.clipped = false;
     }
 
     fn z(&self, index: usize) -> f64 {
         self.centre + self.step * (index as f64 - ORIGIN as f64)
     }
 
-    /// The last lattice point at or below z, kept on the lattice.
+    /// The index of the last node at or below z.
     fn index_below(&self, z: f64) -> f64 {
         ((z - self.centre) / self.step).floor() + ORIGIN as f64
     }
@@ -181,8 +175,8 @@ impl SharedIntegral {
         )
     }
 
-    /// Sets the line up at the central s: exponents, window, closed ends. Returns the logarithm of
-    /// everything that the terms leave out.
+    /// Prepares one ratio at the central s: exponents, window, closed ends. Returns the logarithm of the factors that the
+    /// terms leave out.
     pub(crate) fn prepare(&mut self, arch: Arch, accuracy: &Accuracy, side: Side, s: f64) -> f64 {
         self.side = side;
         let power = side.shared + side.near + side.far - 2.0;
@@ -200,7 +194,7 @@ impl SharedIntegral {
         constant + self.set_weights() + self.ln_step + self.largest
     }
 
-    /// A private shape of 0: all mass at q = 0, one node.
+    /// A private shape of 0: all mass is at q = 0, which is a single node.
     fn prepare_boundary(&mut self, s: f64) -> f64 {
         let side = self.side;
         self.window = ORIGIN..ORIGIN + GROUP;
@@ -218,7 +212,7 @@ impl SharedIntegral {
         (side.far - 1.0) * side.distance.ln() + s * side.smaller
     }
 
-    /// Lattice indices from which outwards the two ends are sums of known exponentials.
+    /// The nodes from which outwards the two ends are sums of known exponentials.
     fn onsets(&self, accuracy: &Accuracy, s: f64) -> [f64; 2] {
         let side = self.side;
         let tilt = s * side.smaller;
@@ -235,7 +229,6 @@ impl SharedIntegral {
             && self.exponents[self.window.start] > self.largest - cut
         {
             if self.window.start < GROUP {
-                self.clipped = true;
                 break;
             }
             let range = self.window.start - GROUP..self.window.start;
@@ -264,7 +257,6 @@ impl SharedIntegral {
                 break;
             }
             if self.window.end + GROUP > LENGTH {
-                self.clipped = true;
                 break;
             }
             let range = self.window.end..self.window.end + GROUP;
@@ -298,7 +290,7 @@ impl SharedIntegral {
         }
     }
 
-    /// Weights of the nodes; returns the logarithm of a factor common to all.
+    /// Sets the weights of the nodes; returns the logarithm of their common factor.
     fn set_weights(&mut self) -> f64 {
         let (left, right) = (left_out(self.side.shared), left_out(self.side.near));
         self.plain = self.closed[0].node.is_none() && self.closed[1].node.is_none();
@@ -323,7 +315,7 @@ impl SharedIntegral {
         0.0
     }
 
-    /// Climbs from the last line's largest term to this one's.
+    /// Finds the largest term, starting from that of the last ratio.
     fn find_peak(&mut self) {
         let Range { start, end } = self.window;
         let mut i = self.peak.clamp(start, end - 1);
@@ -337,10 +329,10 @@ impl SharedIntegral {
         self.pivot = self.v[i];
     }
 
-    /// How well the lattice resolves this line, from the curvature at its largest term.
+    /// Estimates the error of the rule at this ratio from the curvature at the largest term.
     ///
-    /// The step was chosen for the surrogate's mode. Where private shapes are unequal and a kink is near, the
-    /// other side's larger shape rules the integrand and makes it narrower: as if the ends' shapes were larger.
+    /// The step was chosen for the mode of the Laplace approximation. Near a kink between unequal private shapes the larger
+    /// shape of the other side makes the integrand narrower, as if the shapes of the ends were larger.
     fn judge_peak(&mut self) {
         self.line_level = self.level;
         let i = self.peak;
@@ -354,7 +346,7 @@ impl SharedIntegral {
         }
     }
 
-    /// What the sums over s need of this component; `ready` after `prepare`.
+    /// The nodes as the sums over s need them; valid after `prepare`.
     pub(crate) fn parts(&mut self) -> Parts<'_> {
         let window = self.window.clone();
         Parts {
@@ -373,8 +365,8 @@ impl SharedIntegral {
 
 /// Derivatives of one component's inner integral in its three shapes.
 impl SharedIntegral {
-    /// E[ln v], E[ln q] and E[ln(c+q)] over the posterior, with the derivatives of closed ends and of the
-    /// factors left out of Γ; in the order common, near, far.
+    /// E[ln v], E[ln q] and E[ln(c+q)] over the terms, with the derivatives of closed ends and of the factors left out of Γ; in
+    /// the order shared, near, far.
     pub(crate) fn shape_slopes(&self) -> [f64; 3] {
         let side = self.side;
         if side.near == 0.0 {
@@ -413,13 +405,13 @@ impl SharedIntegral {
         if shape < 1.0 { sum + ordinary / shape } else { sum }
     }
 
-    /// The side of the kink that the current line is on.
+    /// The side of the kink at the current ratio.
     pub(crate) fn side(&self) -> Side {
         self.side
     }
 }
 
-/// One component's nodes on the current line.
+/// The nodes of one component at the current ratio.
 pub(crate) struct Parts<'a> {
     /// The largest exponent.
     pub(crate) offset: f64,
@@ -428,7 +420,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) smaller: f64,
     pub(crate) v: &'a [f64],
     pub(crate) exponents: &'a [f64],
-    /// None where all are 1.
+    /// None if all are 1.
     pub(crate) weights: Option<&'a [f64]>,
     pub(crate) terms: &'a mut [f64],
     pub(crate) ratios: &'a mut [f64],

@@ -1,7 +1,7 @@
-//! The error of a trapezoid rule, read off its own terms.
+//! Errors of trapezoid rules, estimated from their own terms or from the shapes of the ends.
 //!
 //! With F̂ the Fourier transform of the integrand, a sum of step h errs by 2F̂(ω), ω = 2π/h. The same terms, taken
-//! with the factors e^(πik/2) and e^(3πik/4), give |F̂| at ω/4 and 3ω/8 whatever the lattice's offset. The
+//! with the factors e^(πik/2) and e^(3πik/4), give |F̂| at ω/4 and 3ω/8 for any offset of the nodes. The
 //! transform of a log-gamma variable through these two points, from a Gaussian's to that of a function that is
 //! analytic in a strip, gives the third: ln|F̂(ω)| = −κ g(ω/β), g(x) = x atan x − ½ ln(1+x²).
 
@@ -9,7 +9,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 use crate::pair::laplace::Share;
 
-/// Number of classes that terms are sorted into.
+/// Residues of k that terms are sorted into.
 const N: usize = 8;
 
 /// Sums of terms by k mod 8.
@@ -29,12 +29,12 @@ pub(crate) fn level(x: f64) -> f64 {
     if x < 0.01 { 0.5 * x * x } else { x * x.atan() - 0.5 * (x * x).ln_1p() }
 }
 
-/// Its derivative.
+/// The derivative of [`level`].
 pub(crate) fn level_slope(x: f64) -> f64 {
     x.atan()
 }
 
-/// Where the law cannot be told from a Gaussian.
+/// Below this the decay cannot be distinguished from that of a Gaussian.
 const FLATTEST: f64 = 0.02;
 
 impl Classes {
@@ -54,7 +54,7 @@ impl Classes {
         let (two, three) = (depth(two), depth(three));
         let x = solve((three / two).min(2.25));
         let mut decay = Decay { unit: two / level(x), frequency: 4.0 * x };
-        // at ω/2 both signs fall together; more than the law says is a kink's slow decay
+        // at ω/2 both signs coincide; a larger value than expected is the slow decay of a kink
         let half = depth(0.5 * (c[0] - c[1] + c[2] - c[3] + c[4] - c[5] + c[6] - c[7]).abs());
         let expected = decay.unit * level(2.0 * x);
         if half < 0.8 * expected {
@@ -102,7 +102,7 @@ impl Decay {
     }
 }
 
-/// Shapes that rule the two ends of an inner integrand in the logit of the share.
+/// The shapes of the two ends of an integrand in the logit of a share.
 ///
 /// A density v^A q^B of the logit z has the Fourier transform Γ(A+iω)Γ(B−iω); by Stirling's formula
 /// −ln|Γ(A+iω)/Γ(A)| = ω atan(ω/A) − ½(A−½) ln(1+ω²/A²).
@@ -113,7 +113,7 @@ impl EndShapes {
     pub(crate) fn new(share: Share) -> Self {
         let v = 1.0 / (1.0 + (-share.logit).exp());
         let precision = 1.0 / (share.sd * share.sd);
-        // the surrogate's private shapes are half a unit too small here
+        // the private shapes of the Laplace approximation are half a unit too small here
         Self([precision / (1.0 - v).max(1e-9), precision / v.max(1e-9) + 0.5])
     }
 
@@ -139,7 +139,7 @@ impl EndShapes {
         (value, slope)
     }
 
-    /// The levels at one frequency of laws that are narrower by given factors.
+    /// The levels at one frequency for narrower integrands.
     pub(crate) fn narrowed(self, omega: f64) -> Narrowed {
         let mut factor = 1.0;
         Narrowed(std::array::from_fn(|_| {
@@ -161,20 +161,20 @@ impl EndShapes {
     }
 }
 
-/// Logarithms of the level for precisions larger by 1, 2, 4, …: lines ask for what lies between.
+/// Logarithms of the level for precisions larger by 1, 2, 4, …, to interpolate between.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Narrowed([f64; 5]);
 
 impl Narrowed {
-    /// The level as it is.
+    /// The level for the given precision.
     pub(crate) fn plain(&self) -> f64 {
         self.0[0].exp()
     }
 
     /// The level if the precision is larger by `factor` ≥ 1.
     ///
-    /// Its logarithm is all but concave in that of the factor, with slopes from 0 to −1, so that chords, and beyond the
-    /// last the slope −1, promise at most a per cent too much.
+    /// Its logarithm is nearly concave in that of the factor, with slopes from 0 to −1, so that chords, and beyond the last the
+    /// slope −1, exceed it by 1 % at most.
     pub(crate) fn level(&self, factor: f64) -> f64 {
         let last = self.0.len() - 1;
         let at = factor.log2();
@@ -219,7 +219,7 @@ mod tests {
         check(|y| 0.25 / (0.5 * y).cosh().powi(2), step, exact);
     }
 
-    /// Chords lie below what they stand for, to a per cent, and not far.
+    /// Interpolated levels do not exceed the exact ones by more than 1 %, and are not far below.
     #[test]
     fn narrowed_levels_are_safe() {
         for (shapes, omega) in [([0.3, 8.0], 6.0), ([4.0, 5.0], 11.0), ([300.0, 40.0], 30.0)] {

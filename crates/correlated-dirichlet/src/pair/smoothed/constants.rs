@@ -5,6 +5,9 @@
 /// Relative accuracy that the tabulated integrals aim at, per component.
 pub(crate) const TABLE_ACCURACY: f64 = 1e-8;
 
+/// The same for the tables that learning reads, whose interpolation error is 1e-5.
+pub(crate) const LEARNING_TABLE_ACCURACY: f64 = 1e-6;
+
 /// Number of exponentials in a closed end of the integral over the shared part.
 pub(crate) const INNER_CLOSING: usize = 4;
 
@@ -64,6 +67,10 @@ pub(crate) const TAIL_START: f64 = 1.0;
 /// Columns of the tail between its start and infinity.
 pub(crate) const TAIL_COLUMNS: f64 = 12.0;
 
+/// The additional step of the Gaussian nodes in the tail, and the reduction of their half width, in tables of spacing 2.
+pub(crate) const COARSER_GAUSSIAN: f64 = 0.75;
+pub(crate) const SHORTER_GAUSSIAN: f64 = 2.5;
+
 /// The value of e^−|τ| of the tail's first column, which stands for 0.
 pub(crate) const TAIL_INFINITY: f64 = 1e-12;
 
@@ -109,3 +116,41 @@ pub(crate) const LEARNING_KINK_ERROR: f64 = 4e-3;
 
 /// Nodes of one item at the most, in each direction.
 pub(crate) const MAX_RATIOS: i64 = 4000;
+
+/// Numbers of points of a panel.
+pub(crate) const PANEL_POINTS: [usize; 3] = [6, 10, 14];
+
+/// The share of the tolerance that the error of one panel may be, and below which the rest of the axis is negligible.
+pub(crate) const PANEL_GOAL: f64 = 0.3;
+pub(crate) const NEGLIGIBLE: f64 = 0.05;
+
+/// The share of the tolerance that the error of a panel is planned to be; the factor on corners in these plans, since halving
+/// a panel costs more than some points too many; and the decay of the integrand per squared standard deviation.
+pub(crate) const PLANNED: f64 = 0.1;
+pub(crate) const BEND: f64 = 3e3;
+pub(crate) const TAIL_DECAY: f64 = 0.2;
+
+/// Widths in standard deviations of y: of the first panel beyond the ties, the factor to the next, and of panels between ties.
+pub(crate) const FIRST: f64 = 4.0;
+pub(crate) const GROWTH: f64 = 1.25;
+pub(crate) const LONGEST: f64 = 4.0;
+
+/// Panels, and rounds of halving, at most.
+pub(crate) const MAX_PANELS: usize = 400;
+pub(crate) const MAX_ROUNDS: usize = 14;
+
+/// Distance from the real line, in resolutions, at which a smoothed corner has grown to e^(c²/2).
+pub(crate) const GROWN: f64 = 2.5;
+
+/// Widths of panels beside ties, in resolutions.
+pub(crate) const NARROWEST: f64 = 5.0;
+pub(crate) const WIDEST: f64 = 60.0;
+
+/// Logarithm that stands for 0 in a panel.
+pub(crate) const LOWEST: f64 = -1e12;
+
+/// Nodes on one side of a tie within a factor e of the distance from it.
+pub(crate) const CLUSTER_WIDTH: f64 = 4.0;
+
+/// If there are more ties than this, they share their nodes.
+pub(crate) const FEW_TIES: f64 = 3.0;

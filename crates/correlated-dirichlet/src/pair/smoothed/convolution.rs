@@ -2,24 +2,25 @@
 //!
 //! With M the smaller of a component's two gammas and τ the difference of their logarithms, the density h(M, τ) is
 //! observed with an N(0, ε²) error of τ, M held fixed: h_ε(M, ·) = h(M, ·) ∗ N(0, ε²). The convolution is a sum
-//! over fixed nodes τⱼ, spaced by ε and closing in on the tie at 0, where h behaves like |τ|^(a¹+a²−1):
+//! over fixed nodes τⱼ, spaced by ε and denser towards the tie at 0, where h behaves like |τ|^(a¹+a²−1):
 //!
 //! ```text
 //! h_ε(M, τ) = Σⱼ N((τ − τⱼ)/ε) wⱼ h(M, τⱼ)
 //! ```
 //!
-//! Far from the tie, in resolutions, h is smooth on the scale of ε and every τ has Gaussian nodes of its own.
+//! Many resolutions away from the tie h is smooth on the scale of ε, and every τ has its own Gaussian nodes.
 
 use std::f64::consts::TAU;
 
 use pulp::Arch;
 
-use super::constants::{FIXED_NODES, NOTHING, TABLE_ACCURACY};
+use super::constants::{COARSER_GAUSSIAN, FIXED_NODES, NOTHING, SHORTER_GAUSSIAN};
 use super::kernel::{Exponentiate, Gaussian, SumRows};
 use super::shared_part::{SharedNodes, SharedPart, flush, typical};
 use crate::pair::component::Component;
+use crate::pair::exact::constants::CLOSING;
 use crate::pair::exact::kernel::run;
-use crate::pair::exact::ratio::{CLOSING, smallest};
+use crate::pair::exact::ratio::smallest;
 use consilience_numerics::exponential_tail;
 
 /// The convolution of one component over a list of M.
@@ -28,7 +29,7 @@ pub(crate) struct Convolution<'a> {
     component: Component,
     epsilon: f64,
     part: &'a SharedPart<'a>,
-    /// |τ| up to which the fixed nodes serve.
+    /// |τ| up to which the fixed nodes are used.
     fixed: f64,
     /// Half width of the Gaussian that is summed, in units of ε.
     half_width: f64,
@@ -51,7 +52,7 @@ impl<'a> Convolution<'a> {
     ) -> Self {
         let half_width = half_width(c, epsilon);
         let fixed = reach.min(FIXED_NODES * epsilon);
-        let side = side_nodes(c, epsilon, fixed + half_width * epsilon);
+        let side = side_nodes(c, epsilon, fixed + half_width * epsilon, part.accuracy());
         let mut convolution = Self {
             arch,
             component: *c,
@@ -112,7 +113,8 @@ impl<'a> Convolution<'a> {
         }
     }
 
-    /// Where a private shape is 0 and h ends at its tie: e^(−z²/2), z = τ/ε, is taken out of the sum, which would vanish.
+    /// The empty side of a component with a private shape of 0, whose h ends at its tie: e^(−z²/2), z = τ/ε, is taken out of
+    /// the sum, which would underflow.
     fn beyond_end(&mut self, tau: f64, out: &mut [f64]) {
         let z = tau / self.epsilon;
         let weight = |node: &f64| {
@@ -150,19 +152,19 @@ impl<'a> Convolution<'a> {
     }
 }
 
-/// Nodes of the integral over the shared part that serve all nodes of a component's convolution.
-pub(crate) fn shared_nodes(arch: Arch, c: &Component, epsilon: f64) -> SharedNodes {
-    SharedNodes::new(arch, c, side_nodes(c, epsilon, 0.0)[0].0)
+/// Nodes of the integral over the shared part for all nodes of the convolution of a component.
+pub(crate) fn shared_nodes(arch: Arch, c: &Component, epsilon: f64, accuracy: f64) -> SharedNodes {
+    SharedNodes::new(arch, c, side_nodes(c, epsilon, 0.0, accuracy)[0].0, accuracy)
 }
 
 /// Nodes of one side and their weights, to beyond `furthest`; the innermost six are a closed end.
-fn side_nodes(c: &Component, epsilon: f64, furthest: f64) -> Vec<(f64, f64)> {
+fn side_nodes(c: &Component, epsilon: f64, furthest: f64, accuracy: f64) -> Vec<(f64, f64)> {
     let sharp = 1.0 + c.shared + 3.0 * c.power();
     let Spacing { scale, step } = Spacing::new(c, epsilon);
     let (exponents, missing) = smallest(&[1.0, 1.0 + c.kink_power()], 1.0);
     let range = scale.min(1.0 / sharp);
     let ln_onset =
-        (TABLE_ACCURACY.ln() + (missing - exponents[0]) * range.ln() + exponents[0] * scale.ln())
+        (accuracy.ln() + (missing - exponents[0]) * range.ln() + exponents[0] * scale.ln())
             / missing;
     let start = (ln_onset - scale.ln()).min(-0.5);
     let weights =
@@ -183,8 +185,8 @@ fn side_nodes(c: &Component, epsilon: f64, furthest: f64) -> Vec<(f64, f64)> {
 
 /// The spacing of a convolution's nodes: |τ| = scale · ln(1 + e^θ), equidistant in θ.
 ///
-/// Far from the tie h times a Gaussian is about as wide as the scale. Near it h falls like e^−κ|τ|, κ about M: where that is
-/// within the resolution, the trapezoid rule sees it in ln |τ|, where it is analytic in half the strip only.
+/// Far from the tie the width of h times a Gaussian is about the scale. Near it h falls like e^−κ|τ|, κ about M. If that is
+/// within the resolution, the trapezoid rule acts in ln |τ|, in which h is analytic in half the strip only.
 #[derive(Debug, Clone, Copy)]
 struct Spacing {
     scale: f64,
@@ -199,7 +201,7 @@ impl Spacing {
     }
 }
 
-/// Half width of the Gaussian that has to be summed, in units of ε: where h is steep, its tails count.
+/// Half width of the Gaussian that is summed, in units of ε; if h is steep, the tails of the Gaussian matter.
 pub(crate) fn half_width(c: &Component, epsilon: f64) -> f64 {
     7.0 + (4.0 * epsilon * c.power().sqrt()).min(8.0) + (typical(c) * epsilon - 1.0).clamp(0.0, 8.0)
 }
@@ -208,11 +210,13 @@ pub(crate) fn half_width(c: &Component, epsilon: f64) -> f64 {
 pub(crate) struct GaussianNodes(Vec<(f64, f64)>);
 
 impl GaussianNodes {
-    /// Nodes whose step is the convolution's times `coarser`.
-    pub(crate) fn new(c: &Component, epsilon: f64, coarser: f64) -> Self {
+    /// Nodes for tables of this spacing; with 1 they have the step of the convolution.
+    pub(crate) fn new(c: &Component, epsilon: f64, spacing: f64) -> Self {
         let Spacing { scale, step } = Spacing::new(c, epsilon);
+        let coarser = 1.0 + COARSER_GAUSSIAN * (spacing - 1.0);
         let step = coarser * step * scale / epsilon;
-        let half = (half_width(c, epsilon) / step).ceil() as i64;
+        let width = half_width(c, epsilon) - SHORTER_GAUSSIAN * (spacing - 1.0);
+        let half = (width / step).ceil() as i64;
         let ln_weight = (step / TAU.sqrt()).ln();
         let node = |j: i64| {
             let z = step * j as f64;
@@ -229,12 +233,22 @@ impl GaussianNodes {
         distance: f64,
         out: &mut [f64],
     ) {
-        let row = |&(offset, ln_weight)| (part.ln_density(near, far, distance + offset), ln_weight);
-        let rows: Vec<(Vec<f64>, f64)> = self.0.iter().map(row).collect();
-        for (i, out) in out.iter_mut().enumerate() {
-            let logs = || rows.iter().map(|(row, ln_weight)| row[i] + ln_weight);
-            let top = logs().fold(f64::NEG_INFINITY, f64::max);
-            *out = top + logs().map(|log| (log - top).exp()).sum::<f64>().ln();
+        let row = |&(offset, ln_weight): &(f64, f64)| {
+            let mut row = part.ln_density(near, far, distance + offset);
+            row.iter_mut().for_each(|log| *log += ln_weight);
+            row
+        };
+        let rows: Vec<Vec<f64>> = self.0.iter().map(row).collect();
+        let mut largest = vec![f64::NEG_INFINITY; out.len()];
+        for row in &rows {
+            largest.iter_mut().zip(row).for_each(|(largest, log)| *largest = largest.max(*log));
         }
+        out.fill(0.0);
+        for mut values in rows {
+            let reference = &largest;
+            run(part.arch(), Exponentiate { factor: 1.0, reference, values: &mut values });
+            out.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+        }
+        out.iter_mut().zip(largest).for_each(|(sum, largest)| *sum = largest + sum.ln());
     }
 }

@@ -1,45 +1,29 @@
-//! The outer integral at a finite resolution: Gauss-Legendre panels between the kinks.
+//! The integral over the ratio of the totals at a finite resolution: adaptive Gauss-Legendre panels between the ties.
 //!
 //! A smoothed component is smooth in τ at fixed M, but M = min(G¹, G²) has a corner where its outputs tie. Between
-//! these points the integrand is analytic, on the scale of the resolution at least; panels are halved
-//! until their own series say that they are short enough.
+//! these points the integrand is analytic, at least on the scale of the resolution. Panels are halved until the error
+//! estimated from their Legendre series is small enough.
 
 use std::sync::OnceLock;
 
+use super::constants::{
+    BEND, FIRST, GROWN, GROWTH, LONGEST, LOWEST, MAX_PANELS, MAX_ROUNDS, NARROWEST, NEGLIGIBLE,
+    PANEL_GOAL, PANEL_POINTS as POINTS, PLANNED, TAIL_DECAY, WIDEST,
+};
 use super::scale::ScaleIntegrals;
 use crate::pair::item::OutputPair;
 use crate::pair::laplace::Mode;
 use consilience_numerics::legendre::Legendre;
 
-/// Numbers of points that a panel may have.
-const POINTS: [usize; 3] = [6, 10, 14];
 const MOST_POINTS: usize = POINTS[2];
 
-/// The rules of the panels.
+/// The Gauss-Legendre rules of the panels.
 fn rules() -> &'static [Legendre; 3] {
     static RULES: OnceLock<[Legendre; 3]> = OnceLock::new();
     RULES.get_or_init(|| POINTS.map(Legendre::new))
 }
 
-/// Parts of the tolerance that one panel's error may be, and below which nothing is looked for further out.
-const PANEL_GOAL: f64 = 0.3;
-
-const NEGLIGIBLE: f64 = 0.05;
-/// The part of the tolerance that a panel's error is planned to be, what a bend counts in these plans (a panel that turns
-/// out too long costs more than a few points too many), and how fast the integrand falls at least, in squares of
-/// standard deviations.
-const PLANNED: f64 = 0.1;
-const BEND: f64 = 3e3;
-const TAIL: f64 = 0.2;
-/// Widths in standard deviations of y: of the first panel beyond the kinks, what the next grow by, and of any between.
-const FIRST: f64 = 4.0;
-const GROWTH: f64 = 1.25;
-const LONGEST: f64 = 4.0;
-/// Panels and rounds of halving, at most.
-const MAX_PANELS: usize = 400;
-const MAX_ROUNDS: usize = 14;
-
-/// The integral over a stretch of the y axis.
+/// The integral over an interval of the y axis.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Panel {
     from: f64,
@@ -49,9 +33,9 @@ pub(crate) struct Panel {
     ln_unit: f64,
     integral: f64,
     error: f64,
-    /// ln of what is left below and above if it goes on falling as at the ends; ∞ where it rises.
+    /// ln of the integral below and above, if the integrand keeps falling as at the ends; ∞ if it rises there.
     beyond: [f64; 2],
-    /// The largest error of the sums over s at twice their step, weighted by the line's share.
+    /// The largest error of the sums over s at twice their step, relative to the largest term.
     coarse: f64,
 }
 
@@ -64,7 +48,7 @@ impl Panel {
     }
 }
 
-/// What smoothing leaves of a corner: ln h has slopes of about n on the two sides of a kink, and its bend is
+/// A corner after smoothing: ln h has slopes of about n on the two sides of a kink, and its bend is
 /// rounded off over the resolution.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Corner {
@@ -74,21 +58,21 @@ pub(crate) struct Corner {
 }
 
 impl Corner {
-    /// Error of a panel of this half width that begins at a kink, in units of the integrand there.
+    /// The error of a panel of this half width that begins at a tie, relative to the integrand there.
     ///
-    /// The rounded bend, an entire function that grows like e^(c²/2) at a distance cε from the real line, has an integral of
-    /// about nε²; c = 2.5 suits the widths that matter.
+    /// The rounded corner is an entire function that grows like e^(c²/2) at a distance cε from the real line, and its integral
+    /// is about nε²; c = 2.5 suits the widths that matter.
     fn error(&self, half: f64, points: usize) -> f64 {
         self.error_at(0.0, half, points)
     }
 
-    /// The same if the panel begins at this distance from the kink.
+    /// The same for a panel that begins at this distance from the tie.
     fn error_at(&self, distance: f64, half: f64, points: usize) -> f64 {
         let rate = convergence((distance + GROWN * self.epsilon) / half);
         23.0 * self.power * self.epsilon * self.epsilon * rate.powi(-2 * points as i32)
     }
 
-    /// The width of panels beside kinks that makes this small against an integrand of width σ.
+    /// The width of panels beside ties that makes this error small relative to an integrand of this standard deviation.
     pub(crate) fn width(&self, sd: f64, tolerance: f64) -> f64 {
         let goal = PANEL_GOAL * tolerance * 2.5 * sd;
         let mut width = WIDEST * self.epsilon;
@@ -99,29 +83,19 @@ impl Corner {
     }
 }
 
-/// Distance from the real line, in resolutions, at which what smoothing leaves has grown to e^(c²/2).
-const GROWN: f64 = 2.5;
-
-/// How much a Legendre series shrinks a term if the nearest singularity lies this far beyond the end, in half widths.
+/// The factor by which Legendre coefficients shrink if the nearest singularity is this far beyond the end, in half widths.
 fn convergence(distance: f64) -> f64 {
     1.0 + (2.0 * distance).sqrt() + distance
 }
 
-/// Logarithm that stands for 0.
-const NOTHING: f64 = -1e12;
-
-/// Widths of panels beside kinks, in resolutions.
-const NARROWEST: f64 = 5.0;
-const WIDEST: f64 = 60.0;
-
-/// The walk over panels.
+/// The integral over all panels.
 pub(crate) struct Panels<'a, 'b> {
     pub(crate) lines: &'a mut ScaleIntegrals<'b>,
     pub(crate) list: &'a mut Vec<Panel>,
     pub(crate) mode: Mode,
     pub(crate) tolerance: f64,
     pub(crate) corner: Corner,
-    /// Where the last line was, and its ln s.
+    /// y of the last node, and ln s of its largest term.
     pub(crate) last: (f64, f64),
 }
 
@@ -135,7 +109,7 @@ pub(crate) struct Total {
 }
 
 impl Panels<'_, '_> {
-    /// Integrates over all y; none where the tables end. `marks` holds the kinks, and is used up.
+    /// Integrates over all y; none if the tables do not reach. `marks` holds the ties, and is overwritten.
     pub(crate) fn integrate(&mut self, marks: &mut Vec<f64>, near: f64) -> Option<Total> {
         self.list.clear();
         self.last = (self.mode.y, self.mode.ln_s);
@@ -170,7 +144,7 @@ impl Panels<'_, '_> {
         Some(())
     }
 
-    /// Panels from a kink on until nothing is left.
+    /// Adds panels from a tie outwards until the rest is negligible.
     fn outwards(&mut self, from: f64, direction: f64, near: f64) -> Option<()> {
         let (mut at, mut width) = (from, FIRST * self.mode.sd_y);
         while self.list.len() < MAX_PANELS {
@@ -188,7 +162,7 @@ impl Panels<'_, '_> {
         Some(())
     }
 
-    /// Halves the panels that are too long; whether there were any.
+    /// Halves the panels with too large an error; whether there were any.
     fn halve(&mut self) -> Option<bool> {
         let goal = self.total().ln_value + (PANEL_GOAL * self.tolerance).ln();
         let mut any = false;
@@ -208,11 +182,11 @@ impl Panels<'_, '_> {
         Some(any)
     }
 
-    /// The shortest rule that should do: for a Gaussian as wide as the integrand and for the nearest bend.
+    /// The shortest rule that is expected to suffice for a Gaussian as wide as the integrand and for the nearest corner.
     fn rule(&self, from: f64, to: f64) -> &'static Legendre {
         let sd = self.mode.sd_y;
         let away = (from - self.mode.y).max(self.mode.y - to).max(0.0) / sd;
-        let goal = (PLANNED * self.tolerance).ln() + TAIL * away * away;
+        let goal = (PLANNED * self.tolerance).ln() + TAIL_DECAY * away * away;
         let (half, distance) = (0.5 * (to - from), self.distance_to_kink(from, to));
         let does = |rule: &&Legendre| {
             let bend = BEND * self.corner.error_at(distance, half, rule.n_points()) / (2.5 * sd);
@@ -231,7 +205,7 @@ impl Panels<'_, '_> {
             let guess = self.last.1 + self.mode.slope * (y - self.last.0);
             let line = self.lines.evaluate(y, guess)?;
             self.last = (y, line.ln_s);
-            (logs[i], coarse[i]) = (line.ln_value.max(NOTHING), line.coarse);
+            (logs[i], coarse[i]) = (line.ln_value.max(LOWEST), line.coarse);
         }
         let ln_unit = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let mut values = [0.0; MOST_POINTS];
@@ -243,8 +217,8 @@ impl Panels<'_, '_> {
         let distance = |i: usize, j: usize| half * (rule.nodes[j] - rule.nodes[i]).abs();
         let beyond = [(0, 1), (last, last - 1)].map(|(end, inner)| {
             let slope = (logs[inner] - logs[end]) / distance(end, inner);
-            if logs[end] <= NOTHING {
-                NOTHING
+            if logs[end] <= LOWEST {
+                LOWEST
             } else if slope > 0.0 {
                 logs[end] - slope.ln()
             } else {
@@ -258,17 +232,18 @@ impl Panels<'_, '_> {
         Some(Panel { from, to, rule, ln_unit, integral, error, beyond, coarse })
     }
 
-    /// The distance from a stretch of the y axis to the nearest kink outside.
+    /// The distance from an interval of the y axis to the nearest tie outside.
     fn distance_to_kink(&self, from: f64, to: f64) -> f64 {
         let middle = 0.5 * (from + to);
-        let one = |place: &OutputPair| ((place.kink - middle).abs() - 0.5 * (to - from)).max(0.0);
+        let one =
+            |outputs: &OutputPair| ((outputs.kink - middle).abs() - 0.5 * (to - from)).max(0.0);
         self.lines.outputs.iter().map(one).fold(f64::INFINITY, f64::min)
     }
 
     /// Whether a component's outputs tie at y.
     fn has_kink(&self, y: f64) -> bool {
         let near = 0.01 * self.corner.epsilon;
-        self.lines.outputs.iter().any(|place| (place.kink - y).abs() < near)
+        self.lines.outputs.iter().any(|outputs| (outputs.kink - y).abs() < near)
     }
 
     fn total(&self) -> Total {
@@ -284,7 +259,7 @@ impl Panels<'_, '_> {
     }
 }
 
-/// Adds marks beside kinks, where the integrand changes on the scale `near`, unless there are kinks anyway.
+/// Adds marks beside ties, where the integrand changes on the scale `near`, unless another tie is near.
 fn add_steps(marks: &mut Vec<f64>, near: f64, longest: f64) {
     let count = marks.len();
     if near < longest {

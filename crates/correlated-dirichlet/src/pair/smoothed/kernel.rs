@@ -1,10 +1,10 @@
-//! The vector loops of the resolution's tables.
+//! Vector loops that make tables.
 
 use pulp::{Simd, WithSimd};
 
 use consilience_numerics::vector::{exp, fma, ln};
 
-/// out = Σᵢ wᵢ rowᵢ over the rows of a matrix, then what `finish` asks for.
+/// out = ln Σᵢ wᵢ rowᵢ over the rows of a matrix.
 pub(crate) struct SumRows<'a> {
     pub(crate) weights: &'a [f64],
     /// Row i begins at i · `stride`.
@@ -16,7 +16,7 @@ pub(crate) struct SumRows<'a> {
 impl WithSimd for SumRows<'_> {
     type Output = ();
 
-    /// Logarithm of the sum, −690 where it vanishes.
+    /// A sum of 0 becomes ln 1e-300.
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let length = self.out.len();
@@ -50,7 +50,7 @@ impl WithSimd for SumRows<'_> {
     }
 }
 
-/// values = factor · exp(values − reference), where factor is common.
+/// values = factor · exp(values − reference).
 pub(crate) struct Exponentiate<'a> {
     pub(crate) factor: f64,
     pub(crate) reference: &'a [f64],

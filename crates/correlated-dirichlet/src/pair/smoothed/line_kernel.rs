@@ -1,4 +1,4 @@
-//! The vector loops of a line over tables in both variables.
+//! Vector loops that read tables: sums over the scale at one ratio.
 
 use pulp::{Simd, WithSimd};
 
@@ -6,12 +6,12 @@ use super::table::{Blend, SLACK, TAPS, lagrange};
 use crate::pair::exact::kernel::GROUP;
 use consilience_numerics::vector::{exp, fma};
 
-/// One component's part of a line: eight columns, blended, from which all points of the line are interpolated.
+/// The columns of one component: eight of them are blended, and all points are interpolated from the result.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Columns<'a> {
-    /// Its number.
+    /// The number of the component.
     pub(crate) component: usize,
-    /// Begins at the entry that is the first of the first point's eight, which is the `base`-th of a column.
+    /// Entries from the first of the eight around the first point on, which is entry `base` of its column.
     pub(crate) entries: &'a [f64],
     pub(crate) base: usize,
     pub(crate) stride: usize,
@@ -19,19 +19,19 @@ pub(crate) struct Columns<'a> {
     pub(crate) fraction: f64,
 }
 
-/// A whole line: all components' columns, then `N ln s − rate · s`, then the sum of the exponentials.
+/// The sum over s of exp(N ln s − rate · s + the columns of all components).
 pub(crate) struct SumLine<'a> {
-    /// The columns of all components, and what is read of those that need their table.
+    /// The columns of all components, and those among them that are read.
     pub(crate) blends: &'a [Option<Blend<'a>>],
     pub(crate) components: &'a [Columns<'a>],
     /// Interleaved sets of points, and how many each has.
     pub(crate) phases: usize,
     pub(crate) points: usize,
-    /// s of the first phase's points; the next phase's are larger by `ratio`.
+    /// s at the points of the first set; those of the next set are larger by the factor `ratio`.
     pub(crate) scales: &'a [f64],
     pub(crate) ratio: f64,
     pub(crate) rate: f64,
-    /// N ln s of the first phase's points beyond the first one's.
+    /// N ln s at the points of the first set, relative to its first point.
     pub(crate) ramp: &'a [f64],
     /// Room for a blended column.
     pub(crate) column: &'a mut [f64],
@@ -39,16 +39,16 @@ pub(crate) struct SumLine<'a> {
     pub(crate) exponents: &'a mut [f64],
 }
 
-/// What comes out.
+/// The result of a sum over s.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LineSum {
-    /// The largest exponent, its point within its phase, and the sum of all exponentials over its own.
+    /// The largest exponent, its point within its set, and the sum of all exponentials relative to it.
     pub(crate) largest: f64,
     pub(crate) best: usize,
     pub(crate) sum: f64,
     /// Difference of even and odd points.
     pub(crate) difference: f64,
-    /// Logarithms of the first and the last term over the largest.
+    /// Logarithms of the first and the last term relative to the largest.
     pub(crate) ends: [f64; 2],
 }
 
@@ -84,7 +84,7 @@ impl WithSimd for SumLine<'_> {
 }
 
 impl SumLine<'_> {
-    /// Exponents without components.
+    /// Writes the exponents without the components.
     #[inline(always)]
     fn start<S: Simd>(&mut self, simd: S) {
         let (ramp, _) = S::as_simd_f64s(&self.ramp[..self.points]);
@@ -102,7 +102,7 @@ impl SumLine<'_> {
         }
     }
 
-    /// Adds a component: its columns are blended, and the points interpolated from that.
+    /// Adds a component: blends its columns, and interpolates all points from the result.
     #[inline(always)]
     fn add<S: Simd>(&mut self, simd: S, columns: &Columns<'_>) {
         let column = &mut self.column[..self.points + SLACK];
@@ -119,7 +119,7 @@ impl SumLine<'_> {
         }
     }
 
-    /// Exponentials over the largest; their sums over every fourth point, of even phases and odd.
+    /// Exponentials relative to the largest; returns their sums over every fourth point, for even sets and odd.
     #[inline(always)]
     fn exponentiate<S: Simd>(&mut self, simd: S, largest: f64) -> [[f64; GROUP]; 2] {
         let shift = simd.splat_f64s(largest);
@@ -137,7 +137,7 @@ impl SumLine<'_> {
     }
 }
 
-/// Sums over a line's terms that its derivatives are made of: Σ of N ln s beyond the first point's, and Σ of s.
+/// Sums for derivatives: Σ term · N ln s, relative to the first point, and Σ term · s.
 pub(crate) struct SumMoments<'a> {
     pub(crate) terms: &'a [f64],
     pub(crate) phases: usize,
@@ -174,14 +174,14 @@ impl WithSimd for SumMoments<'_> {
     }
 }
 
-/// Σ over a line's terms of one component's slope.
+/// Σ term · slope of one component.
 pub(crate) struct SumSlope<'a> {
     pub(crate) terms: &'a [f64],
     pub(crate) phases: usize,
     pub(crate) points: usize,
     pub(crate) columns: &'a Columns<'a>,
     pub(crate) weights: [f64; TAPS],
-    /// Slopes in place of the columns' entries.
+    /// Slopes, which replace the entries of the columns.
     pub(crate) slopes: &'a [f64],
     pub(crate) column: &'a mut [f64],
 }
@@ -219,7 +219,7 @@ impl WithSimd for SumSlope<'_> {
     }
 }
 
-/// Σ over eight rows of weight · row, put together with what is there.
+/// Σ over eight rows of weight · row, combined with the present values of `out`.
 #[inline(always)]
 fn weigh<'a, S: Simd>(
     simd: S,
@@ -229,7 +229,7 @@ fn weigh<'a, S: Simd>(
     put: impl Fn(S::f64s, S::f64s) -> S::f64s,
 ) {
     let (out, _) = S::as_mut_simd_f64s(out);
-    // all of one length that the compiler sees, so that nothing is checked in the loop
+    // slices of one length that the compiler knows, so that the loop has no bounds checks
     let row = |i: usize| &S::as_simd_f64s(row(i)).0[..out.len()];
     let [a, b, c, d] = [row(0), row(1), row(2), row(3)];
     let [e, f, g, h] = [row(4), row(5), row(6), row(7)];
@@ -247,5 +247,5 @@ fn weigh<'a, S: Simd>(
     }
 }
 
-/// The most points that a phase may have.
+/// Points of one set, at most.
 pub(crate) const MAX_POINTS: usize = 128;

@@ -1,24 +1,19 @@
-//! Where an item's nodes stand: equidistant, or crowded around its kinks.
+//! Nodes in y = ln ρ for one item, fixed beforehand: equidistant, or denser around its ties.
 //!
-//! Lines have the integer values of a smooth count of y, and the trapezoid rule is taken in it:
+//! The nodes are where a smooth function of y, their count, is an integer, and the trapezoid rule is taken in the count:
 //!
 //! ```text
 //! count(y) = y / h + Σₗ W arsinh((y − yₗ) / (W hₗ))
 //! ```
 //!
-//! so that they are hₗ apart at a kink yₗ, a W-th of the distance away from it, and h far from all. Kinks closer than half a
-//! step, as where outputs are tied, are one cluster.
+//! so that their distance is hₗ at a tie yₗ, 1/W of the distance from the tie near it, and h far from all ties. Ties closer
+//! than half a step share a cluster.
 
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // counts of nodes
 
-/// Lines on one side of a kink within a factor e of the distance from it.
-const WIDTH: f64 = 4.0;
-/// More kinks than this share their nodes: what is between many of them is near all.
-const FEW: f64 = 3.0;
-/// Lines that are laid beforehand at the most.
-const MAX_RATIOS: i64 = 4000;
+use super::constants::{CLUSTER_WIDTH, FEW_TIES, MAX_RATIOS};
 
-/// A kink with the step wanted there.
+/// A tie, and the step wanted there.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Cluster {
     pub(super) kink: f64,
@@ -29,10 +24,10 @@ pub(super) struct Cluster {
 
 impl Cluster {
     pub(super) fn new(kink: f64, step: f64) -> Self {
-        Self { kink, step, width: WIDTH }
+        Self { kink, step, width: CLUSTER_WIDTH }
     }
 
-    /// The distance of y, in Ws of the step.
+    /// The distance of y from the tie, in units of W steps.
     fn off(&self, y: f64) -> f64 {
         (y - self.kink) / (self.width * self.step)
     }
@@ -45,19 +40,21 @@ pub(super) struct Node {
     pub(super) weight: f64,
 }
 
-/// The nodes of one item in y and z, laid once so that its sum is a smooth function of δ.
+/// Nodes of the integral over the ratio of the totals for one item.
+///
+/// They are fixed while δ changes, so that the sum over them is a smooth function of δ.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RatioNodes {
-    /// Step in y far from all kinks.
+    /// Step in y far from all ties.
     step: f64,
     clusters: Vec<Cluster>,
-    /// The node with the first number of those known; equidistant ones need not be.
+    /// The number of the first stored node; equidistant nodes are not stored.
     first: i64,
     nodes: Vec<Node>,
 }
 
 impl RatioNodes {
-    /// The one with fewer nodes in a range of y: as fine everywhere as the finest cluster, or crowded.
+    /// Equidistant nodes as fine as the finest cluster, or clustered ones, whichever are fewer in a range of y.
     pub(super) fn new(step: f64, clusters: Vec<Cluster>, (low, high): (f64, f64)) -> Self {
         let finest = clusters.iter().map(|cluster| cluster.step).fold(step, f64::min);
         let clusters = merged(clusters);
@@ -76,12 +73,12 @@ impl RatioNodes {
         nodes
     }
 
-    /// The number of the node next to y.
+    /// The number of the node nearest to y.
     pub(super) fn nearest(&self, y: f64) -> i64 {
         self.count(y).round() as i64
     }
 
-    /// A node by its number, and a y that is not far.
+    /// A node by its number, given a y near it.
     pub(super) fn node(&self, i: i64, near: f64) -> Node {
         if self.clusters.is_empty() {
             return Node { y: self.step * i as f64, weight: self.step };
@@ -95,7 +92,7 @@ impl RatioNodes {
         y / self.step + self.clusters.iter().map(one).sum::<f64>()
     }
 
-    /// Lines for each unit of y.
+    /// Nodes per unit of y.
     fn rate(&self, y: f64) -> f64 {
         let one = |cluster: &Cluster| {
             let off = cluster.off(y);
@@ -104,24 +101,23 @@ impl RatioNodes {
         1.0 / self.step + self.clusters.iter().map(one).sum::<f64>()
     }
 
-    /// count(y) = i by Newton's method.
+    /// Solves count(y) = i by Newton's method.
     fn solve(&self, i: i64, near: f64) -> Node {
         let mut y = near;
         for _ in 0..30 {
             let off = i as f64 - self.count(y);
             y += off / self.rate(y);
             if off.abs() < 1e-6 {
-                break; // the next would be off by 1e-12
+                break; // the error of the next step is 1e-12
             }
         }
         Node { y, weight: 1.0 / self.rate(y) }
     }
 }
 
-/// Crowds at the same place are one, whose nodes are as close there as those of all; each is as wide as its part of all
-/// kinks allows.
+/// Merges clusters at the same y; the width of each is its share of the total.
 fn merged(mut clusters: Vec<Cluster>) -> Vec<Cluster> {
-    let share = WIDTH * FEW / clusters.len().max(1) as f64;
+    let share = CLUSTER_WIDTH * FEW_TIES / clusters.len().max(1) as f64;
     clusters.iter_mut().for_each(|cluster| cluster.width = share);
     clusters.sort_unstable_by(|a, b| a.kink.total_cmp(&b.kink));
     clusters.dedup_by(|next, first| {
@@ -132,11 +128,11 @@ fn merged(mut clusters: Vec<Cluster>) -> Vec<Cluster> {
         }
         same
     });
-    clusters.iter_mut().for_each(|cluster| cluster.width = cluster.width.min(WIDTH));
+    clusters.iter_mut().for_each(|cluster| cluster.width = cluster.width.min(CLUSTER_WIDTH));
     clusters
 }
 
-/// Twice as fast as the standard library's, which also serves tiny numbers to the last digit.
+/// arsinh x, twice as fast as the standard library's, which is also exact for tiny x.
 pub(super) fn arsinh(x: f64) -> f64 {
     let size = x.abs();
     (size + (1.0 + size * size).sqrt()).ln().copysign(x)
@@ -148,7 +144,7 @@ mod tests {
 
     /// ∫ e^(−y²/2) |y − k|^(−½) dy smoothed over 0.03 around k = 0.4: against a fine equidistant sum.
     #[test]
-    fn crowded_lines_integrate_a_spike() {
+    fn clustered_nodes_integrate_a_spike() {
         let integrand = |y: f64| (-0.5 * y * y).exp() * ((y - 0.4).powi(2) + 9e-4).powf(-0.25);
         let clusters = vec![Cluster::new(0.4, 0.026)];
         let nodes = RatioNodes::new(0.7, clusters, (-6.0, 6.0));
@@ -158,22 +154,22 @@ mod tests {
         assert!((sum / fine - 1.0).abs() < 1e-4, "{sum} {fine}");
     }
 
-    /// Eight tied kinks, whose spikes multiply, take hardly more nodes than one, and those are enough.
+    /// Eight ties at one place, whose spikes multiply, need hardly more nodes than one, and those suffice.
     #[test]
-    fn tied_kinks_are_one_crowd() {
+    fn ties_at_one_place_are_one_cluster() {
         let integrand = |y: f64| (-0.5 * y * y).exp() * ((y - 0.4).powi(2) + 0.01).powi(-4);
-        let crowded =
+        let clustered =
             |n: usize| RatioNodes::new(0.7, vec![Cluster::new(0.4, 0.047); n], (-6.0, 6.0)).nodes;
-        let (one, eight) = (crowded(1), crowded(8));
+        let (one, eight) = (clustered(1), clustered(8));
         assert!(eight.len() < one.len() + 20, "{} {}", one.len(), eight.len());
         let sum: f64 = eight.iter().map(|node| node.weight * integrand(node.y)).sum();
         let fine: f64 = (-60_000..60_000).map(|i| 1e-4 * integrand(1e-4 * f64::from(i))).sum();
         assert!((sum / fine - 1.0).abs() < 1e-4, "{sum} {fine}");
     }
 
-    /// Beyond the nodes laid beforehand they go on, and clusters close together are no gain.
+    /// Nodes continue beyond the stored ones; clusters close together are replaced by equidistant nodes.
     #[test]
-    fn lines_go_on() {
+    fn nodes_continue_beyond_the_stored_ones() {
         let clusters = vec![Cluster::new(0.0, 0.01), Cluster::new(1.0, 0.02)];
         let nodes = RatioNodes::new(0.5, clusters, (-2.0, 3.0));
         let last = nodes.first + nodes.nodes.len() as i64 - 1;

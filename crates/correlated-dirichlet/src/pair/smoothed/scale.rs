@@ -13,7 +13,7 @@ use crate::pair::item::OutputPair;
 use consilience_numerics::exponential_tail;
 use consilience_numerics::special::ln_gamma;
 
-/// One item's integrals over the scale: what does not change from one ratio to the next, and the points in ln s.
+/// The integrals over the scale of one item.
 pub(crate) struct ScaleIntegrals<'a> {
     arch: Arch,
     tables: &'a Tables,
@@ -24,24 +24,24 @@ pub(crate) struct ScaleIntegrals<'a> {
     power: f64,
     /// Terms below e^−cut of the largest are left out.
     cut: f64,
-    /// ln s(1+ρ) below which the integrand is a power of s and a few more, and the sum is closed.
+    /// ln s(1+ρ) below which the integrand is a power of s times a short power series, and the sum is closed.
     ln_onset: f64,
     /// Interleaved sets of points, and how many of each lie below and above the expected centre.
     pub(crate) phases: usize,
     below: i64,
     above: i64,
-    /// Points of each set on the current line, and the lattice index of the first.
+    /// Points of each set at the current ratio, and the index of the first one on the lattice in ln s.
     points: usize,
     start: i64,
     /// Ratio of s from one phase to the next.
     ratio: f64,
-    /// Columns of the components at the current ratio, and of those among them that the line needs.
+    /// The columns of all components at the current ratio, and of those that are not linear in M there.
     blends: Vec<Option<Blend<'a>>>,
     columns: Vec<Columns<'a>>,
     buffers: &'a mut Buffers,
 }
 
-/// What a class and a tolerance fix of these integrals.
+/// Properties of these integrals that depend on the class and the tolerance alone.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ScaleConfig<'a> {
     pub(crate) arch: Arch,
@@ -53,7 +53,7 @@ pub(crate) struct ScaleConfig<'a> {
     pub(crate) onset: f64,
 }
 
-/// Components at one ratio, N ln s along the line, exponents of its points and a blended column.
+/// Components at one ratio, N ln s at its points, their exponents, and one blended column.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Buffers {
     at: Vec<At>,
@@ -65,7 +65,7 @@ pub(crate) struct Buffers {
 /// The integral over the scale at one ratio.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ScaleIntegral {
-    /// ln of the integral, with every constant.
+    /// ln of the integral, with all constants.
     pub(crate) ln_value: f64,
     /// ln s at the largest term.
     pub(crate) ln_s: f64,
@@ -95,19 +95,19 @@ impl At {
         } else {
             (first, y + outputs.ln_x[0], outputs.x[1])
         };
-        // what cancels is lost: 1e-16 of an exponent
+        // cancellation costs 1e-16 of an exponent at most
         Self { tau, smaller, ln_smaller, excess: larger / smaller - 1.0 }
     }
 }
 
-/// What a line collects besides the tables: the constant, and the rate of the exponential in s.
+/// The exponent without the tables: a constant, and the rate of the exponential in s.
 struct Linear {
     constant: f64,
     rate: f64,
 }
 
 impl<'a> ScaleIntegrals<'a> {
-    /// Integrals for an integrand that is about a gamma of this shape in s; `step` is wanted in ln s.
+    /// Prepares the integrals of an item; [`Self::fit`] must follow.
     pub(crate) fn new(
         config: &ScaleConfig<'a>,
         outputs: &'a [OutputPair],
@@ -135,7 +135,7 @@ impl<'a> ScaleIntegrals<'a> {
         }
     }
 
-    /// Fits the points to an integrand that is about a gamma of this shape in s; `step` is wanted in ln s.
+    /// Chooses the points for an integrand that is about a gamma density of this shape in s, with this step in ln s or less.
     pub(crate) fn fit(&mut self, shape: f64, step: f64) {
         let wanted = (self.tables.step / step).ceil();
         self.phases = (wanted as usize).clamp(1, MAX_PHASES);
@@ -153,13 +153,13 @@ impl<'a> ScaleIntegrals<'a> {
         self.tables.step / self.phases as f64
     }
 
-    /// The integral at y, with the integrand in s expected around `ln_s`; none where the tables end.
+    /// The integral at y, with the integrand expected around `ln_s`; none if the tables do not reach.
     pub(crate) fn evaluate(&mut self, y: f64, ln_s: f64) -> Option<ScaleIntegral> {
         let rho = y.exp();
         let step = self.tables.step;
         let lowest = ((self.ln_onset - rho.ln_1p()) / step) as i64 - 1 - LOWER_CLOSING as i64;
         let highest = self.tables.last - (self.move_to(y, rho) / step) as i64 - LINE_ROOM;
-        // what is expected far from the last line may lie beyond the tables, where nothing is
+        // a poor guess may lie beyond the tables, where the integrand vanishes
         let mut centre = ((ln_s / step) as i64).min(highest);
         for _ in 0..MAX_TRIES {
             self.start = (centre - self.below).max(lowest);
@@ -206,7 +206,7 @@ impl<'a> ScaleIntegrals<'a> {
         }
     }
 
-    /// Moves all components to y; the largest argument of a table over s, in logarithms.
+    /// Moves all components to y; returns the largest ln of a table's argument over s.
     fn move_to(&mut self, y: f64, rho: f64) -> f64 {
         let at = &mut self.buffers.at;
         at.clear();
@@ -222,7 +222,7 @@ impl<'a> ScaleIntegrals<'a> {
         at.iter().zip(&self.blends).map(one).fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// Adds what lies below the first point, where the terms are s^N times a power series.
+    /// Adds the terms below the first point, which are s^N times a power series.
     fn close(&mut self, sum: &mut LineSum) {
         let weights: [f64; LOWER_CLOSING] =
             exponential_tail::integer_spaced_weights(self.power, self.step());
@@ -235,7 +235,7 @@ impl<'a> ScaleIntegrals<'a> {
         }
     }
 
-    /// Σ over the terms of a closed end of their weights' derivatives in N.
+    /// Sums the derivatives in N of the weights of a closed end.
     fn closing_slope(&self) -> f64 {
         let weights: [f64; LOWER_CLOSING] =
             exponential_tail::integer_spaced_weights(self.power, self.step());
@@ -282,7 +282,7 @@ impl<'a> ScaleIntegrals<'a> {
         self.tables.scales.get(skipped..skipped + self.points)
     }
 
-    /// Takes more points where the ends matter; none where there is no room for them.
+    /// Adds points at the ends that are not negligible; none if there is no room.
     fn widen(&mut self, open: [bool; 2]) -> Option<()> {
         self.below += if open[0] { GROUP as i64 } else { 0 };
         self.above += if open[1] { GROUP as i64 } else { 0 };
@@ -330,13 +330,13 @@ impl<'a> ScaleIntegrals<'a> {
         Some(())
     }
 
-    /// Whether a component is linear in its argument on the whole line.
+    /// Whether a component is linear in its argument at all points.
     fn is_series(&self, ln_argument: f64) -> bool {
         let top = ln_argument + self.tables.step * (self.start + self.points as i64) as f64;
         top < self.tables.ln_series
     }
 
-    /// The first entry of the first point's eight, and its place between the middle two.
+    /// The first of the eight entries around the first point, and where the point lies between the middle two.
     fn position(&self, ln_argument: f64, table: &ComponentTable) -> Option<(usize, f64)> {
         let position = ln_argument / self.tables.step + (self.start - self.tables.first) as f64;
         let whole = position as usize;
@@ -345,9 +345,9 @@ impl<'a> ScaleIntegrals<'a> {
     }
 }
 
-/// Derivatives of the line just evaluated.
+/// Derivatives of the integral that was evaluated last.
 impl ScaleIntegrals<'_> {
-    /// Writes the derivatives of `ln_value`, all directions of a component one after another; 0 where the tables have none.
+    /// Writes the derivatives of `ln_value`, all directions of a component one after another; 0 if the tables have none.
     pub(crate) fn slopes(
         &mut self,
         line: &ScaleIntegral,
@@ -389,7 +389,7 @@ impl ScaleIntegrals<'_> {
     }
 }
 
-/// The argument of a component's columns over s, M or L, and its logarithm.
+/// The argument of the columns of a component over s, which is M or L, and its logarithm.
 fn argument(at: &At, blend: &Blend<'_>) -> (f64, f64) {
     if blend.part == Part::Tail {
         (at.smaller * (1.0 + at.excess), at.ln_smaller + at.tau.abs())
@@ -398,7 +398,7 @@ fn argument(at: &At, blend: &Blend<'_>) -> (f64, f64) {
     }
 }
 
-/// How far below and above its mode, in ln s, a gamma of this shape falls to e^−cut.
+/// The distances below and above the mode, in ln s, at which a gamma density of this shape falls to e^−cut.
 fn extent(shape: f64, cut: f64) -> [f64; 2] {
     let target = cut / shape;
     // eˣ − 1 − x = target

@@ -8,7 +8,7 @@ use std::f64::consts::TAU;
 use pulp::Arch;
 
 use super::constants::{
-    END_CUT, INNER_CLOSING, LARGEST_EXPONENT, NODE_ONSET, TABLE_ACCURACY, WINDOW_CUT, WINDOWED_FROM,
+    END_CUT, INNER_CLOSING, LARGEST_EXPONENT, NODE_ONSET, WINDOW_CUT, WINDOWED_FROM,
 };
 use super::kernel::{Exponentiate, SumAround, SumRows};
 use crate::pair::component::{Component, left_out, ln_gamma_safe};
@@ -30,6 +30,8 @@ pub(crate) fn typical_share(c: &Component) -> f64 {
 /// Nodes of the integral over the shared part.
 pub(crate) struct SharedNodes {
     arch: Arch,
+    /// The relative accuracy of the integral.
+    accuracy: f64,
     shared: f64,
     typical: f64,
     step: f64,
@@ -42,28 +44,28 @@ pub(crate) struct SharedNodes {
     windowed: bool,
 }
 
-/// The same over a list of M in ascending order.
+/// The integral over the shared part for a list of M in ascending order.
 pub(crate) struct SharedPart<'a> {
     nodes: &'a SharedNodes,
     pub(crate) masses: &'a [f64],
-    /// e^((M − typical)(v − pivot)), one row per node; empty where sums are taken around their peaks.
+    /// e^((M − typical)(v − pivot)), one row per node; empty if sums are taken around their peaks.
     powers: Vec<f64>,
 }
 
 impl SharedNodes {
     /// Nodes for all distances from the tie down to `nearest`.
-    pub(crate) fn new(arch: Arch, c: &Component, nearest: f64) -> Self {
+    pub(crate) fn new(arch: Arch, c: &Component, nearest: f64, accuracy: f64) -> Self {
         let (power, typical) = (c.power(), typical(c));
-        let target = -TABLE_ACCURACY.ln() + 1.0;
+        let target = -accuracy.ln() + 1.0;
         let precision = 0.25 * (power + 3.0 * typical);
         let omega = (2.0 * target * precision).sqrt().hypot(2.0 * target / std::f64::consts::PI);
         let step = TAU / omega;
-        let onset = onset();
+        let onset = onset(accuracy);
         let start = (onset / (1.0 + 10.0 * typical + power)).ln() - INNER_CLOSING as f64 * step;
-        // the right end is closed where q is small against the distance, see `closed_end`
+        // the right end is closed where q is small relative to the distance, see `closed_end`
         let sharpest = 1.0 + 10.0 * typical + power + (1.0 + power) / nearest.min(1.0);
         let end = -(onset / sharpest).ln() + (INNER_CLOSING + 1) as f64 * step;
-        let (start, end) = without_nothing(c, step, (start, end));
+        let (start, end) = restrict(c, step, (start, end));
         let count = ((end - start) / step) as usize / GROUP * GROUP + GROUP;
         let zeros = || vec![0.0; count];
         let (mut v, mut q, mut ln_v, mut ln_q) = (zeros(), zeros(), zeros(), zeros());
@@ -73,10 +75,10 @@ impl SharedNodes {
             FillNodes { first: start, step, v: v_out, q: q_out, ln_v: &mut ln_v, ln_q: &mut ln_q },
         );
         let (shared, pivot, windowed) = (c.shared, typical_share(c), power > WINDOWED_FROM);
-        Self { arch, shared, typical, step, start, v, q, ln_v, ln_q, pivot, windowed }
+        Self { arch, accuracy, shared, typical, step, start, v, q, ln_v, ln_q, pivot, windowed }
     }
 
-    /// The same over a list of M in ascending order.
+    /// Prepares the integral for a list of M in ascending order.
     pub(crate) fn over<'a>(&'a self, masses: &'a [f64]) -> SharedPart<'a> {
         let mut powers = Vec::new();
         if !self.windowed {
@@ -133,12 +135,20 @@ impl SharedNodes {
     /// The first node of the closed right end.
     fn closed_end(&self, far: f64, excess: f64) -> usize {
         let sharpest = 1.0 + 10.0 * self.typical + self.shared + (1.0 + (far - 1.0).abs()) / excess;
-        let end = ((-(onset() / sharpest).ln() - self.start) / self.step) as usize;
+        let end = ((-(onset(self.accuracy) / sharpest).ln() - self.start) / self.step) as usize;
         end.min(self.v.len() - INNER_CLOSING)
     }
 }
 
 impl SharedPart<'_> {
+    pub(crate) fn arch(&self) -> Arch {
+        self.nodes.arch
+    }
+
+    pub(crate) fn accuracy(&self) -> f64 {
+        self.nodes.accuracy
+    }
+
     /// ln h(M, ±τ) − (n−1) ln M + 2M for every M, at the distance |τ| = `node`.
     ///
     /// `near` and `far` are the private shapes of the smaller and of the larger gamma.
@@ -197,7 +207,7 @@ impl SharedPart<'_> {
         let first = self.masses.first().copied().unwrap_or(0.0);
         let mut peak = (0..end).max_by(|&a, &b| at(a, first).total_cmp(&at(b, first))).unwrap_or(0);
         let (mut from, mut to) = (0, peak);
-        // the larger M, the larger the shares that count: all three only move up
+        // with M the relevant shares grow, so that all three indices only increase
         let one = |&m: &f64| {
             while peak + 1 < end && at(peak + 1, m) > at(peak, m) {
                 peak += 1;
@@ -218,9 +228,9 @@ impl SharedPart<'_> {
     }
 }
 
-/// The part of a range of nodes that large shapes leave: beyond it terms are below e^−[`END_CUT`] of the largest for every M
+/// Restricts a range of nodes for large shapes: beyond the result, terms are below e^−[`END_CUT`] of the largest for every M
 /// and every distance, because they fall like e^(δz) to the left of their peak and e^(−az) to the right.
-fn without_nothing(c: &Component, step: f64, (start, end): (f64, f64)) -> (f64, f64) {
+fn restrict(c: &Component, step: f64, (start, end): (f64, f64)) -> (f64, f64) {
     let [shared, near] = [c.shared, c.private[0].min(c.private[1])];
     if shared.min(near) < END_CUT / 4.0 {
         return (start, end);
@@ -232,11 +242,11 @@ fn without_nothing(c: &Component, step: f64, (start, end): (f64, f64)) -> (f64, 
 }
 
 /// The expansion parameter from which on an end is closed.
-fn onset() -> f64 {
-    NODE_ONSET * TABLE_ACCURACY.powf(0.25)
+fn onset(accuracy: f64) -> f64 {
+    NODE_ONSET * accuracy.powf(0.25)
 }
 
-/// Vanishing values, of either sign, become 0: arithmetic with numbers below 1e-308 is a hundred times slower.
+/// Sets tiny values to 0: arithmetic with numbers below 1e-308 is a hundred times slower.
 pub(crate) fn flush(values: &mut [f64]) {
     values.iter_mut().for_each(|value| *value = if value.abs() < 1e-250 { 0.0 } else { *value });
 }

@@ -3,16 +3,16 @@
 //! A component at a finite resolution depends on M, the smaller of its two gammas, and on τ, the difference of their
 //! logarithms. [`Convolution`] computes one column, all M at one τ; here columns are laid out over τ, on a lattice in ln M
 //! that all components of a class share. The scale s is then integrated over the same lattice in ln s: moving along it
-//! moves every component's ln M by whole steps, so that one set of interpolation weights serves all points of a line.
+//! moves every component's ln M by whole steps, so that one set of interpolation weights serves all points.
 //!
 //! A table may also hold slopes: derivatives of its entries along [`Direction`]s of the three shapes.
 //!
 //! # Numerics
 //! Entries are T = ln φ − (n−2) ln m + |τ| − v̄M, φ as in the exact density, v̄ a typical share of the shared part. In the
-//! core, |τ| ≤ 8ε, columns are ε/16 apart. There M(e^|τ| − 1), which has a corner, is left to the line. Outside h
+//! core, |τ| ≤ 8ε, columns are ε/16 apart. There M(e^|τ| − 1), which has a corner, is left out and added when the table is read. Outside h
 //! is smooth on the scale of τ itself, and columns are equidistant in ln |τ|; far out they are those of [`Tail`].
 //! Where a private shape is 0 and h ends at its tie, only the Gaussian's tail is left on the empty side: e^(−τ²/2ε²) is
-//! taken out, and columns equidistant in ln |τ| go on as far as anything can be. Interpolation is by eight points
+//! taken out, and columns equidistant in ln |τ| continue until everything is negligible. Interpolation is by eight points
 //! in both directions, so that twice the spacing has 256 times the error. For small M, T is linear in M.
 
 use std::sync::{Arc, OnceLock};
@@ -20,8 +20,8 @@ use std::sync::{Arc, OnceLock};
 use pulp::Arch;
 
 use super::constants::{
-    CHEBYSHEV, CORE, CORE_STEP, EMPTY, LEARNING_SERIES, LOW, MASS_STEP, SCALES, SERIES, SIDE_STEP,
-    SLOPE_STEP, WINDOW,
+    CHEBYSHEV, CORE, CORE_STEP, EMPTY, LEARNING_SERIES, LEARNING_TABLE_ACCURACY, LOW, MASS_STEP,
+    SCALES, SERIES, SIDE_STEP, SLOPE_STEP, TABLE_ACCURACY, WINDOW,
 };
 use super::convolution::{self, Convolution};
 use super::line_kernel::MAX_POINTS;
@@ -32,12 +32,12 @@ use crate::pair::exact::kernel::GROUP;
 
 /// Points of an interpolation.
 pub(crate) const TAPS: usize = 8;
-/// Points below the one that is interpolated at.
+/// Those among them below the one that is interpolated at.
 pub(crate) const BELOW: usize = TAPS / 2 - 1;
-/// Entries that a read may go beyond what it interpolates.
+/// Entries that may be read beyond those that are used.
 pub(crate) const SLACK: usize = 8;
 
-/// Entries above the largest M that matters, for points of a line that do not.
+/// Entries above the largest M that matters, for points with negligible terms.
 pub(crate) const LINE_ROOM: i64 = (GROUP + TAPS + 3) as i64;
 
 /// The tables of one class.
@@ -56,12 +56,12 @@ pub(crate) struct Tables {
     pub(crate) components: Vec<ComponentTable>,
 }
 
-/// What a class's tables are made of.
+/// How the tables of a class are made.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TableConfig<'a> {
     pub(crate) arch: Arch,
     pub(crate) epsilon: f64,
-    /// Distances between columns and between M, relative to those that fusing needs.
+    /// Distances between columns and between M, relative to those for fusing.
     pub(crate) spacing: f64,
     /// Directions of the slopes.
     pub(crate) directions: &'a [Direction],
@@ -89,7 +89,7 @@ impl Direction {
         self.shared + self.private[0] + self.private[1]
     }
 
-    /// A component a small step along, and the step; none at a bound.
+    /// A component a small step along this direction, and the step; none at a bound.
     fn moved(&self, c: &Component) -> Option<(Component, f64)> {
         let shapes = [
             (c.shared, self.shared),
@@ -108,7 +108,7 @@ impl Direction {
 #[derive(Debug)]
 pub(crate) struct ComponentTable {
     columns: Columns,
-    /// Both gammas are the same: no table.
+    /// Both totals are equal: there is no table.
     pub(crate) rigid: bool,
     /// v̄.
     pub(crate) pivot: f64,
@@ -144,7 +144,7 @@ impl Layer {
     }
 }
 
-/// Where columns stand: the core, then the side below and the side above.
+/// The τ of all columns: the core, then the side below and the side above.
 #[derive(Debug, Clone, Copy)]
 struct Columns {
     epsilon: f64,
@@ -152,9 +152,9 @@ struct Columns {
     core_step: f64,
     side_step: f64,
     sides: [usize; 2],
-    /// Whether a side holds nothing but a Gaussian's tail.
+    /// Whether a side contains the tail of a Gaussian only.
     empty: [bool; 2],
-    /// ln |τ| of a side's first column, and where the columns far out take over.
+    /// ln |τ| of the first column of a side, and the |τ| at which the tail begins.
     ln_first: f64,
     reach: f64,
 }
@@ -170,7 +170,7 @@ pub(crate) struct Blend<'a> {
     side: usize,
 }
 
-/// What the entries of a column leave to the line.
+/// The terms that the entries of a column leave out.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Part {
     /// M(e^|τ| − 1).
@@ -222,8 +222,8 @@ impl Columns {
         Self { epsilon, core, core_step, side_step, sides, empty, ln_first, reach }
     }
 
-    /// τ of a column, and what it leaves to the line.
-    fn place(&self, column: usize) -> (f64, Part) {
+    /// τ of a column, and the terms that it leaves out.
+    fn position(&self, column: usize) -> (f64, Part) {
         if column < self.core {
             let z = self.core_step * (column as f64 - (self.core / 2) as f64);
             return (self.epsilon * z, Part::Core);
@@ -277,7 +277,9 @@ impl Columns {
 /// Below [`LOW`] entries are values of the polynomial through a column at Chebyshev's points: T is analytic in M.
 #[derive(Debug)]
 pub(crate) struct Masses {
+    /// Of the table, and the relative accuracy of its entries.
     pub(crate) spacing: f64,
+    pub(crate) accuracy: f64,
     /// Chebyshev points from 0 to `LOW`, then the lattice from there on.
     pub(crate) convolved: Vec<f64>,
     /// Lattice points below `LOW`: the weights of Chebyshev's points.
@@ -301,7 +303,9 @@ impl Masses {
         };
         let (up, down) = (weights(SERIES), weights(-SERIES));
         let slope = std::array::from_fn(|i| (up[i] - down[i]) / (2.0 * SERIES));
-        let mut masses = Self { spacing, convolved: nodes.to_vec(), low: Vec::new(), slope };
+        let accuracy = if spacing > 1.0 { LEARNING_TABLE_ACCURACY } else { TABLE_ACCURACY };
+        let mut masses =
+            Self { spacing, accuracy, convolved: nodes.to_vec(), low: Vec::new(), slope };
         for i in first..=last {
             let mass = (step * i as f64).exp();
             if mass < LOW {
@@ -362,14 +366,14 @@ impl ComponentTable {
     fn layer(&self, c: &Component) -> Layer {
         let (columns, stride) = (self.columns, self.stride);
         let convolved = &self.masses.convolved;
-        let nodes = convolution::shared_nodes(self.arch, c, columns.epsilon);
+        let nodes = convolution::shared_nodes(self.arch, c, columns.epsilon, self.masses.accuracy);
         let part = nodes.over(convolved);
         let reach = columns.furthest();
         let mut convolution = Convolution::new(self.arch, c, columns.epsilon, &part, reach);
         let mut entries = vec![0.0; columns.count() * stride];
         let (mut values, mut series) = (Vec::new(), Vec::new());
         for (i, column) in entries.chunks_exact_mut(stride).enumerate() {
-            let (tau, part) = columns.place(i);
+            let (tau, part) = columns.position(i);
             let excess = if part == Part::Side { tau.abs().exp_m1() } else { 0.0 };
             let gaussian =
                 if part == Part::Empty { 0.5 * (tau / columns.epsilon).powi(2) } else { 0.0 };
@@ -437,7 +441,7 @@ impl<'a> Blend<'a> {
         }
     }
 
-    /// Whether derivatives are known.
+    /// Whether the table has derivatives.
     pub(crate) fn has_slopes(&self) -> bool {
         !self.table.moved.is_empty()
     }
@@ -453,7 +457,7 @@ impl Tables {
         let TableConfig { epsilon, spacing, .. } = *config;
         let power: f64 = components.iter().map(Component::power).sum();
         let largest = components.iter().map(Component::power).fold(15.0, f64::max);
-        // ln h_ε bends on the scale of M itself, more so where ε is wider than h
+        // ln h_ε changes on the scale of M, and faster if ε is larger than the width of h
         let wide = (1.0 / (epsilon * largest.sqrt())).min(1.0);
         let coarser = 1.0 + 1.5 * (spacing - 1.0) * wide.powi(5);
         let step = coarser * MASS_STEP * (15.0 / largest).powf(1.0 / TAPS as f64) * wide.sqrt();

@@ -1,13 +1,13 @@
 //! Columns of a smoothed component far from its tie.
 //!
-//! There the larger gamma L = M e^|τ| hardly knows of the smaller one. With b the private shape of the larger and ξ = e^−|τ|,
+//! There the larger gamma L = M e^|τ| hardly depends on the smaller one. With b the private shape of the larger and ξ = e^−|τ|,
 //!
 //! ```text
 //! h ∝ M^(n−1) e^(b|τ|) e^(−M−L) ∫₀¹ v^(δ−1) (1−v)^(a−1) (1 − ξv)^(b−1) e^(Mv) dv,   M = ξL,
 //! ```
 //!
-//! so that at fixed L everything but the first factors is analytic in ξ down to 0, smoothed or not: a few columns,
-//! equidistant in ξ and tabulated over L, reach from a moderate distance to infinity.
+//! so that at fixed L all factors but the first are analytic in ξ down to 0, smoothed or not. A few columns, equidistant
+//! in ξ and tabulated over L, cover all distances from a moderate one to infinity.
 
 use std::array;
 
@@ -28,7 +28,7 @@ pub(crate) struct Tail {
     pub(crate) sides: [Layer; 2],
 }
 
-/// The distance from which on a component has these columns.
+/// The |τ| at which the tail of a component begins.
 pub(crate) fn start(c: &Component, epsilon: f64) -> f64 {
     TAIL_START.max((half_width(c, epsilon) + 1.0) * epsilon + 0.3)
 }
@@ -43,10 +43,10 @@ impl Tail {
         stride: usize,
         start: f64,
     ) -> Self {
-        let below = (TAIL_COLUMNS / masses.spacing).round();
+        let below = (TAIL_COLUMNS / (2.0 * masses.spacing - 1.0)).round();
         let (step, count) = ((-start).exp() / below, below as usize + BELOW + 1);
-        let nodes = SharedNodes::new(arch, c, TAIL_START);
-        let gaussian = GaussianNodes::new(c, epsilon, masses.spacing.sqrt());
+        let nodes = SharedNodes::new(arch, c, TAIL_START, masses.accuracy);
+        let gaussian = GaussianNodes::new(c, epsilon, masses.spacing);
         let larger = &masses.convolved;
         let side = |k: usize| {
             let (near, far) = (c.private[k], c.private[1 - k]);
