@@ -32,8 +32,8 @@ fn truth(common: f64, shares: &[((usize, usize), f64)]) -> Truth {
     Truth::new(schema, (0..3).map(class).collect()).unwrap()
 }
 
-fn config(structure: Structure, correlated: Correlated) -> Correlated {
-    Correlated { structure, ..correlated }
+fn config(structure: Structure, correlated: &Correlated) -> Correlated {
+    Correlated { structure, ..correlated.clone() }
 }
 
 fn map() -> Correlated {
@@ -61,7 +61,7 @@ fn log_loss(fusion: &dyn Fusion, outputs: &Outputs) -> f64 {
 fn what_all_and_what_pairs_share_is_learned() {
     let truth = truth(COMMON, &SHARES);
     let train = truth.simulate(100, 3).unwrap();
-    let model = config(Structure::Full, map()).fit(&train).unwrap();
+    let model = config(Structure::Full, &map()).fit(&train).unwrap();
     let expected = CorrelatedParameters::new(truth.schema(), truth.classes(), 0.0).unwrap();
     let prior = ClassPrior::uniform(3);
     let (found, wanted) = (parameters(&model).pairs(&prior), expected.pairs(&prior));
@@ -90,7 +90,7 @@ fn what_all_and_what_pairs_share_is_learned() {
 fn a_common_part_alone_is_learned() {
     let truth = truth(0.6, &[]);
     let train = truth.simulate(60, 5).unwrap();
-    let model = config(Structure::Common, map()).fit(&train).unwrap();
+    let model = config(Structure::Common, &map()).fit(&train).unwrap();
     let classes = parameters(&model).classes();
     assert!(classes.iter().all(|class| class.pairs().is_empty()));
     let share = |class: &CorrelatedDirichlet| {
@@ -106,7 +106,7 @@ fn a_common_part_alone_is_learned() {
 #[test]
 fn copies_keep_a_resolution() {
     let train = truth(0.995, &[]).simulate(25, 6).unwrap();
-    let model = config(Structure::Full, map()).fit(&train).unwrap();
+    let model = config(Structure::Full, &map()).fit(&train).unwrap();
     assert_eq!(parameters(&model).resolution(), 0.03);
     assert!(Model::from_json(&model.to_json()).unwrap() == model);
 }
@@ -121,7 +121,7 @@ fn draws_and_threads() {
     let few = {
         let correlated =
             Correlated { chains: 2, draws: 20, warmup: 10, keep_draws: 3, ..Correlated::default() };
-        Correlated { resolution: Some(0.0), ..config(Structure::Full, correlated) }
+        Correlated { resolution: Some(0.0), ..config(Structure::Full, &correlated) }
     };
     let run = |n: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
@@ -156,7 +156,7 @@ fn two_classes() -> Truth {
 fn posterior(draws: usize) -> Correlated {
     let inference = CorrelatedInference::Posterior;
     let few = Correlated { inference, chains: 2, draws, warmup: 50, ..Correlated::default() };
-    config(Structure::Full, Correlated { keep_draws: 4, ..few })
+    config(Structure::Full, &Correlated { keep_draws: 4, ..few })
 }
 
 /// With a few items: the same result at one and three threads, every draw possible (which reading the
@@ -180,7 +180,7 @@ fn draws_of_all_shared_shapes_are_possible() {
     assert!(intervals.all(|[low, high]| 0.0 <= *low && low < high), "{report:?}");
     let delta_prior = consilience::methods::correlated::learning::DeltaPrior::Paper;
     let paper = Correlated { delta_prior, ..posterior(20) };
-    let error = config(Structure::Full, paper).fit(&train).unwrap_err();
+    let error = config(Structure::Full, &paper).fit(&train).unwrap_err();
     assert!(error.to_string().contains("pooled or uniform"), "{error}");
 }
 

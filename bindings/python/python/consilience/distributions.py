@@ -160,8 +160,8 @@ class CorrelatedDirichlet:
         x : array-like of shape (n, n_classifiers, n_classes) or (n_classifiers, n_classes)
             Outputs inside the simplex.
         resolution : float, default=0.0
-            Resolution of the outputs, that is the standard deviation of the noise of their log ratios;
-            0 is the exact density.
+            Resolution of the outputs: the standard deviation of the noise of the log ratio of two
+            classifiers' components. 0 is the exact density.
         tolerance : float, default=None
             The error to aim for. If None, that of the library.
         return_error : bool, default=False

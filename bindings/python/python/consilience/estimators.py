@@ -317,8 +317,9 @@ class CorrelatedFusion(Fusion):
         the pairs, which is experimental. "map": as "two-step" with posterior modes, which is faster
         and has no uncertainty.
     resolution : float, default=None
-        Resolution of the outputs, that is the standard deviation of the noise of their log ratios; 0
-        is the exact density. If None, 0.03 for two and three different classifiers, 0.1 for more.
+        Resolution of the outputs: the standard deviation of the noise of the log ratio of two
+        classifiers' components. 0 is the exact density. If None, 0.03 for two and three different
+        classifiers, 0.1 for more.
     structure : {"tree", "tree-mixture", "full", "common"}, default="tree"
         Model of three and more classifiers. "tree": pairs along the spanning tree with the largest
         gain. "tree-mixture": the average over all spanning trees. "full": the model of the paper, with

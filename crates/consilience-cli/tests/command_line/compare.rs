@@ -91,7 +91,7 @@ fn several_class_priors_stand_side_by_side() {
 }
 
 #[test]
-fn the_papers_protocol_needs_more_than_twenty_items_a_class() {
+fn the_papers_protocol_needs_more_than_twenty_items_per_class() {
     let bench = simulated(20);
     bench.refused(
         "compare data.csv --protocol paper --methods independent --plots pictures",
@@ -101,7 +101,7 @@ fn the_papers_protocol_needs_more_than_twenty_items_a_class() {
     );
     let bench = simulated(30);
     let run = bench.good("compare data.csv --protocol paper --methods independent");
-    assert!(run.out.contains("5 random splits with 20 test items a class"), "{}", run.out);
+    assert!(run.out.contains("5 random splits with 20 test items per class"), "{}", run.out);
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn the_same_seed_gives_the_same_bytes_at_any_number_of_threads() {
 }
 
 #[test]
-fn what_was_learnt_is_told() {
+fn what_was_learned_is_reported() {
     let bench = simulated();
     let fit = json(&bench.good(&format!("{FIT} --format json -o model.json")));
     assert_eq!(fit["pair_diagnostics"][0]["between"], serde_json::json!(["c1", "c2"]));
@@ -45,7 +45,8 @@ fn what_was_learnt_is_told() {
     assert!((shares.iter().sum::<f64>() - worth).abs() < 1e-12);
     let interval = &model["pair_diagnostics"][0]["delta"]["delta_interval"][0][0];
     assert!(interval[0].as_f64() < interval[1].as_f64());
-    assert_eq!(model["settings"]["correlated"]["resolution"], 0.03);
+    assert_eq!(model["parameters"]["resolution"], 0.03);
+    assert_eq!(model["settings"]["fit"]["method"], "correlated");
     let text = bench.good("inspect model.json").out;
     assert!(text.contains("90 % intervals") && text.contains("independent share"), "{text}");
 }
@@ -73,8 +74,8 @@ fn a_model_with_what_is_shared_is_not_updated() {
         bench.refused(
             "fit test.csv --update model.json -o new.json",
             &format!(
-                "model.json: method `{method}` cannot be updated: what classifiers share is learned \
-                 from all items, so fit again on old and new together"
+                "model.json: method `{method}` cannot be updated: it is learned from all items at \
+                 once, so fit it again on old and new items together"
             ),
             "",
         );
@@ -93,7 +94,8 @@ fn settings_out_of_range() {
         assert!(run.err.contains(message), "{options}: {}", run.err);
     }
     let run = bench.run("fit train.csv --method independent --inference two-step -o m.json");
-    assert!(run.code == Some(1) && run.err.contains("for `--method correlated`"), "{}", run.err);
+    let message = "`inference` must be posterior or map, got two-step";
+    assert!(run.code == Some(1) && run.err.contains(message), "{}", run.err);
     assert!(!bench.path("m.json").exists());
 }
 
@@ -185,7 +187,7 @@ fn three_classifiers_by_the_papers_model() {
         bench.good(&format!("{fit} --structure {structure} -o model.json"));
         let model = json(&bench.good("inspect model.json --format json"));
         assert_eq!(model["parameters"]["structure"], structure);
-        assert_eq!(model["settings"]["structure"], structure);
+        assert_eq!(model["settings"]["fit"]["structure"], structure);
         assert_eq!(model["observed_correlation"].as_array().unwrap().len(), 3);
         assert_eq!(model["influence"].as_array().unwrap().len(), 3);
     }

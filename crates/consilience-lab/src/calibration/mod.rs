@@ -30,9 +30,9 @@ pub struct Options {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Posterior {
-    /// δ of two classifiers given α: writes sbc_delta.csv.
+    /// δ of two classifiers given α: writes `sbc_delta.csv`.
     Delta,
-    /// All shared shapes of three classifiers: writes calibration.csv and calibration_summary.csv.
+    /// All shared shapes of three classifiers: writes `calibration.csv` and `calibration_summary.csv`.
     Full,
 }
 

@@ -228,6 +228,6 @@ fn ln_prior_of_eta(prior: DeltaPrior, eta: f64, mu: f64) -> f64 {
     match prior {
         DeltaPrior::Pooled => -0.5 * (eta - mu).powi(2),
         DeltaPrior::Uniform => ln_logistic(eta),
-        DeltaPrior::Paper => unimplemented!("the check covers the pooled and the uniform prior"),
+        DeltaPrior::Paper => panic!("the check covers the pooled and the uniform prior"),
     }
 }

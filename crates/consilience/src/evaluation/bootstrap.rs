@@ -4,6 +4,7 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde::Serialize;
 
+use super::constants::MAX_REPLICATES;
 use super::scores::{ItemScores, Predictions, ScoreSet, Weighting, item_weights};
 use crate::data::class_prior::ClassPrior;
 use crate::error::{Error, Result};
@@ -21,10 +22,6 @@ pub struct ScoreInterval {
     /// Upper end of the interval; NaN without replicates.
     pub high: f64,
 }
-
-/// Largest number of replicates. The ends of a 95 % interval then have a Monte Carlo error below
-/// 0.003 standard deviations of the score.
-const MAX_REPLICATES: usize = 1_000_000;
 
 /// Options of the bootstrap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

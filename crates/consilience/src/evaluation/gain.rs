@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::constants::{CLEAR, SIMILAR};
 use super::sample_mean::{SampleMean, weighted_mean};
 use super::scores::{Predictions, Weighting};
 use super::single_classifiers;
@@ -21,14 +22,6 @@ use crate::model::Model;
 use crate::progress::{NoProgress, Progress};
 use crate::text::aligned;
 use consilience_numerics::parallel;
-
-/// Two classifiers whose evidence has at least this correlation are reported as similar.
-///
-/// At a correlation of 0.9, two classifiers count as 2 / 1.9 = 1.05 independent ones.
-const SIMILAR: f64 = 0.9;
-
-/// A gain or loss of more than this many standard errors is reported as one.
-const CLEAR: f64 = 2.0;
 
 /// Options of [`gain`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

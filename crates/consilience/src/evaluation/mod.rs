@@ -5,6 +5,7 @@
 
 mod bootstrap;
 pub mod compare;
+mod constants;
 mod gain;
 mod reliability;
 mod report;
@@ -12,6 +13,7 @@ mod sample_mean;
 mod scores;
 
 pub use bootstrap::{BootstrapSettings, ScoreInterval};
+pub use constants::CALIBRATION_BINS;
 pub use gain::{Baseline, Gain, GainSettings, SimilarPair, gain, gain_on_new_items};
 pub use reliability::{ReliabilityBin, reliability};
 pub use report::{
@@ -19,4 +21,4 @@ pub use report::{
     single_classifiers,
 };
 pub use sample_mean::SampleMean;
-pub use scores::{CALIBRATION_BINS, Predictions, ScoreSet, Weighting, score};
+pub use scores::{Predictions, ScoreSet, Weighting, score};

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::scores::{CALIBRATION_BINS, Predictions, Weighting, bin, item_weights};
+use super::constants::CALIBRATION_BINS;
+use super::scores::{Predictions, Weighting, bin, item_weights};
 use crate::data::class_prior::ClassPrior;
 use crate::error::{Error, Result};
 use consilience_numerics::simplex;

@@ -2,14 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::constants::CALIBRATION_BINS;
 use crate::data::class_prior::ClassPrior;
 use crate::error::{Error, Result};
 use consilience_numerics::simplex;
-
-/// Number of equal-width bins of predicted probability in the calibration error.
-///
-/// 15 is the usual choice since Guo et al., "On calibration of modern neural networks", 2017.
-pub const CALIBRATION_BINS: usize = 15;
 
 /// The probabilities that a method predicts for some items.
 #[derive(Debug, Clone, PartialEq)]

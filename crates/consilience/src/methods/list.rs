@@ -53,6 +53,7 @@ macro_rules! methods {
         }
 
         /// One fitted fusion method.
+        #[allow(clippy::large_enum_variant, reason = "a model has one")]
         #[derive(Debug, Clone, PartialEq)]
         pub enum Method {
             $(

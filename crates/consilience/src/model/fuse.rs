@@ -77,9 +77,10 @@ impl Model {
 
     /// The fusion rule: at the point estimate, or averaged over the posterior draws.
     pub fn rule(&self, predictive: bool) -> Result<FusionRule<'_>> {
-        match predictive {
-            true => self.predictive().map(FusionRule::Predictive),
-            false => Ok(FusionRule::Estimate(self.fusion())),
+        if predictive {
+            self.predictive().map(FusionRule::Predictive)
+        } else {
+            Ok(FusionRule::Estimate(self.fusion()))
         }
     }
 

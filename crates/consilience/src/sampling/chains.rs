@@ -3,6 +3,7 @@
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
+use super::constants::ADAPTATIONS;
 use super::hmc::Hmc;
 use super::{Mode, Target};
 use crate::error::Result;
@@ -88,9 +89,6 @@ impl Draws {
         self.values.iter_mut().for_each(|value| *value = f(*value));
     }
 }
-
-/// Number of parts of the warm-up; after each part the step size may be halved.
-const ADAPTATIONS: usize = 5;
 
 /// Runs all chains one after the other; chain c uses random stream `first_stream + c`. Cancellation
 /// is checked at every draw.

@@ -7,14 +7,9 @@
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use super::constants::ESS_PER_CHAIN_LIMIT;
+use super::constants::R_HAT_LIMIT;
 use consilience_numerics::special::normal_quantile;
-
-/// R-hat above this limit is reported as poor; recommended by Vehtari et al.
-pub(crate) const R_HAT_LIMIT: f64 = 1.01;
-
-/// An effective sample size per chain below this limit is reported as poor; recommended by Vehtari et
-/// al.
-pub(crate) const ESS_PER_CHAIN_LIMIT: f64 = 100.0;
 
 /// Convergence diagnostics of one quantity, or the worst over several quantities.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -9,14 +9,8 @@ use nalgebra::DVector;
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, StandardNormal};
 
+use super::constants::{FIRST_STEP, LOW_ACCEPTANCE, TRAJECTORY_LENGTH};
 use super::{Mode, Target};
-
-/// Trajectory length: a quarter of an orbit of the standard normal distribution.
-const LENGTH: f64 = std::f64::consts::FRAC_PI_2;
-
-/// Share of accepted proposals below which warm-up halves the step size. The optimum of Hamiltonian
-/// Monte Carlo is about 0.65 (Beskos et al. 2013, <https://doi.org/10.3150/12-BEJ414>).
-const LOW_ACCEPTANCE: f64 = 0.6;
 
 /// The state of one chain, with its buffers.
 pub(super) struct Hmc<'a, T> {
@@ -79,7 +73,7 @@ impl<'a, T: Target> Hmc<'a, T> {
     pub(super) fn advance<R: Rng + ?Sized>(&mut self, rng: &mut R) {
         fill_with_normals(&mut self.momentum, rng);
         let energy = self.current.ln_density - 0.5 * self.momentum.norm_squared();
-        let length = LENGTH * rng.random_range(0.8..1.2);
+        let length = TRAJECTORY_LENGTH * rng.random_range(0.8..1.2);
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a small count
         let steps = (length / self.step).ceil().max(1.0) as usize;
         self.leapfrog(length / steps as f64, steps);
@@ -138,7 +132,7 @@ impl State {
 }
 
 fn first_step(dimension: usize) -> f64 {
-    0.9 * (dimension as f64).powf(-0.25)
+    FIRST_STEP * (dimension as f64).powf(-0.25)
 }
 
 /// Makes `n_steps` draws from a point with positive density, with `scale` times the usual step size.

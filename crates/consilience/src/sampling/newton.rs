@@ -3,6 +3,7 @@
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
 use super::Target;
+use super::constants::{LONGEST_STEP, MAX_NEWTON_STEPS, SMALL_INCREASE};
 
 /// The mode of a log density and the curvature at it.
 #[derive(Debug, Clone)]
@@ -15,26 +16,13 @@ pub(crate) struct Mode {
     pub(crate) converged: bool,
 }
 
-/// Largest number of steps. The posteriors of this crate need far fewer; if all are taken, the mode is
-/// reported as not converged.
-const MAX_STEPS: usize = 200;
-
-/// Predicted increase of the log density, relative to its size, below which one last full step is
-/// made. Newton's method squares the relative distance in each step, so that this step ends within
-/// rounding error, where densities cannot be compared any more.
-const SMALL_INCREASE: f64 = 1e-10;
-
-/// Largest change of a coordinate in one step: far from the mode, the curvature can predict steps that
-/// are much too long.
-const LONGEST_STEP: f64 = 10.0;
-
 /// Searches a mode from `start`.
 pub(crate) fn find_mode(target: &impl Target, start: &[f64]) -> Mode {
     let mut point = start.to_vec();
     let mut gradient = vec![0.0; point.len()];
     let mut value = target.ln_density(&point, &mut gradient);
     let mut converged = false;
-    for _ in 0..MAX_STEPS {
+    for _ in 0..MAX_NEWTON_STEPS {
         let slopes = DVector::from_column_slice(&gradient);
         let mut direction = factorise(target, &point).solve(&slopes);
         let longest = direction.amax();

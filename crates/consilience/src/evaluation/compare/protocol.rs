@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
+use crate::evaluation::constants::PAPER_TEST_ITEMS;
 use crate::folds;
 
 /// How the items are split into training and test items.
@@ -75,7 +76,7 @@ pub(crate) struct TrainTestSplit {
 impl Protocol {
     /// The paper's protocol: random splits with 20 test items per class.
     pub fn paper(splits: usize) -> Self {
-        Self::Splits { splits, test: TestSize::PerClass(20) }
+        Self::Splits { splits, test: TestSize::PerClass(PAPER_TEST_ITEMS) }
     }
 
     /// Checks the protocol against the items; reduces the number of folds if a class is small.

@@ -8,6 +8,7 @@ use super::{ComparedMethod, Difference, SplitFailure};
 use crate::data::class_prior::ClassPrior;
 use crate::error::Result;
 use crate::evaluation::bootstrap::{resample, strata};
+use crate::evaluation::constants::CALIBRATION_REPLICATES;
 use crate::evaluation::reliability::reliability;
 use crate::evaluation::sample_mean::{SampleMean, weighted_mean};
 use crate::evaluation::scores::{
@@ -26,10 +27,6 @@ pub(super) struct Scoring<'a> {
     pub(super) by_item: bool,
     pub(super) splits: &'a [TrainTestSplit],
 }
-
-/// Bootstrap replicates for the standard error of the calibration error, which is not a mean. 200
-/// replicates leave a relative Monte Carlo error of 1/√400 = 5 % in it.
-const REPLICATES: u64 = 200;
 
 /// Log-loss, Brier score, accuracy and entropy of a method per unit (item or split).
 type Units = Vec<[f64; 4]>;
@@ -171,8 +168,8 @@ impl Scoring<'_> {
         let ece = |items: &[u32]| table.aggregate(items, labels, &weights)[0].ece;
         let every: Vec<u32> = strata.iter().flatten().copied().collect();
         let drawn: Vec<f64> =
-            (0..REPLICATES).map(|i| ece(&resample(&strata, self.seed, i))).collect();
-        let n = REPLICATES as f64;
+            (0..CALIBRATION_REPLICATES).map(|i| ece(&resample(&strata, self.seed, i))).collect();
+        let n = CALIBRATION_REPLICATES as f64;
         let centre = drawn.iter().sum::<f64>() / n;
         let squares: f64 = drawn.iter().map(|value| (value - centre).powi(2)).sum();
         SampleMean { mean: ece(&every), se: (squares / (n - 1.0)).sqrt() }

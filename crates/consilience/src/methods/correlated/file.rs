@@ -85,7 +85,6 @@ fn read_joint(file: Parameters, schema: &Arc<Schema>) -> Result<CorrelatedParame
     };
     let pairs = file.delta.pairs.into_iter().map(pair).collect::<Result<Vec<_>>>()?;
     let common = file.delta.common.as_deref();
-    let schema = Arc::clone(schema);
     CorrelatedParameters::from_parts(schema, &file.alpha, common, &pairs, file.resolution)
 }
 

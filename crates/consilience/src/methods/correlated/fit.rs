@@ -71,12 +71,8 @@ impl Correlated {
         let between = [0, 1].map(|k| schema.classifiers()[k].clone());
         let pair = fitted.delta_posterior.map(|delta| PairPosterior { between, delta });
         let draw = |PairDraw { alpha, delta }| Draw { alpha, delta: vec![delta] };
-        let parameters = CorrelatedParameters::of_pair(
-            Arc::clone(schema),
-            &fitted.alpha,
-            &fitted.delta,
-            self.resolution(),
-        )?;
+        let parameters =
+            CorrelatedParameters::of_pair(schema, &fitted.alpha, &fitted.delta, self.resolution())?;
         let report = FitReport {
             warnings: fitted.warnings,
             posterior: fitted.alpha_posterior,
@@ -153,8 +149,7 @@ impl Correlated {
         let pairs: Vec<_> =
             between.zip(&parts[1..]).map(|((a, b), rows)| (a, b, rows.clone())).collect();
         let at = |resolution: f64| {
-            let schema = Arc::clone(outputs.schema());
-            let common = Some(parts[0].as_slice());
+            let (schema, common) = (outputs.schema(), Some(parts[0].as_slice()));
             CorrelatedParameters::from_parts(schema, &fitted.alpha, common, &pairs, resolution)
         };
         if exact_if_smooth {

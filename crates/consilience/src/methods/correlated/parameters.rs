@@ -63,19 +63,19 @@ impl CorrelatedParameters {
 
     /// From α, the common shapes of every class and the shapes of pairs for every class.
     pub fn from_parts(
-        schema: Arc<Schema>,
+        schema: &Arc<Schema>,
         alpha: &Alpha,
         common: Option<&[Vec<f64>]>,
         pairs: &[(usize, usize, Vec<Vec<f64>>)],
         resolution: f64,
     ) -> Result<Self> {
-        let classes = distributions(&schema, alpha, common, pairs)?;
-        Self::new(&schema, &classes, resolution)
+        let classes = distributions(schema, alpha, common, pairs)?;
+        Self::new(schema, &classes, resolution)
     }
 
     /// Of two classifiers, from α and the δ that they share in every class.
     pub fn of_pair(
-        schema: Arc<Schema>,
+        schema: &Arc<Schema>,
         alpha: &Alpha,
         delta: &[Vec<f64>],
         resolution: f64,

@@ -340,7 +340,7 @@ mod tests {
         for l in 0..posterior.dimension() {
             let [a, b] = [&refined, &corrected].map(|sample| sample.draws.coordinate(l));
             let summary = |x: &Vec<f64>| {
-                let ess = Diagnostics::worst_of(&[x.clone()], 4).unwrap().ess_bulk;
+                let ess = Diagnostics::worst_of(std::slice::from_ref(x), 4).unwrap().ess_bulk;
                 (x.iter().sum::<f64>() / x.len() as f64, standard_deviation(x), ess)
             };
             let ((mean_a, sd_a, ess_a), (mean_b, sd_b, ess_b)) = (summary(&a), summary(&b));
