@@ -30,8 +30,8 @@ use consilience_numerics::parallel;
 /// The log density of many items under one true class, with derivatives in δ, for learning δ.
 ///
 /// The density is that of [`PairDensity::with_resolution`](crate::pair::PairDensity::with_resolution), with an error of about
-/// 1e-3 per item (1e-2 at most in the tests) in place of a tolerance, and without an error estimate. It is 1.5 to 4 times
-/// faster, and smooth in δ as long as the nodes of the items are kept.
+/// 1e-3 per item (2e-2 at most in the tests) in place of a tolerance, and without an error estimate. It is smooth in δ as long
+/// as the nodes of the items are kept.
 ///
 /// # Example
 /// ```

@@ -367,7 +367,7 @@ mod tests {
         errors
     }
 
-    /// Fails if a spacing of columns or of M, the limit of the series or the accuracy of an entry is doubled.
+    /// Fails if the step in ln M is doubled; these components are too smooth to detect a doubled spacing of columns.
     #[test]
     fn entries_have_the_stated_error() {
         let [fusing, _] = largest_errors(1.0);
