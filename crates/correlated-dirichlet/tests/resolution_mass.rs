@@ -1,8 +1,8 @@
-//! The density at a finite resolution keeps its mass where almost everything is shared.
+//! The density at a finite resolution integrates to 1 near the bound of δ, and is finite for impossible outputs.
 
 use correlated_dirichlet::pair::{PairDensity, Scratch};
 
-/// It integrates to 1 down to private shapes of almost 0; trapezoid rule in the outputs' logits.
+/// It integrates to 1 down to private shapes of almost 0, by the trapezoid rule in the logits of the outputs.
 #[test]
 fn has_mass_one_near_the_bound() {
     let alpha = [12.0, 8.0];
@@ -24,7 +24,7 @@ fn has_mass_one_near_the_bound() {
     }
 }
 
-/// Outputs that disagree beyond belief still have a density, with an error.
+/// Outputs that are impossible under the parameters still have a finite density and error.
 #[test]
 fn outputs_far_apart_have_a_density() {
     for (alpha1, alpha2, delta) in [
@@ -33,7 +33,7 @@ fn outputs_far_apart_have_a_density() {
         ([30.0, 20.0], [25.0, 30.0], [20.0, 15.0]),
         ([300.0, 200.0], [250.0, 300.0], [249.0, 199.0]),
     ] {
-        // tables of large shapes take long to make
+        // tables for large shapes take longer
         let resolutions = if alpha1[0] > 100.0 { &[0.03][..] } else { &[0.001, 0.03, 0.1, 0.2] };
         for &epsilon in resolutions {
             let density = PairDensity::new(&alpha1, &alpha2, &delta).unwrap();

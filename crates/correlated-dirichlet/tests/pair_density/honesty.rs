@@ -6,7 +6,7 @@ use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Gamma};
 
 const CASES: usize = 530;
-/// Not among those that the rules were adjusted on: 1 and 101 to 105.
+/// Not among the seeds that the constants were chosen with, 1 and 101 to 105.
 const SEED: u64 = 90_210;
 /// Tolerance of the run that stands for the truth.
 const TRUTH: f64 = 1e-11;
@@ -109,8 +109,8 @@ fn the_reported_error_bounds_the_true_one() {
     assert!(beyond.iter().all(|&n| 50 * n <= finite), "{beyond:?} of {finite} beyond their error");
 }
 
-/// At a finite resolution: against runs at the finest tolerance that its tables allow. Those share the tables;
-/// what these are worth is tested against the definition, in `resolution`.
+/// At a finite resolution, compared with runs at the finest tolerance that the tables allow. Both read the same tables, whose
+/// error is tested against the definition in `resolution`.
 #[test]
 #[ignore = "slow: make validate"]
 #[allow(clippy::print_stdout)] // its numbers

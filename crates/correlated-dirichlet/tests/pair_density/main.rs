@@ -2,6 +2,8 @@
 
 mod honesty;
 mod laws;
+mod learning;
+mod moments;
 mod reference;
 mod resolution;
 

@@ -2,7 +2,7 @@
 
 use super::{ln_density, rows};
 
-/// At tolerance t, rows further off than max(2t or 10t, twice their own error).
+/// The number of rows, and those whose error at this tolerance exceeds `factor` tolerances and twice the error of the table.
 fn misses(table: &str, tolerance: f64, factor: f64) -> (usize, Vec<String>) {
     let rows = rows(table);
     let missed = rows

@@ -14,10 +14,10 @@ fn agrees_with_an_independent_implementation() {
     }
 }
 
-/// Nasty cases straight from the definition: shapes of 0, ties and near-ties, outputs near the floor.
+/// Difficult cases from the definition: shapes of 0, ties and near-ties, outputs near the floor.
 ///
-/// The tables are good to about 1e-8 a component, and to 1e-6 where it is narrower than the resolution, so that a
-/// tolerance of 1e-8 is not reached; the reported error says so.
+/// The error of a table is about 1e-8 per component, and 1e-6 if its density is narrower than the resolution, so that a
+/// tolerance of 1e-8 is not reached; the reported error is larger accordingly.
 #[test]
 fn agrees_with_the_definition() {
     let rows = rows(include_str!("../../../../reference/density_resolution_stress.csv"));
@@ -53,8 +53,8 @@ fn tends_to_the_exact_density() {
     assert!(off(0.0) < 1e-12);
 }
 
-/// Ten classes with hard outputs, where the scale of a line far from the last is expected beyond the tables: a resolution of
-/// .01 to .1 changes ln f by .001 to .13 here. It came out at 441514.
+/// Ten components with extreme outputs, for which the first guess of the scale lies beyond the tables. A resolution of 0.01 to
+/// 0.1 changes ln f by 0.001 to 0.13 here.
 #[test]
 fn a_poor_guess_of_the_scale_does_no_harm() {
     let private = [
@@ -140,7 +140,7 @@ fn tolerances_agree() {
     }
 }
 
-/// Where a private shape is 0 the density ends at its kink, and the smoothed one goes on a little.
+/// If a private shape is 0 the exact density ends at its kink, and the smoothed one a little beyond.
 #[test]
 fn vanishing_private_shapes_are_limits() {
     let (x, y) = ([0.578, 0.422], [0.649, 0.351]);
@@ -153,5 +153,22 @@ fn vanishing_private_shapes_are_limits() {
         };
         let (zero, near) = (at(0.0), at(1e-7));
         assert!((zero - near).abs() < 3e-6, "{epsilon}: {zero} at 0, {near} beside it");
+    }
+}
+
+/// Large shapes and fine resolutions, where the smoothed density tends to the exact one: smoothing changes ln f by about
+/// ½ε² Σ(∂ ln h/∂τ)² at most, with private shapes for the derivatives.
+#[test]
+fn large_shapes_and_fine_resolutions_are_served() {
+    let (x, y) = ([0.41, 0.35, 0.24], [0.407, 0.349, 0.244]);
+    for (scale, epsilon) in [(0.3, 1e-5), (10.0, 1e-4), (300.0, 1e-4), (6000.0, 1e-5)] {
+        let (a, b) = ([1.2, 1.0, 0.7].map(|a| scale * a), [1.2, 1.0, 0.72].map(|a| scale * a));
+        let delta = a.map(|a| 0.5 * a);
+        let exact = ln_density(&x, &y, &a, &b, &delta);
+        let density = PairDensity::new(&a, &b, &delta).unwrap().with_resolution(epsilon).unwrap();
+        let got = density.ln_density(&x, &y, &mut Scratch::default());
+        let change = 0.5 * epsilon * epsilon * a.iter().map(|a| a * a).sum::<f64>();
+        let off = (got.ln_density - exact).abs();
+        assert!(off < change + 1e-5 && got.error < 1e-4, "{scale} {epsilon}: {got:?}, {exact}");
     }
 }

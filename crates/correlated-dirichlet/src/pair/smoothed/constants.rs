@@ -1,6 +1,4 @@
-//! Constants of the smoothed density, each with the measurement behind it.
-//!
-//! "Error" is the largest over the 80 rows of `reference/density_resolution_stress.csv`, unless stated otherwise.
+//! Constants of the smoothed density.
 
 /// Relative accuracy that the tabulated integrals aim at, per component.
 pub(crate) const TABLE_ACCURACY: f64 = 1e-8;

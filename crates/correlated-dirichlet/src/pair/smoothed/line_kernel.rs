@@ -2,7 +2,8 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::table::{Blend, SLACK, TAPS, lagrange};
+use super::layout::{SLACK, TAPS, lagrange};
+use super::table::Blend;
 use crate::pair::exact::kernel::GROUP;
 use consilience_numerics::vector::{exp, fma};
 

@@ -1,14 +1,21 @@
 //! The density at a finite resolution, from tables.
 //!
-//! `convolution` smooths a component, with its shared part integrated out by `shared_part`; `table` and `tail` tabulate that
-//! once per class. For every item `scale` integrates over the scale at one ratio of the totals, reading all components from
-//! their tables, and `integrate` integrates over the ratio, between the points where a component's outputs tie.
-//! `learning` reads the same tables at nodes that are fixed beforehand (`nodes`).
+//! Tables are made once per class:
+//!
+//! - `shared_part` integrates the shared gamma of a component out, `convolution` smooths the result;
+//! - `table` tabulates that over both variables of a component (`layout`), `tail` far from ties.
+//!
+//! Then every item reads them:
+//!
+//! - `scale` integrates over the scale at one ratio of the totals;
+//! - `integrate` integrates over the ratio, on adaptive panels between the ties of the item;
+//! - `learning` sums over ratios that are fixed beforehand (`nodes`).
 
 pub(crate) mod constants;
 pub(crate) mod convolution;
 mod integrate;
 mod kernel;
+mod layout;
 mod learning;
 mod line_kernel;
 mod nodes;
@@ -48,7 +55,7 @@ impl PairDensity {
         Tables::new(&config, &self.components, |n, table| (0..n).map(table).collect())
     }
 
-    /// What the integrals over the scale need of this class.
+    /// The configuration of the integrals over the scale.
     fn scale_config<'a>(&'a self, tables: &'a Tables, accuracy: &Accuracy) -> ScaleConfig<'a> {
         ScaleConfig {
             arch: self.arch,
@@ -99,24 +106,13 @@ impl PairDensity {
         };
         if let Some(out) = slopes {
             let SmoothedScratch { panels, slopes, sums, .. } = smoothed;
-            slopes.resize(out.len(), 0.0);
-            sums.clear();
-            sums.resize(out.len(), 0.0);
-            let (mut total, mut last) = (0.0, (mode.y, mode.ln_s));
-            for (y, weight) in panels.iter().flat_map(Panel::nodes) {
-                let line = lines.evaluate(y, last.1 + mode.slope * (y - last.0))?;
-                last = (y, line.ln_s);
-                lines.slopes(&line, &Direction::ALL, slopes);
-                let share = weight * (line.ln_value - estimate.ln_density).exp();
-                total += share;
-                sums.iter_mut().zip(&*slopes).for_each(|(sum, slope)| *sum += share * slope);
-            }
-            out.iter_mut().zip(&*sums).for_each(|(out, sum)| *out = sum / total);
+            let nodes = panels.iter().flat_map(Panel::nodes);
+            mean_slopes(&mut lines, nodes, (mode, estimate.ln_density), [slopes, sums], out)?;
         }
         Some(estimate)
     }
 
-    /// What the panels have to know of ties, and the width of those beside them.
+    /// The corners at ties, and the width of panels beside them.
     fn corner(&self, mode: &Mode, tolerance: f64) -> (Corner, f64) {
         let power = self.components.iter().map(Component::power).fold(0.0, f64::max);
         let corner = Corner { epsilon: self.epsilon, power };
@@ -129,24 +125,49 @@ impl PairDensity {
     }
 }
 
-/// The relative error of a component's table: more where the resolution is wider than its density.
+/// Writes the derivatives of ln f: the means over the nodes of those of the integrals over the scale.
+fn mean_slopes(
+    lines: &mut ScaleIntegrals<'_>,
+    nodes: impl Iterator<Item = (f64, f64)>,
+    (mode, ln_density): (&Mode, f64),
+    [slopes, sums]: [&mut Vec<f64>; 2],
+    out: &mut [f64],
+) -> Option<()> {
+    for list in [&mut *slopes, &mut *sums] {
+        list.clear();
+        list.resize(out.len(), 0.0);
+    }
+    let (mut total, mut last) = (0.0, (mode.y, mode.ln_s));
+    for (y, weight) in nodes {
+        let line = lines.evaluate(y, last.1 + mode.slope * (y - last.0))?;
+        last = (y, line.ln_s);
+        lines.slopes(&line, &Direction::ALL, slopes);
+        let share = weight * (line.ln_value - ln_density).exp();
+        total += share;
+        sums.iter_mut().zip(&*slopes).for_each(|(sum, slope)| *sum += share * slope);
+    }
+    out.iter_mut().zip(&*sums).for_each(|(out, sum)| *out = sum / total);
+    Some(())
+}
+
+/// The relative error of the table of a component, which grows if the resolution is larger than the width of its density.
 fn table_error(c: &Component, epsilon: f64) -> f64 {
     if c.is_rigid() { 0.0 } else { TABLE_ERROR * (1.0 + 2.0 * epsilon * epsilon * c.power()) }
 }
 
-/// Whether a component's spike shows on the scale of the resolution.
+/// Whether the density of a component changes on the scale of the resolution at its tie.
 fn is_sharp(c: &Component) -> bool {
     c.kink_power() < SHARP
 }
 
-/// Width of the panels beside sharp kinks, in resolutions: what a Gaussian leaves beyond is negligible.
+/// The width of panels beside sharp ties, in resolutions, beyond which a Gaussian is negligible.
 fn spike_width(tolerance: f64) -> f64 {
     (-2.0 * (0.1 * tolerance).ln()).sqrt()
 }
 
-/// The step in ln s at which a gamma of this shape is summed with this error.
+/// The step in ln s at which a sum over a gamma density of this shape has this error.
 ///
-/// Its transform in ln s is |Γ(κ+iω)/Γ(κ)| ≈ exp(−κ g(ω/κ)), g as in `aliasing`.
+/// Its transform in ln s is |Γ(κ+iω)/Γ(κ)| ≈ exp(−κ g(ω/κ)), g as in `trapezoid_error`.
 fn step_in_ln_s(shape: f64, target: f64) -> f64 {
     let wanted = -(0.5 * target).ln() / shape;
     let mut x = (2.0 * wanted).sqrt() + 0.3 * wanted;

@@ -5,8 +5,9 @@ use std::f64::consts::TAU;
 use pulp::Arch;
 
 use super::constants::{FADE, LOWER_CLOSING, MAX_PHASES, MAX_TRIES};
+use super::layout::{LINE_ROOM, Part, SLACK, TAPS};
 use super::line_kernel::{Columns, LineSum, MAX_POINTS, SumLine, SumMoments, SumSlope};
-use super::table::{Blend, ComponentTable, Direction, LINE_ROOM, Part, SLACK, TAPS, Tables};
+use super::table::{Blend, ComponentTable, Direction, Tables};
 use crate::pair::component::Component;
 use crate::pair::exact::kernel::{GROUP, run};
 use crate::pair::item::OutputPair;

@@ -15,8 +15,9 @@ use pulp::Arch;
 
 use super::constants::{TAIL_COLUMNS, TAIL_INFINITY, TAIL_START};
 use super::convolution::{GaussianNodes, half_width};
+use super::layout::{BELOW, Masses, TAPS, lagrange};
 use super::shared_part::SharedNodes;
-use super::table::{BELOW, Layer, Masses, TAPS, lagrange};
+use super::table::Layer;
 use crate::pair::component::Component;
 
 /// The columns of both sides.
