@@ -68,9 +68,10 @@ impl Legendre {
 
     /// ∫ f over [−1, 1] from its values at the nodes, and an estimate of the error.
     ///
-    /// The rule is exact to degree 2N−1. The decay per term is taken from the coefficients in the middle of the series and at its end, and
-    /// extrapolated by as many terms to those that the rule does not integrate. A weak singularity may appear there only,
-    /// so that the decay is assumed to be no faster than `fastest`, the rate that the nearest singularity allows.
+    /// The rule is exact to degree 2N−1. The decay per term is taken from the coefficients in the middle of the series
+    /// and at its end, and extrapolated by as many terms to those that the rule does not integrate. A weak singularity
+    /// may appear there only, so that the decay is assumed to be no faster than `fastest`, the rate that the nearest
+    /// singularity allows.
     pub fn integrate(&self, values: &[f64], fastest: f64) -> (f64, f64) {
         let dot = |a: &[f64]| -> f64 { a.iter().zip(values).map(|(a, v)| a * v).sum() };
         let [m1, m2, e1, e2] = [0, 1, 2, 3].map(|k| dot(&self.coefficients[k]).abs());
@@ -83,7 +84,8 @@ impl Legendre {
     }
 }
 
-/// The error term of the n-point rule, f⁽²ⁿ⁾(ξ) (n!)⁴ / ((2n+1) (2n)!³), at the largest derivative of a Gaussian, (2n)!/(2ⁿ n!).
+/// The error term of the n-point rule, f⁽²ⁿ⁾(ξ) (n!)⁴ / ((2n+1) (2n)!³), at the largest derivative of a Gaussian,
+/// (2n)!/(2ⁿ n!).
 fn ln_gaussian(n: usize) -> f64 {
     let n = n as f64;
     3.0 * ln_gamma(n + 1.0)

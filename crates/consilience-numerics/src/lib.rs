@@ -11,7 +11,8 @@
 //! | [`optimise`], [`root`] | minima over convex sets, roots of functions of one variable |
 //! | [`parallel`] | maps over threads, with results in order |
 //!
-//! The crate is internal: its interface may change with every release. Use `correlated-dirichlet` or `consilience` instead.
+//! The crate is internal: its interface may change with every release. Use `correlated-dirichlet` or `consilience`
+//! instead.
 
 pub mod exponential_tail;
 pub mod laguerre;

@@ -2,8 +2,8 @@
 
 /// A root of `f` between `low` and `high`, where `f` has different signs, to an absolute `tolerance`.
 ///
-/// Regula falsi with the Illinois rule: the value at an end that is kept twice is halved. The root stays bracketed, and smooth
-/// functions take about ten steps.
+/// Regula falsi with the Illinois rule: the value at an end that is kept twice is halved. The root stays bracketed, and
+/// smooth functions take about ten steps.
 ///
 /// # References
 /// Dowell, Jarratt, "A modified regula falsi method for computing the root of an equation", BIT 11, 1971.

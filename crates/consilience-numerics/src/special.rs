@@ -137,8 +137,8 @@ pub fn trigamma(x: f64) -> f64 {
 /// The quantile function of the standard normal distribution.
 ///
 /// # Numerics
-/// P. J. Acklam's rational approximation (relative error 1.2e-9), then one Halley step on `erfc` (near p = ½ on `erf`, where
-/// ½ − p must keep its digits).
+/// P. J. Acklam's rational approximation (relative error 1.2e-9), then one Halley step on `erfc` (near p = ½ on `erf`,
+/// where ½ − p must keep its digits).
 pub fn normal_quantile(p: f64) -> f64 {
     if !(p > 0.0 && p < 1.0) {
         return match p {

@@ -180,8 +180,8 @@ mod tests {
         }
     }
 
-    /// Five hundred factors of 1e200, and numbers about 1. The logarithms of these factors were summed with 60 digits (Python's
-    /// `decimal`); a plain sum has an error of 1e-14.
+    /// Five hundred factors of 1e200, and numbers about 1. The logarithms of these factors were summed with 60 digits
+    /// (Python's `decimal`); a plain sum has an error of 1e-14.
     #[test]
     fn a_product_may_exceed_the_range_of_numbers() {
         const LN: f64 = 230_290.765_481_264_54;

@@ -66,8 +66,8 @@ impl Dirichlet {
         self.mean().iter().map(|m| m * (1.0 - m) / (total + 1.0)).collect()
     }
 
-    /// The Kullback-Leibler divergence to another Dirichlet distribution, in nats: the expected log ratio of their densities under
-    /// this one.
+    /// The Kullback-Leibler divergence to another Dirichlet distribution, in nats: the expected log ratio of their
+    /// densities under this one.
     pub fn divergence(&self, other: &Self) -> f64 {
         let total: f64 = self.concentration.iter().sum();
         let pairs = self.concentration.iter().zip(&other.concentration);
@@ -83,7 +83,8 @@ impl Dirichlet {
     }
 }
 
-/// Checks that there are at least two concentrations, all finite and positive; the error names the first one that is not.
+/// Checks that there are at least two concentrations, all finite and positive; the error names the first one that is
+/// not.
 pub fn check_concentration(name: &str, concentration: &[f64]) -> Result<()> {
     if concentration.len() < 2 {
         let found = concentration.len();

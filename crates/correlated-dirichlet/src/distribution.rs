@@ -111,7 +111,8 @@ impl CorrelatedDirichlet {
         &self.private
     }
 
-    /// The shapes δ that two classifiers share if all others are marginalised: those of their pair plus the common ones.
+    /// The shapes δ that two classifiers share if all others are marginalised: those of their pair plus the common
+    /// ones.
     pub fn shared_by(&self, a: usize, b: usize) -> Vec<f64> {
         let mut delta = self.common.clone();
         let is_theirs = |pair: &&SharedPair| {

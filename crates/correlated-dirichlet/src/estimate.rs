@@ -7,8 +7,8 @@ pub struct Estimate {
     pub ln_density: f64,
     /// Estimated absolute error of `ln_density`; infinite if the density is not resolved.
     ///
-    /// For two classifiers it is an upper estimate of the quadrature error. For three and more it is statistical: the true
-    /// error is below twice this value in about 95 of 100 cases.
+    /// For two classifiers it is an upper estimate of the quadrature error. For three and more it is statistical: the
+    /// true error is below twice this value in about 95 of 100 cases.
     pub error: f64,
 }
 

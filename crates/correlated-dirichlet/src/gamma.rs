@@ -1,6 +1,7 @@
 //! Logarithms of gamma variates, for any shape.
 //!
-//! Half of all gamma variates of shape 10⁻³ underflow to 0, and ratios of such variates are 0/0. Their logarithms are finite.
+//! Half of all gamma variates of shape 10⁻³ underflow to 0, and ratios of such variates are 0/0. Their logarithms are
+//! finite.
 
 use rand::Rng;
 use rand_distr::{Distribution, Exp1, Gamma};

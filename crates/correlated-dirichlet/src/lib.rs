@@ -3,7 +3,8 @@
 //! ## Map of the crate
 //!
 //! - [`CorrelatedDirichlet`]: the parameters; samples, moments, marginals.
-//! - [`PairDensity`] in [`pair`]: the density of two classifiers' outputs and its gradient, by quadrature; [`moments`] and their inverse.
+//! - [`PairDensity`] in [`pair`]: the density of two classifiers' outputs and its gradient, by quadrature; [`moments`]
+//!   and their inverse.
 //! - [`MultiDensity`] in [`multi`]: the density of any number of classifiers' outputs.
 //! - [`Estimate`]: a log density with its error, as all densities return it.
 //! - [`Dirichlet`]: the distribution of a single classifier's output.

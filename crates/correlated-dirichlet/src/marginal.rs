@@ -27,9 +27,9 @@ impl CorrelatedDirichlet {
 
     /// The joint distribution of all classifiers' outputs but one.
     ///
-    /// The marginal is exact: a gamma that the classifier shared with one other becomes part of the other's private gamma, and the common
-    /// gamma stays common. Sums of independent gammas of one scale are gammas, so that no margin changes. The indices of later
-    /// classifiers decrease by one.
+    /// The marginal is exact: a gamma that the classifier shared with one other becomes part of the other's private
+    /// gamma, and the common gamma stays common. Sums of independent gammas of one scale are gammas, so that no margin
+    /// changes. The indices of later classifiers decrease by one.
     ///
     /// # Example
     /// ```

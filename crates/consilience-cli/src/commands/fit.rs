@@ -169,9 +169,9 @@ pub(super) fn summary(model: &Model, target: &str) -> Result<String, Failure> {
         let (chains, draws) = pair.or(all).unwrap_or_default();
         text += &chains_text("shared part", chains, draws, &worst);
     }
-    if let Some(worth) = model.effective_number()? {
+    if let Some(effective) = model.effective_number()? {
         text += &format!(
-            "worth        {worth:.2} independent classifiers of {}\n",
+            "effective    {effective:.2} independent classifiers of {}\n",
             schema.n_classifiers()
         );
     }

@@ -1,7 +1,7 @@
 //! Fusion methods: from the outputs of several classifiers to one distribution over the classes.
 //!
 //! Every method has a folder of its own with its options, its fit, its fitted form and its form
-//! in the model file; [`list`] is the list of all methods.
+//! in the model file; `list.rs` is the list of all methods.
 
 pub mod auto;
 pub mod bcc;

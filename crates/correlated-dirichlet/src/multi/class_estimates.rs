@@ -1,7 +1,8 @@
-//! The densities of one item under several true classes, estimated to the accuracy that their posterior probabilities need.
+//! The densities of one item under several true classes, estimated to the accuracy that their posterior probabilities
+//! need.
 //!
-//! All classes use the same points. Their errors are then positively correlated and mostly cancel in the probabilities (the
-//! correlation is about 0.8 for three classes with private shapes of 1). The spread of the probabilities over the
+//! All classes use the same points. Their errors are then positively correlated and mostly cancel in the probabilities
+//! (the correlation is about 0.8 for three classes with private shapes of 1). The spread of the probabilities over the
 //! replicates decides when to stop, and only classes with a relevant contribution to it receive more points.
 
 use super::constants::{ALWAYS_REACHED, LEARN_ABOVE, RELEVANT, REPLICATES};

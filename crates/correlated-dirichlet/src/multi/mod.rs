@@ -1,7 +1,7 @@
 //! The density of any number of classifiers' outputs, by randomised quasi-Monte Carlo.
 //!
-//! With totals sₖ and shared gammas D_S (S: all classifiers, or a pair) the density is an integral over the K totals and one D
-//! per shared part and component,
+//! With totals sₖ and shared gammas D_S (S: all classifiers, or a pair) the density is an integral over the K totals
+//! and one D per shared part and component,
 //!
 //! ```text
 //! f(x) = C ∫ Π_k s_k^(J−1) ds_k Π_l ∫ Π_S D_Sl^(δ_Sl−1) dD_Sl Π_k A_kl^(a_kl−1) e^−T,
@@ -9,15 +9,16 @@
 //! ```
 //!
 //! It has 15 dimensions for three classifiers and three components. Classifiers that share nothing with each other are
-//! independent, so the density first factorises into groups ([`group`]): a single classifier has a Dirichlet density, two have
-//! the quadrature of [`crate::pair`], and the integral over a larger group is estimated by one of two samplers:
+//! independent, so the density first factorises into groups ([`group`]): a single classifier has a Dirichlet density,
+//! two have the quadrature of [`crate::pair`], and the integral over a larger group is estimated by one of two
+//! samplers:
 //!
-//! - [`exact`]: importance sampling at scrambled Sobol points ([`sobol`]), in coordinates without boundaries that are centred at the
-//!   mode of the integrand ([`mode`]);
+//! - [`exact`]: importance sampling at scrambled Sobol points ([`sobol`]), in coordinates without boundaries that are
+//!   centred at the mode of the integrand ([`mode`]);
 //! - [`noisy`]: sequential importance sampling for outputs with log-normal noise, where private shapes may be 0.
 //!
-//! [`replicates`] turns the weights of the points into an estimate with an error. [`class_estimates`] estimates the densities under
-//! several true classes together, to the accuracy that their posterior probabilities need.
+//! [`replicates`] turns the weights of the points into an estimate with an error. [`class_estimates`] estimates the
+//! densities under several true classes together, to the accuracy that their posterior probabilities need.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -72,16 +73,17 @@ pub use exact::importance_points::{ImportancePoints, ReweightedSum};
 /// # Numerics
 /// Groups of one and two classifiers are computed to 1e-14 and 1e-6. For three and more:
 ///
-/// - Private shapes above about 0.5 are served well. Below 0.3 the weights of the points have infinite variance, and most estimates are
-///   not resolved; with a private shape of 0 none is. Use [`Self::with_log_noise`] there, or the tree of pair densities of the
-///   fusion library.
+/// - Private shapes above about 0.5 are served well. Below 0.3 the weights of the points have infinite variance, and
+///   most estimates are not resolved; with a private shape of 0 none is. Use [`Self::with_log_noise`] there, or the
+///   tree of pair densities of the fusion library.
 /// - With log noise private shapes may be 0. Errors are 0.02 to 0.1 at the default number of points.
-/// - The same seed gives the same value. It also gives all items the same points, so that the errors of similar items are correlated;
-///   [`Self::ln_density_of_item`] reflects the points by the item's number, so that errors average out over items.
+/// - The same seed gives the same value. It also gives all items the same points, so that the errors of similar items
+///   are correlated; [`Self::ln_density_of_item`] reflects the points by the item's number, so that errors average out
+///   over items.
 ///
 /// # References
-/// Trick & Rothkopf (2022), "Bayesian Classifier Fusion with an Explicit Model of Correlation", AISTATS, supplement C.3.
-/// Owen (1997), "Scrambled net variance for integrals of smooth functions", Annals of Statistics 25.
+/// Trick & Rothkopf (2022), "Bayesian Classifier Fusion with an Explicit Model of Correlation", AISTATS, supplement
+/// C.3. Owen (1997), "Scrambled net variance for integrals of smooth functions", Annals of Statistics 25.
 #[derive(Debug, Clone)]
 pub struct MultiDensity {
     distribution: CorrelatedDirichlet,
@@ -136,14 +138,16 @@ impl MultiDensity {
 
     /// Adds log-normal noise to every gamma: the density of outputs x^k ∝ G^k e^(η^k), η^k_l ~ N(0, ε²/2) independent.
     ///
-    /// The difference of two classifiers' log gammas then carries N(0, ε²), and the density is finite for any private shapes. 0 means no
-    /// noise; the largest ε is [`pair::LARGEST_RESOLUTION`]. Tables are computed here, once for all items.
+    /// The difference of two classifiers' log gammas then carries N(0, ε²), and the density is finite for any private
+    /// shapes. 0 means no noise; the largest ε is [`pair::LARGEST_RESOLUTION`]. Tables are computed here, once for all
+    /// items.
     ///
     /// # Relation to the resolution of two classifiers
-    /// [`PairDensity::with_resolution`] is another noise model with the same variance of the difference: it holds the smaller
-    /// of the two gammas fixed and moves the other. For two classifiers the two models differ by up to 0.04 in ln f at ε = 0.03 and α up
-    /// to 8; the difference grows like ε²α. Groups of two classifiers keep the model of [`PairDensity`], and a
-    /// single classifier its Dirichlet density, because these have algorithms without sampling error.
+    /// [`PairDensity::with_resolution`] is another noise model with the same variance of the difference: it holds the
+    /// smaller of the two gammas fixed and moves the other. For two classifiers the two models differ by up to 0.04 in
+    /// ln f at ε = 0.03 with α from 5 to 15, and by more for larger ε and α. Groups of two classifiers keep the model of
+    /// [`PairDensity`], and a single classifier its Dirichlet density, because these have algorithms without sampling
+    /// error.
     pub fn with_log_noise(mut self, epsilon: f64) -> Result<Self> {
         if !(0.0..=pair::LARGEST_RESOLUTION).contains(&epsilon) {
             return Err(Error::parameter("log_noise", "between 0 and 0.2", epsilon));
@@ -159,8 +163,8 @@ impl MultiDensity {
         self
     }
 
-    /// Sets the largest number of points per item; 65 536 by default. With log noise the number is divided by 512, because a point costs
-    /// that much more.
+    /// Sets the largest number of points per item; 65 536 by default. With log noise the number is divided by 512,
+    /// because a point costs that much more.
     #[must_use]
     pub fn with_max_points(mut self, max_points: usize) -> Self {
         self.goal.max_points = max_points;

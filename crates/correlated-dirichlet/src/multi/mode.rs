@@ -6,9 +6,10 @@
 //! Φ = Σ δ ln D + Σ a ln A − T,   A_kl = sₖ x_kl − Σ_{S∋k} D_Sl,   T = Σ A + Σ D
 //! ```
 //!
-//! The exponents are δ and a, not δ−1 and a−1, because the volume element of logarithmic coordinates raises each by one. The maximum is
-//! therefore inside the domain, however small the shapes are. Newton's method finds it. Given the totals, the components
-//! do not interact: every step first eliminates the shared gammas of each component, then solves for the totals.
+//! The exponents are δ and a, not δ−1 and a−1, because the volume element of logarithmic coordinates raises each by
+//! one. The maximum is therefore inside the domain, however small the shapes are. Newton's method finds it. Given the
+//! totals, the components do not interact: every step first eliminates the shared gammas of each component, then solves
+//! for the totals.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -93,7 +94,8 @@ struct ComponentTerms {
 }
 
 impl Iterate {
-    /// Starts at the mean of every total, and with every D at its expected share of the smallest gamma that contains it.
+    /// Starts at the mean of every total, and with every D at its expected share of the smallest gamma that contains
+    /// it.
     fn start(group: &Group, x: &[Vec<f64>]) -> Self {
         let alpha = |c: &ComponentShapes, k: usize| c.alpha_with(k, floored);
         let totals: Vec<f64> =

@@ -108,8 +108,9 @@ impl Replicates {
 
     /// The estimate, with `ln_constant` added to its logarithm.
     ///
-    /// The spread of the replicates does not include mass that no point has found. If the largest weights follow a distribution of
-    /// infinite variance, k > ½, its expected mass beyond the largest weight, about k/(1−k) of that weight, is added to the error.
+    /// The spread of the replicates does not include mass that no point has found. If the largest weights follow a
+    /// distribution of infinite variance, k > ½, its expected mass beyond the largest weight, about k/(1−k) of that
+    /// weight, is added to the error.
     pub(super) fn estimate(&mut self, ln_constant: f64) -> Estimate {
         let (ln_mean, spread) = self.mean();
         let ln_density = ln_mean + ln_constant;
@@ -131,7 +132,8 @@ impl Replicates {
     }
 }
 
-/// Computes e^(ln weight − unit) of every point; returns their sum and the sum of their squares. NaN counts as weight 0.
+/// Computes e^(ln weight − unit) of every point; returns their sum and the sum of their squares. NaN counts as weight
+/// 0.
 struct Exponentials<'a> {
     ln_weights: &'a [f64],
     unit: f64,
@@ -258,9 +260,9 @@ mod tests {
         replicates.estimate(0.0)
     }
 
-    /// Two reported errors cover the mean of normal replicates in 97.55 % of the cases, P(|t| < 2·1.25) with 15 degrees of freedom
-    /// (numerical integration of its density).
-    /// 20 000 cases have a standard error of 0.11 %; the bound is four standard errors.
+    /// Two reported errors cover the mean of normal replicates in 97.55 % of the cases, P(|t| < 2·1.25) with 15 degrees
+    /// of freedom (numerical integration of its density). 20 000 cases have a standard error of 0.11 %; the bound is
+    /// four standard errors.
     #[test]
     fn two_reported_errors_cover_the_mean() {
         let mut rng = ChaCha8Rng::seed_from_u64(9);

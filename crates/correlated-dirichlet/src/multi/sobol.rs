@@ -1,11 +1,11 @@
 //! Scrambled Sobol points: quasi-random numbers, cached for all items that use the same ones.
 //!
-//! Scrambling points takes as long as evaluating the integrand at them. Items therefore share points, and each item reflects them in
-//! its own way: every coordinate of every replicate has a sign that depends on the item's number. A reflected net has the same
-//! discrepancy.
+//! Scrambling points takes as long as evaluating the integrand at them. Items therefore share points, and each item
+//! reflects them in its own way: every coordinate of every replicate has a sign that depends on the item's number. A
+//! reflected net has the same discrepancy.
 //!
-//! `sobol_burley` gives Owen-scrambled sequences of 2¹⁶ points in 256 dimensions, with 24 bits each. Every replicate has its own
-//! seed, and so has every further set of 256 dimensions (those sets are then independent of each other).
+//! `sobol_burley` gives Owen-scrambled sequences of 2¹⁶ points in 256 dimensions, with 24 bits each. Every replicate
+//! has its own seed, and so has every further set of 256 dimensions (those sets are then independent of each other).
 
 use sobol_burley::{NUM_DIMENSION_SETS_4D, sample_4d};
 

@@ -1,4 +1,5 @@
-//! The density by plain Monte Carlo, f(x) = E_D Πₖ ∫ s^(J−1) Πₗ γ_a(s x_l − B_l) ds, with the shared gammas D drawn from their prior.
+//! The density by plain Monte Carlo, f(x) = E_D Πₖ ∫ s^(J−1) Πₗ γ_a(s x_l − B_l) ds, with the shared gammas D drawn
+//! from their prior.
 
 use consilience_numerics::special::ln_gamma;
 use correlated_dirichlet::CorrelatedDirichlet;
@@ -67,7 +68,8 @@ fn brute_force(distribution: &CorrelatedDirichlet, x: &[Vec<f64>], n: usize) -> 
     (mean.ln(), (variance / n as f64).sqrt() / mean)
 }
 
-/// Cases in which draws from the prior are efficient enough. The bound is four standard errors of the draws plus three reported errors.
+/// Cases in which draws from the prior are efficient enough. The bound is four standard errors of the draws plus three
+/// reported errors.
 #[test]
 #[ignore = "slow: make validate"]
 fn brute_force_agrees() {

@@ -9,7 +9,8 @@ use super::{pair, slices};
 
 const CASES: usize = 200;
 
-/// A random case: K = 3 to 5, J = 2 to 5, all shapes between 0.05 and 300; the shapes of a case have one magnitude or all magnitudes.
+/// A random case: K = 3 to 5, J = 2 to 5, all shapes between 0.05 and 300; the shapes of a case have one magnitude or
+/// all magnitudes.
 fn case(rng: &mut ChaCha8Rng) -> (CorrelatedDirichlet, Vec<Vec<f64>>) {
     let (n, n_components) = (rng.random_range(3..=5), rng.random_range(2..=5));
     let magnitude: f64 = rng.random_range(0.05f64.ln()..300f64.ln());
@@ -58,9 +59,9 @@ struct Tally {
     unknown: usize,
 }
 
-/// Compares with longer runs from another seed, whose tolerance is a quarter of the reported error. Cases that are not resolved have an
-/// infinite error and are counted apart. Prints one row per case, with the error for log noise of 0.03 where the
-/// density without noise is not resolved.
+/// Compares with longer runs from another seed, whose tolerance is a quarter of the reported error. Cases that are not
+/// resolved have an infinite error and are counted apart. Prints one row per case, with the error for log noise of 0.03
+/// where the density without noise is not resolved.
 fn tally(seed: u64, cases: usize) -> Tally {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut scratch = MultiScratch::default();
@@ -89,7 +90,8 @@ fn tally(seed: u64, cases: usize) -> Tally {
     tally
 }
 
-/// Numbers of classifiers and components, structure, the smallest private shape, the smallest shared shape and the smallest output.
+/// Numbers of classifiers and components, structure, the smallest private shape, the smallest shared shape and the
+/// smallest output.
 fn kind(distribution: &CorrelatedDirichlet, x: &[Vec<f64>]) -> String {
     let (alpha, pairs) = (distribution.alpha(), distribution.pairs());
     let least = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::INFINITY, f64::min);
@@ -124,8 +126,8 @@ impl Tally {
     }
 }
 
-/// The true error is below twice the reported one in at least 90 % of the cases, and never above ten times; at least half of
-/// the cases are resolved. Split into four tests of a few minutes each.
+/// The true error is below twice the reported one in at least 90 % of the cases, and never above ten times; at least
+/// half of the cases are resolved. Split into four tests of a few minutes each.
 fn check(seed: u64) {
     let cases = CASES / 4;
     let Tally { beyond_twice, beyond_ten, resolved, within_wanted, unknown } = tally(seed, cases);

@@ -42,8 +42,8 @@ fn without_shared_parts_the_density_is_a_product() {
     }
 }
 
-/// One correlated pair and an independent third classifier: the pair density times a Dirichlet density. A nearly independent third one is
-/// integrated.
+/// One correlated pair and an independent third classifier: the pair density times a Dirichlet density. A nearly
+/// independent third one is integrated.
 #[test]
 fn two_of_three_are_the_pair() {
     let (x, alpha, delta) = (outputs(), margins(), [1.5, 1.0, 1.2]);
@@ -87,8 +87,8 @@ fn a_missing_classifier_is_integrated_out() {
     assert!((one - ln_dirichlet(&second, &[2.5, 3.0])).abs() < 1e-12);
 }
 
-/// Copies of one classifier, with log noise: the second and third copy change the densities under both classes by the same factor, so that
-/// fusing three copies is fusing one. Outputs are equal and nothing is private.
+/// Copies of one classifier, with log noise: the second and third copy change the densities under both classes by the
+/// same factor, so that fusing three copies is fusing one. Outputs are equal and nothing is private.
 #[test]
 fn copies_add_nothing() {
     let x: &[f64] = &[0.5, 0.3, 0.2];

@@ -8,8 +8,8 @@ use rand::{RngExt, SeedableRng};
 
 use super::{pair, slices, three};
 
-/// The definition. Noise e^η on G translates the log ratios of an output, x' ∝ x e^−η, so that f_ε(x) Π x = E f₀(x') Π x'. The right
-/// side needs the density without noise only.
+/// The definition. Noise e^η on G translates the log ratios of an output, x' ∝ x e^−η, so that f_ε(x) Π x = E f₀(x') Π
+/// x'. The right side needs the density without noise only.
 fn smoothed(
     distribution: &CorrelatedDirichlet,
     x: &[Vec<f64>],

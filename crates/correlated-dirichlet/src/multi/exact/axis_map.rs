@@ -1,7 +1,8 @@
 //! One-dimensional maps from a standard normal variable to an innovation, fitted to a density along one axis.
 //!
-//! An innovation is drawn as t(v), v standard normal. t is a piecewise cubic, linear beyond its table, and the weight of a point
-//! contains its exact derivative: the quality of the fit changes the variance of the estimate, never its mean.
+//! An innovation is drawn as t(v), v standard normal. t is a piecewise cubic, linear beyond its table, and the weight
+//! of a point contains its exact derivative: the quality of the fit changes the variance of the estimate, never its
+//! mean.
 
 use std::sync::LazyLock;
 
@@ -178,8 +179,8 @@ impl Cumulative {
     /// t at λ, and dt/dλ.
     fn quantile(&self, lambda: f64) -> (f64, f64) {
         let (first, last) = (self.points[0], self.points[self.points.len() - 1]);
-        // In an exponential tail the logarithm of the mass beyond t is linear in t. The tail may hold nearly all the mass: a
-        // shape of 0.001 has 97 % of it beyond 30 units.
+        // In an exponential tail the logarithm of the mass beyond t is linear in t. The tail may hold nearly all the
+        // mass: a shape of 0.001 has 97 % of it beyond 30 units.
         let ln_below = |lambda: f64| -(-lambda).exp().ln_1p();
         if lambda <= first[2] {
             let t = first[0] + (ln_below(lambda) - ln_below(first[2])) / self.rates[0];
@@ -277,8 +278,8 @@ mod tests {
             2.0 * t - t.exp()
         });
         let map = AxisMap::from_profile(0.7, &profile);
-        // Moments of the weighted points, which are exact, and of the unweighted points, whose tails are heavier by design:
-        // their variance is 3 % larger.
+        // Moments of the weighted points, which are exact, and of the unweighted points, whose tails are heavier by
+        // design: their variance is 3 % larger.
         let (mut exact, mut drawn) = ([0.0; 3], [0.0; 3]);
         let h = 0.001;
         for i in -30_000..30_000 {

@@ -7,17 +7,18 @@
 //! z = ln D + ln Σ_k ω_k/(w_k − D),   Σ ω = 1,
 //! ```
 //!
-//! where w_k is the rest of sₖx_kl after the earlier gammas. z runs over the whole line, from D = 0 to D = min w, and is smooth
-//! where the smallest w changes: D = min(w)·logistic(z) would have a kink there. ω_k ∝ (a_k + later shapes)/A_k² at the
-//! mode: the strength with which each boundary acts on D.
+//! where w_k is the rest of sₖx_kl after the earlier gammas. z runs over the whole line, from D = 0 to D = min w, and
+//! is smooth where the smallest w changes: D = min(w)·logistic(z) would have a kink there. ω_k ∝ (a_k + later
+//! shapes)/A_k² at the mode: the strength with which each boundary acts on D.
 //!
 //! The common scale of all gammas is integrated exactly: f is an integral over ratios, with one total held fixed, of
 //! Γ(N) T^−N Π…, where N is the sum of all shapes. The total held fixed is that of the classifier with the largest Σ α.
 //!
 //! # Innovations
-//! The Hessian at the mode gives a linear regression of each coordinate on the earlier ones; the residual is the coordinate's
-//! innovation. Far from the mode a linear function would be wrong (ln D of a shape of 0.01 ranges over hundreds of units), so that
-//! a z enters the regressions through its logistic function, in which D is linear, and a total through a bounded function.
+//! The Hessian at the mode gives a linear regression of each coordinate on the earlier ones; the residual is the
+//! coordinate's innovation. Far from the mode a linear function would be wrong (ln D of a shape of 0.01 ranges over
+//! hundreds of units), so that a z enters the regressions through its logistic function, in which D is linear, and a
+//! total through a bounded function.
 
 use nalgebra::DMatrix;
 
@@ -181,10 +182,11 @@ impl Linearisation {
     }
 }
 
-/// The covariance of the free totals' ln s and all z that corresponds to the Hessian at the mode, with the common scale integrated out.
+/// The covariance of the free totals' ln s and all z that corresponds to the Hessian at the mode, with the common scale
+/// integrated out.
 ///
-/// Let P be the precision in (ln s, z) and 1 the direction that moves all ln s alike (z does not depend on the scale). Integrating
-/// out the scale leaves P − (P1)(P1)ᵀ/(1ᵀP1); then the row and the column of the fixed total are dropped.
+/// Let P be the precision in (ln s, z) and 1 the direction that moves all ln s alike (z does not depend on the scale).
+/// Integrating out the scale leaves P − (P1)(P1)ᵀ/(1ᵀP1); then the row and the column of the fixed total are dropped.
 fn covariance(
     mode: &IntegrandMode,
     linearised: &[Linearisation],

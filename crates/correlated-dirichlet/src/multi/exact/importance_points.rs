@@ -1,7 +1,7 @@
 //! Importance-weighted points of an item that also estimate its density at neighbouring shared shapes.
 //!
-//! For given α, the integrand depends on the shared shapes δ through gamma functions and a factor e^(F·δ) with known features F, so
-//! that points drawn at δ₀ can be reweighted to a δ near it:
+//! For given α, the integrand depends on the shared shapes δ through gamma functions and a factor e^(F·δ) with known
+//! features F, so that points drawn at δ₀ can be reweighted to a δ near it:
 //!
 //! ```text
 //! ln f(δ) = ln Σ_m e^(b_m + F_m·(δ−δ₀)) − ln M − Δ(Σ ln Γ(δ) + Σ ln Γ(a) − ln Γ(N)),

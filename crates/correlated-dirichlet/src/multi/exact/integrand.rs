@@ -1,7 +1,7 @@
 //! The log integrand at a batch of points, in vector instructions.
 //!
-//! A point is given by its innovations. The kernel computes totals, then shared gammas, then private parts, and sums, with the volume
-//! elements of all coordinates,
+//! A point is given by its innovations. The kernel computes totals, then shared gammas, then private parts, and sums,
+//! with the volume elements of all coordinates,
 //!
 //! ```text
 //! Σ_k J ln s_k + Σ_S (δ ln D − ln(1 + D·Q/P)) + Σ_kl (a − 1) ln A − N ln T,   P = Σ ω/(w−D),  Q = Σ ω/(w−D)²
@@ -26,8 +26,8 @@ pub(super) struct IntegrandBatch<'a> {
     pub(super) slopes: &'a [f64],
     /// Receives the log integrand.
     pub(super) out: &'a mut [f64],
-    /// Receives, unless empty, the derivatives of the log integrand in the shared shapes (α fixed), [`BATCH`] per shape:
-    /// ln D − Σ_{k∈S} ln A_k + (|S|−1) ln T.
+    /// Receives, unless empty, the derivatives of the log integrand in the shared shapes (α fixed), [`BATCH`] per
+    /// shape: ln D − Σ_{k∈S} ln A_k + (|S|−1) ln T.
     pub(super) features: &'a mut [f64],
     pub(super) buffers: &'a mut IntegrandBuffers,
 }
@@ -62,8 +62,8 @@ const SINGLE: usize = 8;
 
 /// All quantities of a batch, `stride` vectors each.
 ///
-/// Every step is computed for all points before the next one: the steps of one point depend on each other, while those of
-/// different points can be pipelined.
+/// Every step is computed for all points before the next one: the steps of one point depend on each other, while those
+/// of different points can be pipelined.
 struct Lanes<'a, S: Simd> {
     stride: usize,
     totals: &'a mut [S::f64s],
@@ -214,8 +214,8 @@ fn begin_component<S: Simd>(simd: S, component: &ComponentCoordinates, lanes: &m
     }
 }
 
-/// Adds a component's private parts; `first` is the number of shared gammas in earlier components, `record` says whether
-/// features are wanted.
+/// Adds a component's private parts; `first` is the number of shared gammas in earlier components, `record` says
+/// whether features are wanted.
 #[inline(always)]
 fn end_component<S: Simd>(
     simd: S,
@@ -265,8 +265,8 @@ fn one_coordinate<S: Simd>(
 
 /// Subtracts a shared gamma from the rests of its members, and writes ln D in the place of z.
 ///
-/// The unknown is e = m − D, the distance from the boundary m = min w: D = e^z H, H = 1/P, and e then both keep full relative
-/// precision, at both ends.
+/// The unknown is e = m − D, the distance from the boundary m = min w: D = e^z H, H = 1/P, and e then both keep full
+/// relative precision, at both ends.
 #[inline(always)]
 fn take<S: Simd>(
     simd: S,
@@ -313,8 +313,8 @@ fn take<S: Simd>(
     }
 }
 
-/// The weighted harmonic mean H = 1/Σ ω/r of the members' r, and H² Σ ω/r², its derivative if all r grow alike. Two and three
-/// members take a single division.
+/// The weighted harmonic mean H = 1/Σ ω/r of the members' r, and H² Σ ω/r², its derivative if all r grow alike. Two and
+/// three members take a single division.
 #[inline(always)]
 fn harmonic<S: Simd>(
     simd: S,
@@ -367,8 +367,8 @@ fn distances_of_two<S: Simd>(simd: S, members: &[(usize, f64)], lanes: &mut Lane
     }
 }
 
-/// The distance for two members at g and 0 beyond the boundary: (m − e)(ω g + e) = E e (g + e), a quadratic in e, where ω is the
-/// weight of the member at 0 and E = e^z.
+/// The distance for two members at g and 0 beyond the boundary: (m − e)(ω g + e) = E e (g + e), a quadratic in e, where
+/// ω is the weight of the member at 0 and E = e^z.
 #[inline(always)]
 fn distance_of_two<S: Simd>(
     simd: S,
@@ -396,7 +396,8 @@ fn distance_of_two<S: Simd>(
     simd.div_f64s(above, below)
 }
 
-/// The distances for any number of members: (m − e) = E·H(e), where H is the weighted harmonic mean of gₖ + e, concave and nearly linear.
+/// The distances for any number of members: (m − e) = E·H(e), where H is the weighted harmonic mean of gₖ + e, concave
+/// and nearly linear.
 ///
 /// Newton's method from below converges monotonically; with all members tied its first step is exact. All points
 /// take as many steps as the slowest one.

@@ -1,8 +1,8 @@
 //! The density without noise: importance sampling at scrambled Sobol points.
 //!
-//! The integral over totals and shared gammas is taken in coordinates without boundaries ([`coordinates`]). Each coordinate is a
-//! function of one normal variable ([`axis_map`]), fitted to the integrand's profile along its axis and corrected by pilot runs
-//! ([`pilot`]); [`integrand`] evaluates 64 points at a time.
+//! The integral over totals and shared gammas is taken in coordinates without boundaries ([`coordinates`]). Each
+//! coordinate is a function of one normal variable ([`axis_map`]), fitted to the integrand's profile along its axis and
+//! corrected by pilot runs ([`pilot`]); [`integrand`] evaluates 64 points at a time.
 
 mod axis_map;
 mod coordinates;
@@ -62,8 +62,8 @@ impl WithSimd for MapBatch<'_> {
 
 /// An integral while points are being added.
 ///
-/// Every stage begins with a pilot run. If the pilot shows that the map is good enough, its points are kept and more are
-/// added; otherwise the map is corrected by the pilot's weights and the next stage begins.
+/// Every stage begins with a pilot run. If the pilot shows that the map is good enough, its points are kept and more
+/// are added; otherwise the map is corrected by the pilot's weights and the next stage begins.
 #[derive(Debug)]
 pub(super) struct ExactRun {
     map: PointMap,
@@ -178,7 +178,8 @@ impl ExactIntegral {
         self.extend(run, next_length(run.replicates.len()), goal, scratch);
     }
 
-    /// Weighted points of the integral at `x`, `n_batches` of [`BATCH`], that can be reweighted to neighbouring shared shapes.
+    /// Weighted points of the integral at `x`, `n_batches` of [`BATCH`], that can be reweighted to neighbouring shared
+    /// shapes.
     ///
     /// `None` if too few points carry the weight.
     pub(super) fn importance_points(

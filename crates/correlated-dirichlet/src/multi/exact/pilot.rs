@@ -1,15 +1,16 @@
 //! Corrections of the map learned from pilot runs: a shift, a linear and a quadratic mixing of its normal variables.
 //!
-//! With a perfect map all weights would be equal: under the weights the normal variables n would have mean 0 and unit covariance, and no
-//! variable's mean would depend on products of others. Deviations of the weighted moments therefore give the correction
+//! With a perfect map all weights would be equal: under the weights the normal variables n would have mean 0 and unit
+//! covariance, and no variable's mean would depend on products of others. Deviations of the weighted moments therefore
+//! give the correction
 //!
 //! ```text
 //! v_i = m_i + Σ_{j≤i} L_ij (n_j + Σ_{a≤b<j} Q_jab h_ab(n)),   h_ab = b(n_a) b(n_b),  h_aa = (b(n_a)² − 1)/√2
 //! ```
 //!
-//! where LLᵀ is the weighted covariance and Q are the weighted means of h·n_j: when totals move apart, in whichever direction, less
-//! is left for the gammas that they share. b is bounded. The map is triangular, and its volume element is that of L.
-//! Moments are shrunk by the variance of their noise, and entries within chance stay unchanged.
+//! where LLᵀ is the weighted covariance and Q are the weighted means of h·n_j: when totals move apart, in whichever
+//! direction, less is left for the gammas that they share. b is bounded. The map is triangular, and its volume element
+//! is that of L. Moments are shrunk by the variance of their noise, and entries within chance stay unchanged.
 
 use nalgebra::DMatrix;
 use pulp::{Arch, Simd, WithSimd};

@@ -1,9 +1,9 @@
 //! The conditional density of one shared gamma, tabulated for drawing and for integrating.
 //!
-//! The variable is u = ln D. The first nodes lie around the upper end of D, the smallest rest of its members, which the noise smooths,
-//! and below it, until the prior e^(δu) has decayed. Further nodes are inserted where neighbours differ
-//! most. The density is linear between nodes. As a proposal, its shape changes the variance of an estimate but not its mean; as
-//! an integral it is a trapezoid rule.
+//! The variable is u = ln D. The first nodes lie around the upper end of D, the smallest rest of its members, which the
+//! noise smooths, and below it, until the prior e^(δu) has decayed. Further nodes are inserted where neighbours differ
+//! most. The density is linear between nodes. As a proposal, its shape changes the variance of an estimate but not its
+//! mean; as an integral it is a trapezoid rule.
 
 use super::super::constants::{
     CONDITIONAL_NODES, NODES_AROUND_END, REFINE_ABOVE, STEPS_BELOW_END, UNIFORM_SHARE,

@@ -5,10 +5,10 @@ use super::super::group::ComponentShapes;
 
 /// A classifier m outside a pair {i, j} that shares later gammas with its members.
 ///
-/// The rest of y_i after the pair's gamma is the sum of later gammas, some of them shared with m, and of a private part. If the private
-/// part is small, a value of the pair's gamma that leaves too much or too little for y_m cannot be corrected later. The later
-/// gamma of i and m takes a Beta-distributed share of the rest, so y_m is about normal, with a mean and a variance that follow
-/// from those of the shares. The approximation affects the proposal only.
+/// The rest of y_i after the pair's gamma is the sum of later gammas, some of them shared with m, and of a private
+/// part. If the private part is small, a value of the pair's gamma that leaves too much or too little for y_m cannot be
+/// corrected later. The later gamma of i and m takes a Beta-distributed share of the rest, so y_m is about normal, with
+/// a mean and a variance that follow from those of the shares. The approximation affects the proposal only.
 #[derive(Debug, Clone)]
 pub(super) struct LookAhead {
     classifier: usize,

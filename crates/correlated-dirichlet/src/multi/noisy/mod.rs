@@ -7,12 +7,13 @@
 //! ```
 //!
 //! with h of [`NoisyGamma`]. A point is drawn in this order: the totals from a normal distribution with heavier tails
-//! ([`TotalsProposal`]); then, in every component, the common gamma and those of the pairs, each from its tabulated conditional density
-//! given the earlier ones ([`TabulatedConditional`]). For the proposal, gammas that are drawn later count as private. This is
-//! exact for the last gamma; the weights correct it for the others.
+//! ([`TotalsProposal`]); then, in every component, the common gamma and those of the pairs, each from its tabulated
+//! conditional density given the earlier ones ([`TabulatedConditional`]). For the proposal, gammas that are drawn later
+//! count as private. This is exact for the last gamma; the weights correct it for the others.
 //!
-//! The proposal of the totals is learned from pilot rounds on the merged model, in which the gammas of all pairs count as private. Given the
-//! totals, the merged model needs one tabulated integral per component, so that the pilots' weights carry no further noise.
+//! The proposal of the totals is learned from pilot rounds on the merged model, in which the gammas of all pairs count
+//! as private. Given the totals, the merged model needs one tabulated integral per component, so that the pilots'
+//! weights carry no further noise.
 
 mod conditional;
 mod look_ahead;
@@ -264,8 +265,8 @@ mod tests {
     use crate::CorrelatedDirichlet;
     use crate::pair::Scratch;
 
-    /// Two classifiers with little noise: the sampler against the quadrature, which has another noise model. At ε = 0.01 and α = 9 the two
-    /// models differ by less than 0.002.
+    /// Two classifiers with little noise: the sampler against the quadrature, which has another noise model. At ε =
+    /// 0.01 and α = 9 the two models differ by less than 0.002.
     #[test]
     fn two_classifiers_agree_with_the_quadrature() {
         let (epsilon, outputs) = (0.01, [[0.5, 0.2, 0.3], [0.45, 0.24, 0.31], [0.4, 0.3, 0.3]]);

@@ -1,24 +1,24 @@
 //! The density of one gamma variable observed with log-normal noise, given its shared part.
 //!
-//! G = A + B, where B is shared and given, and A ~ Γ(a) is private. Observed is y = G e^η, η ~ N(0, σ²). With t = ln(G/B) and
-//! v = ln(y/B) the density of ln y is
+//! G = A + B, where B is shared and given, and A ~ Γ(a) is private. Observed is y = G e^η, η ~ N(0, σ²). With t =
+//! ln(G/B) and v = ln(y/B) the density of ln y is
 //!
 //! ```text
 //! h(y | B) = B^a/Γ(a) ∫₀^∞ (e^t − 1)^(a−1) e^(t − B(e^t − 1)) N(v − t; σ²) dt.
 //! ```
 //!
 //! # Numerics
-//! The integrand is t^(a−1), singular for small shapes, times the exponential of
-//! q(t) = (a−1) ln((e^t−1)/t) + t − B(e^t−1), times the normal density. q is smooth, and t is confined to a few σ. Therefore q is expanded
-//! to second order about the maximum t* of the integrand (in ln t). The remaining integral is a function of one number,
+//! The integrand is t^(a−1), singular for small shapes, times the exponential of q(t) = (a−1) ln((e^t−1)/t) + t −
+//! B(e^t−1), times the normal density. q is smooth, and t is confined to a few σ. Therefore q is expanded to second
+//! order about the maximum t* of the integrand (in ln t). The remaining integral is a function of one number,
 //!
 //! ```text
 //! W_a(c) = ln (1/Γ(a)) ∫₀^∞ τ^(a−1) φ(τ − c) dτ,
 //! ```
 //!
-//! which is tabulated. As a → 0, W → ln φ(c) and h → N(v; σ²), without a boundary or a singularity. The third derivative of q, about B, is
-//! neglected: the error of ln h is below 0.003 at σ = 0.02 (ε = 0.03), and up to 0.02 at σ = 0.07 with B ≥ 30 where t can be near
-//! 0 as well as near v, four σ away.
+//! which is tabulated. As a → 0, W → ln φ(c) and h → N(v; σ²), without a boundary or a singularity. The third
+//! derivative of q, about B, is neglected: the error of ln h is below 0.003 at σ = 0.02 (ε = 0.03), and up to 0.02 at σ
+//! = 0.07 with B ≥ 30 where t can be near 0 as well as near v, four σ away.
 
 use std::f64::consts::PI;
 
@@ -37,8 +37,8 @@ pub(super) struct NoisyGamma {
     ln_precision: f64,
     /// −ln Γ(a).
     ln_constant: f64,
-    /// At equidistant c in ±`reach`: W for shapes below 1, for others the excess of W over its saddle-point approximation. Empty for
-    /// shape 0.
+    /// At equidistant c in ±`reach`: W for shapes below 1, for others the excess of W over its saddle-point
+    /// approximation. Empty for shape 0.
     table: Vec<f64>,
     reach: f64,
     /// The excess at both ends of the table.
