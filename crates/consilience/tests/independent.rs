@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use consilience::Hint;
 use consilience::evaluation::{Predictions, Weighting, score};
 use consilience::methods::fuse;
 use consilience::methods::independent::{
@@ -279,7 +280,7 @@ fn the_posterior_predictive_is_the_mean_over_draws() {
         assert!((a - b).abs() < 1e-12);
     }
     let plain = independent().fit(&train).unwrap();
-    assert!(plain.predictive().unwrap_err().to_string().contains("--keep-draws"));
+    assert_eq!(plain.predictive().unwrap_err().hint(), Some(Hint::KeepDraws));
 }
 
 #[test]

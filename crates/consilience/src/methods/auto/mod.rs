@@ -84,12 +84,11 @@ pub struct AutoParameters {
 ///
 /// # Example
 /// ```
-/// use consilience::methods::{auto::Auto, fuse};
-/// use consilience::{ClassPrior, NoProgress, simulation::Preset};
+/// use consilience::{Auto, simulation::Preset};
 ///
 /// let truth = Preset::Sim2.truth(0.5)?;
-/// let fitted = Auto::default().fit(&truth.simulate(200, 1)?, &NoProgress)?;
-/// let fused = fuse(&fitted.fusion, &truth.simulate(10, 2)?, &ClassPrior::uniform(3))?;
+/// let model = Auto::default().fit(&truth.simulate(200, 1)?)?;
+/// let fused = model.fuse(&truth.simulate(10, 2)?)?;
 /// assert_eq!(fused.n_items(), 30);
 /// # Ok::<(), consilience::Error>(())
 /// ```

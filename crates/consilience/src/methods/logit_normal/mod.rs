@@ -50,12 +50,11 @@ pub struct LogitNormalParameters {
 ///
 /// # Example
 /// ```
-/// use consilience::methods::{fuse, logit_normal::LogitNormal};
-/// use consilience::{ClassPrior, simulation::Preset};
+/// use consilience::{LogitNormal, simulation::Preset};
 ///
 /// let truth = Preset::Sim2.truth(0.5)?;
-/// let fitted = LogitNormal::default().fit(&truth.simulate(200, 1)?)?;
-/// let fused = fuse(&fitted.fusion, &truth.simulate(10, 2)?, &ClassPrior::uniform(3))?;
+/// let model = LogitNormal::default().fit(&truth.simulate(200, 1)?)?;
+/// let fused = model.fuse(&truth.simulate(10, 2)?)?;
 /// assert_eq!(fused.n_items(), 30);
 /// # Ok::<(), consilience::Error>(())
 /// ```

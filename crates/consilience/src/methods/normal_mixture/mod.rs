@@ -85,13 +85,11 @@ impl TryFrom<StoredParameters> for NormalMixtureParameters {
 ///
 /// # Example
 /// ```
-/// use consilience::methods::{fuse, normal_mixture::NormalMixture};
-/// use consilience::{ClassPrior, NoProgress, simulation::Preset};
+/// use consilience::{NormalMixture, simulation::Preset};
 ///
 /// let truth = Preset::Sim2.truth(0.5)?;
-/// let config = NormalMixture::default();
-/// let fitted = config.fit(&truth.simulate(50, 1)?, &NoProgress)?;
-/// let fused = fuse(&fitted.fusion, &truth.simulate(10, 2)?, &ClassPrior::uniform(3))?;
+/// let model = NormalMixture::default().fit(&truth.simulate(50, 1)?)?;
+/// let fused = model.fuse(&truth.simulate(10, 2)?)?;
 /// assert_eq!(fused.n_items(), 30);
 /// # Ok::<(), consilience::Error>(())
 /// ```

@@ -63,12 +63,11 @@ pub struct StackingParameters {
 ///
 /// # Example
 /// ```
-/// use consilience::methods::{fuse, stacking::Stacking};
-/// use consilience::{ClassPrior, simulation::Preset};
+/// use consilience::{Stacking, simulation::Preset};
 ///
 /// let truth = Preset::Sim2.truth(0.5)?;
-/// let fitted = Stacking::default().fit(&truth.simulate(200, 1)?)?;
-/// let fused = fuse(&fitted.fusion, &truth.simulate(10, 2)?, &ClassPrior::uniform(3))?;
+/// let model = Stacking::default().fit(&truth.simulate(200, 1)?)?;
+/// let fused = model.fuse(&truth.simulate(10, 2)?)?;
 /// assert_eq!(fused.n_items(), 30);
 /// # Ok::<(), consilience::Error>(())
 /// ```
