@@ -108,7 +108,7 @@ impl CorrelatedDirichlet {
         if resolution > 0.0 {
             density = density.with_log_noise(resolution)?;
         } else if !(resolution >= 0.0) {
-            return Err(Error::parameter("resolution", "between 0 and 1", resolution));
+            return Err(Error::parameter("resolution", "between 0 and 0.2", resolution));
         }
         if let Some(tolerance) = tolerance {
             density = density.with_tolerance(tolerance)?;

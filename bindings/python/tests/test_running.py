@@ -16,6 +16,13 @@ import consilience as cs
 FAST = dict(chains=4, draws=600)
 
 
+@pytest.fixture
+def interruptible():
+    """Ctrl-C raises KeyboardInterrupt, also in tests that run in the background of a shell."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
 
 def test_convergence_warnings(train):
     with pytest.warns(cs.ConvergenceWarning):
@@ -48,7 +55,7 @@ def test_progress_callbacks_and_their_exceptions(train):
     assert pickle.loads(pickle.dumps(model.set_params(progress=None))).alpha_.shape == (2, 3, 3)
 
 
-def test_ctrl_c_stops_a_fit():
+def test_ctrl_c_stops_a_fit(interruptible):
     """Between two of its 120 Dirichlet distributions."""
     def later():
         time.sleep(0.5)
@@ -64,7 +71,7 @@ def test_ctrl_c_stops_a_fit():
     assert time.process_time() - start < 30  # it would take minutes
 
 
-def test_ctrl_c_in_a_terminal_stops_a_fit():
+def test_ctrl_c_in_a_terminal_stops_a_fit(interruptible):
     """The signal comes from another process while the chains of the correlated model run."""
     program = """if True:
         import consilience as cs
