@@ -54,15 +54,18 @@ fn flatten(options: Map<String, Value>) -> Map<String, Value> {
             }
             ("alpha_prior", Value::Object(prior)) => {
                 flat.insert(name, "pooled".into());
-                flat.extend(
-                    prior["pooled"].get("items").map(|n| ("prior_items".into(), n.clone())),
-                );
+                let items = prior.get("pooled").and_then(|pooled| pooled.get("items"));
+                flat.extend(items.map(|items| ("prior_items".into(), items.clone())));
             }
             ("ridge", Value::Object(ridge)) => {
                 flat.insert(name, ridge.get("sd").cloned().unwrap_or_default());
             }
             ("ridge", _) => {
                 flat.insert(name, "cv".into());
+            }
+            // Learning α and δ together is no option any more; the fitted parameters stay as they are.
+            ("inference", Value::String(kind)) if kind == "joint" => {
+                flat.insert(name, "two-step".into());
             }
             // Gibbs sampling and the mixture as published are in the laboratory now.
             ("sampler" | "variant", _) => {}
@@ -110,6 +113,26 @@ mod tests {
             ),
             ("log-pool", json!({"weights": "free"}), "weights", json!("free")),
             ("opinion-pool", json!({}), "method", json!("opinion-pool")),
+            ("auto", json!({"auto": {"seed": 3}}), "seed", json!(3)),
+            ("bcc", json!({"bcc": {"prior_decisions": 2.0}}), "prior_decisions", json!(2.0)),
+            (
+                "logit-normal",
+                json!({"logit_normal": {"covariance_items": 9.0, "mean_items": 1.0}}),
+                "covariance_items",
+                json!(9.0),
+            ),
+            (
+                "normal-mixture",
+                json!({"normal_mixture": {"variant": "repaired", "components": 5}}),
+                "components",
+                json!(5),
+            ),
+            (
+                "correlated",
+                json!({"correlated": {"inference": "joint"}}),
+                "inference",
+                json!("two-step"),
+            ),
             (
                 "stacking",
                 json!({"stacking": {"ridge": {"sd": 0.3}, "balance": "weights", "seed": 1}}),
@@ -135,6 +158,12 @@ mod tests {
             let fit = read(method, &members).unwrap();
             assert_eq!(fit[option], expected, "{method}: {fit}");
         }
+    }
+
+    #[test]
+    fn an_empty_prior_is_the_default_prior() {
+        let fit = read("independent", &json!({"independent": {"alpha_prior": {}}})).unwrap();
+        assert_eq!((&fit["alpha_prior"], &fit["prior_items"]), (&json!("pooled"), &json!(2.0)));
     }
 
     #[test]
