@@ -19,7 +19,7 @@ pub(crate) type Labels<'py> = PyReadonlyArray1<'py, i64>;
 /// The kind of the raw values and the floor.
 pub(crate) fn input_format(kind: &str, floor: f64) -> PyResult<InputFormat> {
     let kind = kind.parse().map_err(|error| raise(&error))?;
-    Ok(InputFormat { kind, floor })
+    Ok(InputFormat { kind, floor, ..InputFormat::default() })
 }
 
 /// The class prior from its JSON form.

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, Table, presets};
+use consilience::Doubts;
 
-use crate::error::Failure;
+use crate::error::{Failure, warning_text};
 
 /// Creates the folder of a report, if it does not exist.
 pub(crate) fn make_folder(folder: &Path) -> Result<(), Failure> {
@@ -35,13 +36,20 @@ impl Messages {
     /// Prints a note, except with `--quiet`.
     pub(crate) fn note(&self, text: impl std::fmt::Display) {
         if !self.quiet {
-            print_line(format_args!("{text}"));
+            print_line(format_args!("{}", visible(text)));
         }
     }
 
     /// Prints a warning, even with `--quiet`.
     pub(crate) fn warning(text: impl std::fmt::Display) {
-        print_line(format_args!("{YELLOW}warning:{YELLOW:#} {text}"));
+        print_line(format_args!("{YELLOW}warning:{YELLOW:#} {}", visible(text)));
+    }
+
+    /// Warns of values of a table that were accepted although they are unusual.
+    pub(crate) fn doubts(doubts: &Doubts, table: impl std::fmt::Display) {
+        for warning in doubts.warnings() {
+            Self::warning(format_args!("{table}: {}", warning_text(&warning)));
+        }
     }
 
     /// Prints a fault of the program itself.
@@ -54,9 +62,9 @@ impl Messages {
 
     /// Prints why a command failed, and the hint.
     pub(crate) fn failure(failure: &Failure) {
-        print_line(format_args!("{RED}error:{RED:#} {failure}"));
+        print_line(format_args!("{RED}error:{RED:#} {}", visible(failure)));
         if let Some(hint) = failure.hint() {
-            print_line(format_args!("{CYAN}hint:{CYAN:#} {hint}"));
+            print_line(format_args!("{CYAN}hint:{CYAN:#} {}", visible(hint)));
         }
     }
 }
@@ -66,9 +74,21 @@ fn print_line(line: std::fmt::Arguments<'_>) {
     let _ = writeln!(anstream::stderr(), "{line}");
 }
 
+/// The text with control characters escaped, except line feeds and tabs: a hostile file must not
+/// command the terminal.
+fn visible(text: impl std::fmt::Display) -> String {
+    let text = text.to_string();
+    let control = |c: char| c.is_control() && c != '\n' && c != '\t';
+    if !text.contains(control) {
+        return text;
+    }
+    let shown = |c: char| if control(c) { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(shown).collect()
+}
+
 /// Prints a report.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    let mut stdout = std::io::stdout().lock();
+    let (text, mut stdout) = (visible(text), std::io::stdout().lock());
     let line_end: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };
     stdout
         .write_all(text.as_bytes())

@@ -184,6 +184,8 @@ pub enum OutputProblem {
     OddsBelowOne(f64),
     /// Probabilities that do not add up to 1.
     WrongSum(f64),
+    /// Values that add up to about 100.
+    Percentages(f64),
 }
 
 impl OutputProblem {
@@ -193,6 +195,7 @@ impl OutputProblem {
             Self::Negative(_) | Self::AboveOne(_) | Self::WrongSum(_) => Hint::OtherValueKind,
             Self::OddsBelowOne(_) => Hint::DecimalOdds,
             Self::Infinite(_) => Hint::EmptyOutput,
+            Self::Percentages(_) => Hint::DividePercentages,
         }
     }
 }
@@ -206,6 +209,9 @@ impl fmt::Display for OutputProblem {
             Self::Infinite(value) => write!(f, "infinite value {value}"),
             Self::OddsBelowOne(value) => write!(f, "decimal odds below 1 ({value})"),
             Self::WrongSum(value) => write!(f, "the probabilities add up to {value}, not 1"),
+            Self::Percentages(value) => {
+                write!(f, "the values add up to {value}, not 1: they look like percentages")
+            }
         }
     }
 }

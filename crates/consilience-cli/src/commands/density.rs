@@ -16,7 +16,8 @@ pub(crate) fn run(
     messages: &Messages,
 ) -> Result<(), Failure> {
     let DensityOptions { model: input, table } = options;
-    let loaded = input.load()?;
+    let mut loaded = input.load()?;
+    loaded.reading.ignores_labels = true;
     let (model, fusion, prior) = (&loaded.model, loaded.fusion(), &loaded.prior);
     let n_classes = model.schema().n_classes();
     let names: Vec<String> =

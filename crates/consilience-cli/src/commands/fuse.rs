@@ -16,7 +16,8 @@ pub(crate) fn run(
     _: &CommonOptions,
     messages: &Messages,
 ) -> Result<(), Failure> {
-    let loaded = options.model.load()?;
+    let mut loaded = options.model.load()?;
+    loaded.reading.ignores_labels = true;
     let source = (&options.model.data, &loaded.reading);
     let schema = loaded.model.schema();
     let costs = options.costs.as_ref().map(|costs| read_costs(costs, schema)).transpose()?;

@@ -110,7 +110,7 @@ fn given_classes_set_the_order() {
 #[test]
 fn other_kinds_of_values_are_converted() {
     let files = Files::new();
-    let input_format = InputFormat { kind: ValueKind::Odds, floor: 0.0 };
+    let input_format = InputFormat { kind: ValueKind::Odds, floor: 0.0, ..InputFormat::default() };
     let odds = files.with("t.csv", "label,a_x,a_y\nx,1.25,5\ny,2,2\n");
     let outputs = read_outputs(&odds, &ReadOptions { input_format, ..options() }).unwrap();
     assert!((outputs.output(0, 0).unwrap()[0] - 0.8).abs() < 1e-15);
