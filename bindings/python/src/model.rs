@@ -179,8 +179,9 @@ impl Model {
         let schema = self.model.schema();
         let (rule, prior) = self.rule(class_prior, predictive)?;
         let (input_format, values) = self.raw(&values, kind)?;
-        let evidence = watched(py, None, |_| {
-            explain(rule.fusion(), &outputs(schema, input_format, values, None)?, &prior)
+        let evidence = watched(py, None, |progress| {
+            let outputs = outputs(schema, input_format, values, None)?;
+            explain(rule.fusion(), &outputs, &prior, progress)
         })?;
         let shape = [values.len() / schema.width(), schema.n_classifiers(), schema.n_classes()];
         evidence.into_pyarray(py).reshape(shape)

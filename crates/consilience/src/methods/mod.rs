@@ -27,8 +27,8 @@ pub mod stacking;
 
 pub use block::Block;
 pub use explain::explain;
-pub use fusion::{Fused, Fusion, fuse, fuse_into, ln_densities};
-pub(crate) use fusion::{check_schema, fuse_checked};
+pub use fusion::{Fused, Fusion, fuse, fuse_into, ln_densities, ln_densities_with};
+pub(crate) use fusion::{check_schema, fuse_with};
 pub use list::{Method, MethodConfig, MethodInfo};
 pub use method::{Draw, MethodOption, PairPosterior};
 pub(crate) use method::{Fit, FitMethod, FitReport, FittedMethod, SEED, TrainingSet, read};
