@@ -114,7 +114,7 @@ impl Model {
         let strengths =
             margins.as_ref().map(|margins| margins.strengths(model.class_prior())).transpose();
         let correlations = model.implied_correlations().map_err(raised)?.map(|pairs| {
-            let pair = |pair: consilience::methods::correlated::PairInsight| {
+            let pair = |pair: consilience::methods::PairInsight| {
                 json!({ "between": pair.between, "correlation": pair.correlation, "mean": pair.mean })
             };
             pairs.into_iter().map(pair).collect::<Vec<_>>()
