@@ -56,12 +56,17 @@ impl Rule<'_> {
         let mut evidence = EvidenceColumns::new(schema, self.explain);
         let mut decisions = self.costs.map(|costs| DecisionColumns::new(schema, costs));
         let quiet = messages.is_quiet();
-        let streamed =
-            stream::add_columns(data, schema, reading, table, quiet, |outputs, write| {
-                fuse_into(self.fusion, outputs, self.prior, &mut columns.fused)?;
+        let streamed = stream::add_columns(
+            data,
+            schema,
+            reading,
+            table,
+            quiet,
+            |outputs, progress, write| {
+                fuse_into(self.fusion, outputs, self.prior, &mut columns.fused, progress)?;
                 columns.fill(outputs);
                 if self.explain {
-                    evidence.fill(&explain(self.fusion, outputs, self.prior)?);
+                    evidence.fill(&explain(self.fusion, outputs, self.prior, progress)?);
                 }
                 if let Some(decisions) = &mut decisions {
                     decisions.fill(&columns.fused, outputs.n_items());
@@ -70,7 +75,8 @@ impl Rule<'_> {
                 added.extend(decisions.iter().flat_map(DecisionColumns::added));
                 added.extend(evidence.added());
                 write(&added)
-            })?;
+            },
+        )?;
         let items = if streamed.n_items == 1 { "item" } else { "items" };
         messages.note(format_args!(
             "fused {} {items} with `{}`{}{} -> {}",

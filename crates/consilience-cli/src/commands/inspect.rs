@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use consilience::methods::correlated::PairInsight;
+use consilience::methods::PairInsight;
 use consilience::{DEFAULT_FLOOR, InputFormat, Model, Result};
 use consilience_io::ReadOptions;
 use serde_json::{Value, json};

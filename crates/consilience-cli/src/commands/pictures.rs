@@ -5,7 +5,7 @@ use std::path::Path;
 use consilience::Outputs;
 use consilience::evaluation::ReliabilityBin;
 use consilience::evaluation::compare::Comparison;
-use consilience::methods::correlated::PairInsight;
+use consilience::methods::PairInsight;
 
 use crate::error::Failure;
 use crate::plots::{
