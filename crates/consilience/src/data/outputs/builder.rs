@@ -316,6 +316,7 @@ mod tests {
             builder.push(&raw, None).unwrap();
             builder
                 .finish()
+                .doubts()
                 .warnings()
                 .into_iter()
                 .map(|warning| warning.message)
