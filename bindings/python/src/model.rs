@@ -11,8 +11,8 @@ use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::data::{
-    ItemWeights, Kind, Labels, Values, floor_of, input_format, label_slice, outputs, prior_choice, room,
-    schema, slice, training,
+    ItemWeights, Kind, Labels, Values, floor_of, input_format, label_slice, outputs, prior_choice,
+    room, schema, slice, training,
 };
 use crate::errors::{bad_settings, raise};
 use crate::progress::watched;
