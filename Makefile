@@ -13,6 +13,8 @@ demo: | toolchain
 toolchain:
 	scripts/setup.sh
 
+# The libraries also compile where addresses have 32 bits.
+WITH_32_BITS := test -d "$$(rustc --print sysroot)/lib/rustlib/wasm32-unknown-unknown"
 lint: | toolchain
 	cargo fmt --all --check
 	cargo fetch --locked --quiet
@@ -20,6 +22,8 @@ lint: | toolchain
 	python3 scripts/check_links.py
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy --package consilience --no-default-features --locked -- -D warnings
+	$(WITH_32_BITS) || rustup target add wasm32-unknown-unknown
+	cargo check --package consilience --no-default-features --target wasm32-unknown-unknown --locked
 
 docs: | toolchain
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet

@@ -114,7 +114,7 @@ impl Model {
         let strengths =
             margins.as_ref().map(|margins| margins.strengths(model.class_prior())).transpose();
         let correlations = model.implied_correlations().map_err(raised)?.map(|pairs| {
-            let pair = |pair: consilience::methods::correlated::PairInsight| {
+            let pair = |pair: consilience::methods::PairInsight| {
                 json!({ "between": pair.between, "correlation": pair.correlation, "mean": pair.mean })
             };
             pairs.into_iter().map(pair).collect::<Vec<_>>()
@@ -179,8 +179,9 @@ impl Model {
         let schema = self.model.schema();
         let (rule, prior) = self.rule(class_prior, predictive)?;
         let (input_format, values) = self.raw(&values, kind)?;
-        let evidence = watched(py, None, |_| {
-            explain(rule.fusion(), &outputs(schema, input_format, values, None)?, &prior)
+        let evidence = watched(py, None, |progress| {
+            let outputs = outputs(schema, input_format, values, None)?;
+            explain(rule.fusion(), &outputs, &prior, progress)
         })?;
         let shape = [values.len() / schema.width(), schema.n_classifiers(), schema.n_classes()];
         evidence.into_pyarray(py).reshape(shape)

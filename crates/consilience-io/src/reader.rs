@@ -1,7 +1,5 @@
 //! Readers of tables: whole tables with unknown columns, or chunks of tables with known ones.
 
-use std::fs::File;
-use std::io::{Seek, SeekFrom};
 use std::sync::Arc;
 
 use consilience::{InputFormat, Outputs, OutputsBuilder, Schema};
@@ -9,9 +7,10 @@ use consilience::{InputFormat, Outputs, OutputsBuilder, Schema};
 use crate::batch::{Batch, LABEL};
 use crate::error::{Error, Result};
 use crate::header::{self, Known};
+use crate::input::{Input, from_start};
 use crate::location::{Format, Layout, Location};
 use crate::long::{self, Distinct, Long};
-use crate::source::{self, Input, Source};
+use crate::source::{self, Source};
 use crate::wide::{Use, Wide, check_labelled, check_type};
 
 /// Options for reading a table.
@@ -60,17 +59,20 @@ pub struct Chunk {
 /// table are those of the `class` column. Classes are found in a separate pass over the file, so
 /// that memory is needed only for the result; a stream is first copied to a temporary file.
 pub fn read_outputs(location: &Location, options: &ReadOptions) -> Result<Outputs> {
-    let name = location.to_string();
-    let format = Format::choose(options.format, location)?;
+    read_outputs_from(Input::open(location, options.format)?, options)
+}
+
+/// [Reads a whole table](read_outputs) from an open input; `options.format` is not used.
+pub fn read_outputs_from(mut input: Input, options: &ReadOptions) -> Result<Outputs> {
+    let (name, format) = (input.name.clone(), input.format);
     let chunk = options.chunk_items.max(1);
-    let mut input = Input::open(location)?;
-    let mut again = None;
+    let mut stored = None;
     if options.layout == Layout::Long || options.classes.is_none() {
-        let file = input.into_file(&name)?;
-        input = Input::File(second_handle(&file, &name)?);
-        again = Some(file);
+        let twice = input.content.into_stored(&name)?;
+        input.content = from_start(&twice, &name)?;
+        stored = Some(twice);
     }
-    let mut source = source::open(input, format, &name, chunk)?;
+    let mut source = source::open(input, chunk)?;
     if source.names().is_empty() {
         return Err(Error::NoItems { name });
     }
@@ -78,10 +80,10 @@ pub fn read_outputs(location: &Location, options: &ReadOptions) -> Result<Output
         check_labelled(&name, source.as_ref())?;
     }
     let schema = Arc::new(discover(&name, source.as_mut(), options)?);
-    if let Some(mut file) = again {
+    if let Some(stored) = stored {
         drop(source);
-        file.seek(SeekFrom::Start(0)).map_err(|reason| Error::io("read", &name, reason))?;
-        source = source::open(Input::File(file), format, &name, chunk)?;
+        let content = from_start(&stored, &name)?;
+        source = source::open(Input { name: name.clone(), format, content }, chunk)?;
     }
     let mut builder = OutputsBuilder::new(Arc::clone(&schema), options.input_format)?;
     let labels = options.needs_labels;
@@ -103,10 +105,6 @@ pub fn read_outputs(location: &Location, options: &ReadOptions) -> Result<Output
         0 => Err(Error::NoItems { name }),
         _ => Ok(builder.finish()),
     }
-}
-
-fn second_handle(file: &File, name: &str) -> Result<File> {
-    file.try_clone().map_err(|reason| Error::io("read", name, reason))
 }
 
 /// The classifiers and classes of a table; may read the source to its end.
@@ -166,12 +164,15 @@ enum Rows {
 impl TableReader {
     /// Opens a table and finds the columns of `schema`; `options.classes` is not used.
     pub fn open(location: &Location, schema: &Arc<Schema>, options: &ReadOptions) -> Result<Self> {
-        let name = location.to_string();
-        let format = Format::choose(options.format, location)?;
+        Self::new(Input::open(location, options.format)?, schema, options)
+    }
+
+    /// A reader of an open input; `options.format` and `options.classes` are not used.
+    pub fn new(input: Input, schema: &Arc<Schema>, options: &ReadOptions) -> Result<Self> {
+        let (name, format) = (input.name.clone(), input.format);
         let chunk_items = options.chunk_items.max(1);
-        let input = Input::open(location)?;
-        let total_bytes = input.len();
-        let source = source::open(input, format, &name, chunk_items)?;
+        let total_bytes = input.content.len();
+        let source = source::open(input, chunk_items)?;
         let labels = options.needs_labels;
         if labels && !source.names().is_empty() {
             check_labelled(&name, source.as_ref())?;
@@ -222,12 +223,12 @@ impl TableReader {
         }
     }
 
-    /// Number of bytes read so far; for Parquet and Arrow files estimated from the rows.
+    /// Number of bytes read so far; for Parquet estimated from the rows.
     pub fn bytes_read(&self) -> u64 {
         self.source.bytes_read()
     }
 
-    /// Size of the input in bytes, where it is a regular file.
+    /// Size of the input in bytes, where it is known.
     pub fn total_bytes(&self) -> Option<u64> {
         self.total_bytes
     }

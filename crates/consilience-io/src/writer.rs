@@ -70,7 +70,7 @@ impl TableWriter {
     /// Opens an output in the given format or, without one, that of the extension; CSV for standard
     /// output.
     pub fn create(location: &Location, format: Option<Format>) -> Result<Self> {
-        let format = Format::choose(format, location)?;
+        let format = Format::choose_written(format, location)?;
         let output = Output::create(location)?;
         Ok(Self { name: location.output_name(), sink: sink::create(output, format), columns: None })
     }

@@ -35,7 +35,7 @@ pub(super) fn add_columns(
     options: &ReadOptions,
     table: &TableOutput,
     quiet: bool,
-    mut compute: impl FnMut(&Outputs, Write<'_>) -> Result<(), Failure>,
+    mut compute: impl FnMut(&Outputs, &dyn Progress, Write<'_>) -> Result<(), Failure>,
 ) -> Result<Streamed, Failure> {
     let reader = stoppable(|| TableReader::open(data, schema, options))?;
     let mut writer = TableWriter::create(&table.output, table.output_format)?;
@@ -45,7 +45,7 @@ pub(super) fn add_columns(
     let mut streamed = Streamed::default();
     let (chunks, reading) = read_ahead(reader);
     while let Some((chunk, bytes)) = next(&chunks, &progress)? {
-        compute(&chunk.outputs, &mut |added| Ok(writer.write(&chunk.carried, added)?))?;
+        compute(&chunk.outputs, &progress, &mut |added| Ok(writer.write(&chunk.carried, added)?))?;
         streamed.n_items += chunk.outputs.n_items() as u64;
         streamed.n_raised += chunk.outputs.n_raised() as u64;
         progress.set(bytes);
@@ -54,7 +54,7 @@ pub(super) fn add_columns(
     if streamed.n_items == 0 {
         let nothing =
             consilience::OutputsBuilder::new(std::sync::Arc::clone(schema), options.input_format)?;
-        compute(&nothing.finish(), &mut |added| Ok(writer.write(&empty, added)?))?;
+        compute(&nothing.finish(), &progress, &mut |added| Ok(writer.write(&empty, added)?))?;
     }
     progress.check()?;
     writer.finish()?;

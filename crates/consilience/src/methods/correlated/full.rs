@@ -284,7 +284,7 @@ impl Fusion for FullFusion {
     }
 
     fn items_per_task(&self) -> usize {
-        4
+        1
     }
 }
 
