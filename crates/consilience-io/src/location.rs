@@ -1,5 +1,6 @@
 //! Locations, formats and layouts of tables.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -143,6 +144,13 @@ impl fmt::Display for Location {
 impl From<PathBuf> for Location {
     fn from(path: PathBuf) -> Self {
         if path.as_os_str() == "-" { Self::Standard } else { Self::Path(path) }
+    }
+}
+
+/// Any path of the system, even if it is not UTF-8.
+impl From<OsString> for Location {
+    fn from(path: OsString) -> Self {
+        PathBuf::from(path).into()
     }
 }
 

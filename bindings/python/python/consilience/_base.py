@@ -336,7 +336,7 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
             If True, every item has the same weight. If False, the items are weighted so that the
             classes have the shares of the class prior.
         bootstrap : int, default=1000
-            Number of bootstrap replicates for the intervals.
+            Number of bootstrap replicates for the intervals: 0 (no intervals) or at least 20.
         random_state : int, RandomState instance or None, default=None
             Seed of the bootstrap.
 

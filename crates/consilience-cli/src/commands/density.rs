@@ -16,6 +16,7 @@ pub(crate) fn run(
     messages: &Messages,
 ) -> Result<(), Failure> {
     let DensityOptions { model: input, table } = options;
+    input.check_output(table, None)?;
     let loaded = input.load()?;
     let (model, fusion, prior) = (&loaded.model, loaded.fusion(), &loaded.prior);
     let n_classes = model.schema().n_classes();
@@ -54,8 +55,9 @@ pub(crate) fn run(
         },
     )?;
     messages.note(format_args!(
-        "densities of {} items{} -> {}",
+        "densities of {} items{}{} -> {}",
         streamed.n_items,
+        loaded.prior_note(),
         floor_note(streamed.n_raised, loaded.reading.input_format.floor),
         table.output.output_name()
     ));

@@ -12,6 +12,8 @@ mod correlated;
 mod costs;
 mod formats;
 mod help;
+mod hostile;
+mod own_files;
 mod paths;
 mod signals;
 mod whole_files;

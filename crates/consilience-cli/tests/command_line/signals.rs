@@ -77,6 +77,24 @@ fn an_interrupted_simulation_leaves_the_old_file_and_nothing_else() {
     }
 }
 
+/// The second signal ends the program before it gets to tidy up.
+#[test]
+fn a_second_interruption_leaves_nothing_either() {
+    for _ in 0..10 {
+        let bench = with_old_file();
+        let mut child = bench.command(SIMULATE).spawn().unwrap();
+        wait_until("something is written", || written(&bench) > 0);
+        // Two different ones, because the same signal twice may arrive as one.
+        let (first, second) =
+            (format!("kill -INT {0}", child.id()), format!("kill -TERM {0}", child.id()));
+        Command::new("sh").args(["-c", &format!("{first}; {second}")]).status().unwrap();
+        wait_for(&mut child);
+        assert_eq!(finish(child).code, Some(130));
+        assert_old_file_is_whole(&bench);
+        assert_eq!(bench.names(), ["model.json", "out.csv", "table.csv"]);
+    }
+}
+
 #[test]
 fn a_killed_simulation_leaves_the_old_file() {
     let bench = with_old_file();
