@@ -319,7 +319,8 @@ class CorrelatedFusion(Fusion):
     resolution : float, default=None
         Resolution of the outputs: the standard deviation of the noise of the log ratio of two
         classifiers' components. 0 is the exact density. If None, 0.03 for two and three different
-        classifiers, 0.1 for more.
+        classifiers, 0.1 for more. It applies to densities of two classifiers; `structure="full"` and
+        "common" fuse three and more with the exact density.
     structure : {"tree", "tree-mixture", "full", "common"}, default="tree"
         Model of three and more classifiers. "tree": pairs along the spanning tree with the largest
         gain. "tree-mixture": the average over all spanning trees. "full": the model of the paper, with
