@@ -12,11 +12,16 @@ mod model;
 mod progress;
 mod simulation;
 
+use std::ffi::CString;
+
+use consilience_numerics::parallel;
+use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 
 /// What the package `consilience` is built on; private.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    limit_threads(module.py())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("ConsilienceError", module.py().get_type::<errors::ConsilienceError>())?;
     module.add_function(wrap_pyfunction!(errors::hint_text, module)?)?;
@@ -30,4 +35,16 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulation::simulate_preset, module)?)?;
     module.add_function(wrap_pyfunction!(simulation::delta_for_correlation, module)?)?;
     Ok(())
+}
+
+/// Starts fewer threads than `RAYON_NUM_THREADS` asks for, if these are more than the machine can
+/// run. Else threads start when they are needed, so that a process can be forked before.
+fn limit_threads(py: Python<'_>) -> PyResult<()> {
+    let Some(wanted) = parallel::asked_for() else { return Ok(()) };
+    let threads = parallel::at_most(wanted);
+    if threads == wanted || parallel::start(threads).is_err() {
+        return Ok(());
+    }
+    let text = format!("`RAYON_NUM_THREADS` asks for {wanted} threads; {threads} are used");
+    PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &CString::new(text)?, 1)
 }

@@ -1,5 +1,6 @@
 """Progress, interruption, threads and warnings of fits."""
 
+import os
 import pickle
 import signal
 import subprocess
@@ -112,3 +113,24 @@ def test_other_threads_run_while_fitting(train):
     finally:
         stop.set()
         thread.join()
+
+
+def test_the_number_of_threads_is_limited():
+    """Threads of the process after a computation that uses all of them."""
+    program = """if True:
+        import warnings, os
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            import consilience as cs
+        cs.simulate("sim1", correlation=0.5, items_per_class=10, random_state=1)
+        P, y = cs.simulate("sim1", correlation=0.5, items_per_class=10, random_state=1)
+        cs.IndependentFusion(draws=10, warmup=10).fit(P, y)
+        print(len(os.listdir("/proc/self/task")), [str(warning.message) for warning in caught])
+    """
+    environment = {**os.environ, "RAYON_NUM_THREADS": "100000"}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True,
+                          text=True, timeout=60, check=True)
+    threads, warned = done.stdout.split(" ", 1)
+    most = 4 * len(os.sched_getaffinity(0))
+    assert int(threads) <= most + 20, done.stdout
+    assert f"asks for 100000 threads; {most} are used" in warned, done.stdout

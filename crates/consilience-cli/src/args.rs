@@ -1,15 +1,19 @@
 //! The command line: one definition for parsing, help, completions and the man page.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use consilience::simulation::Preset;
-use consilience::{MethodConfig, PriorChoice, ValueKind};
+use consilience::{DEFAULT_SUM_TOLERANCE, MethodConfig, PriorChoice, ValueKind};
 use consilience_io::{Format, Layout, Location};
 
+use crate::error::Failure;
 use crate::method_options::MethodOptions;
+use crate::output::Messages;
 
 /// Combine the probability outputs of several classifiers into one calibrated probability.
 #[derive(Debug, Parser)]
@@ -23,7 +27,9 @@ use crate::method_options::MethodOptions;
         consilience fit train.csv -o model.json\n  \
         consilience fuse model.json new.csv -o fused.csv\n  \
         consilience evaluate model.json test.csv\n  \
-        consilience compare labelled.csv"
+        consilience compare labelled.csv\n\n\
+        Exit codes: 0 success, 1 bad data, settings or files, 2 wrong usage or a fault of the program,\n\
+        130 interrupted."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -39,8 +45,9 @@ const COMMON: &str = "Common options";
 #[derive(Debug, Args)]
 pub(crate) struct CommonOptions {
     /// Seed of all random numbers; the same seed gives the same result at any number of threads.
-    #[arg(long, global = true, help_heading = COMMON, default_value_t = 0, value_name = "N")]
-    pub(crate) seed: u64,
+    /// [default: 0]
+    #[arg(long, global = true, help_heading = COMMON, value_name = "N")]
+    pub(crate) seed: Option<u64>,
     /// Threads to use [default: all].
     #[arg(long, global = true, help_heading = COMMON, value_name = "N", value_parser = number_of_threads)]
     pub(crate) threads: Option<usize>,
@@ -50,6 +57,13 @@ pub(crate) struct CommonOptions {
     /// Print nothing but warnings and errors on standard error.
     #[arg(long, short, global = true, help_heading = COMMON)]
     pub(crate) quiet: bool,
+}
+
+impl CommonOptions {
+    /// The seed of all random numbers.
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed.unwrap_or(0)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -110,6 +124,15 @@ pub(crate) struct DataOptions {
     /// Raise smaller probabilities to this value [default: 1e-6, or the model's].
     #[arg(long, help_heading = READING, value_name = "P", allow_negative_numbers = true)]
     pub(crate) floor: Option<f64>,
+    /// Renormalise outputs whose sum differs from 1 by at most this much.
+    #[arg(
+        long,
+        help_heading = READING,
+        value_name = "D",
+        default_value_t = DEFAULT_SUM_TOLERANCE,
+        allow_negative_numbers = true
+    )]
+    pub(crate) sum_tolerance: f64,
     /// Names of the classes, in order [default: the values of the label column, or else the
     /// suffixes shared by all classifiers].
     #[arg(long, help_heading = READING, value_delimiter = ',', value_name = "A,B,...")]
@@ -160,7 +183,8 @@ pub(crate) struct FitOptions {
     /// Method to fit; `consilience help fit` lists them.
     #[arg(long, default_value = "auto", value_name = "METHOD", conflicts_with = "update")]
     pub(crate) method: MethodConfig,
-    /// Probabilities of the classes before any output: uniform, empirical or p1,p2,...
+    /// Probabilities of the classes before any output: uniform, empirical, p1,p2,... or
+    /// class=p,...
     #[arg(
         long,
         default_value = "uniform",
@@ -195,9 +219,20 @@ const FIT_EXAMPLES: &str = "Examples:\n  \
     consilience fit more.csv --update model.json -o model.json";
 
 impl Arguments {
-    /// Reads the command line; help and mistakes end the program.
-    pub(crate) fn read() -> Self {
-        Self::parse()
+    /// Reads the command line. Otherwise the exit code: 0 after printing help or the version, 1 if
+    /// they could not be printed, 2 after explaining a mistake.
+    pub(crate) fn read() -> Result<Self, ExitCode> {
+        Self::try_parse().map_err(|outcome| {
+            let printed = outcome.print().and_then(|()| std::io::stdout().flush());
+            match printed {
+                _ if outcome.use_stderr() => ExitCode::from(2),
+                Err(reason) if reason.kind() != std::io::ErrorKind::BrokenPipe => {
+                    Messages::failure(&Failure::io("write", "standard output", reason));
+                    ExitCode::from(1)
+                }
+                _ => ExitCode::SUCCESS,
+            }
+        })
     }
 }
 
@@ -208,7 +243,8 @@ pub(crate) struct ModelOptions {
     pub(crate) model: PathBuf,
     /// Outputs of the items; `-` is standard input.
     pub(crate) data: Location,
-    /// Probabilities of the classes before any output: uniform, empirical or p1,p2,...
+    /// Probabilities of the classes before any output: uniform, empirical, p1,p2,... or
+    /// class=p,...
     /// [default: the model's].
     #[arg(long, value_name = "PRIOR", allow_hyphen_values = true)]
     pub(crate) class_prior: Option<PriorChoice>,
@@ -279,7 +315,7 @@ pub(crate) struct EvaluateOptions {
     /// Weight all items alike instead of weighting the classes by the class prior.
     #[arg(long)]
     pub(crate) score_items: bool,
-    /// Bootstrap replicates for the 95 % intervals.
+    /// Bootstrap replicates for the 95 % intervals: 0 (no intervals) or at least 20.
     #[arg(long, default_value_t = 1000, value_name = "N")]
     pub(crate) bootstrap: usize,
     /// Also show the scores of every class.
@@ -319,7 +355,8 @@ pub(crate) struct CompareOptions {
     /// Share of every class that a random split uses for testing.
     #[arg(long, default_value_t = 0.2, value_name = "P", allow_negative_numbers = true)]
     pub(crate) test_share: f64,
-    /// Probabilities of the classes before any output: uniform, empirical or p1,p2,...; may be given
+    /// Probabilities of the classes before any output: uniform, empirical, p1,p2,... or
+    /// class=p,...; may be given
     /// several times for one table each.
     #[arg(long, default_value = "uniform", value_name = "PRIOR", allow_hyphen_values = true)]
     pub(crate) class_prior: Vec<PriorChoice>,

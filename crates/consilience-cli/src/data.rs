@@ -8,8 +8,9 @@ use consilience::{ClassPrior, DEFAULT_FLOOR, InputFormat, Model, Outputs, Progre
 use consilience_io::{Location, ReadOptions, TableReader};
 use serde_json::Value;
 
-use crate::args::{DataOptions, ModelOptions};
+use crate::args::{DataOptions, ModelOptions, TableOutput};
 use crate::error::Failure;
+use crate::files::{Input, check_distinct};
 use crate::progress::{TerminalProgress, Unit, stoppable};
 
 const NO_MODEL: &str = "a model is the JSON file that `consilience fit -o model.json` writes; it is \
@@ -37,6 +38,7 @@ impl DataOptions {
             input_format: InputFormat {
                 kind: self.values.into(),
                 floor: self.floor.unwrap_or(floor),
+                sum_tolerance: self.sum_tolerance,
             },
             classes: self.classes.clone(),
             ..ReadOptions::default()
@@ -65,11 +67,27 @@ impl DataOptions {
 pub(crate) struct Loaded {
     pub(crate) model: Model,
     pub(crate) prior: ClassPrior,
+    /// Whether the prior is another than the model's.
+    pub(crate) prior_given: bool,
     pub(crate) reading: ReadOptions,
     predictive: Option<PosteriorPredictive>,
 }
 
 impl ModelOptions {
+    /// Refuses an output that would overwrite the model or the costs. It may replace the data,
+    /// because all their columns are written, too.
+    pub(crate) fn check_output(
+        &self,
+        table: &TableOutput,
+        costs: Option<&Location>,
+    ) -> Result<(), Failure> {
+        let model = Location::from(self.model.as_path());
+        let inputs = [Input::replaceable("the data", &self.data), Input::new("the model", &model)];
+        let costs = costs.map(|costs| Input::new("the costs", costs));
+        let inputs: Vec<_> = inputs.into_iter().chain(costs).collect();
+        check_distinct(&inputs, &[("the output", &table.output)])
+    }
+
     pub(crate) fn load(&self) -> Result<Loaded, Failure> {
         let model = read_model(&self.model)?;
         let in_file = || Failure::in_file(self.model.display());
@@ -77,11 +95,20 @@ impl ModelOptions {
             if self.predictive { Some(model.predictive().map_err(in_file())?) } else { None };
         let prior = model.prior(self.class_prior.as_ref())?;
         let reading = self.reading.read_options_for(&model)?;
-        Ok(Loaded { model, prior, reading, predictive })
+        let prior_given = self.class_prior.is_some();
+        Ok(Loaded { model, prior, prior_given, reading, predictive })
     }
 }
 
 impl Loaded {
+    /// The class prior as the middle of a sentence, if it was given.
+    pub(crate) fn prior_note(&self) -> String {
+        if !self.prior_given {
+            return String::new();
+        }
+        format!("; class prior {}", prior_text(self.model.schema().classes(), &self.prior))
+    }
+
     /// The model's fusion rule, or its posterior predictive with `--predictive`.
     pub(crate) fn fusion(&self) -> &dyn Fusion {
         match &self.predictive {
@@ -112,6 +139,13 @@ pub(crate) fn read_all(
         }
         all.ok_or_else(|| consilience_io::Error::NoItems { name: location.to_string() }.into())
     })
+}
+
+/// A class prior as understood, such as `x 0.2, y 0.8`.
+pub(crate) fn prior_text(classes: &[String], prior: &ClassPrior) -> String {
+    let parts = classes.iter().zip(prior.probabilities());
+    let parts: Vec<String> = parts.map(|(class, p)| format!("{class} {p:.4}")).collect();
+    parts.join(", ")
 }
 
 /// The number of values raised to the floor, as the end of a sentence; empty if there are none.

@@ -7,6 +7,7 @@ mod args;
 mod commands;
 mod data;
 mod error;
+mod files;
 mod method_options;
 mod output;
 mod plots;
@@ -16,11 +17,15 @@ use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
 use args::{Arguments, Command};
+use consilience_numerics::parallel;
 use error::Failure;
 use output::Messages;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::read();
+    let arguments = match Arguments::read() {
+        Ok(arguments) => arguments,
+        Err(code) => return code,
+    };
     let messages = Messages::new(arguments.common.quiet);
     panic::set_hook(Box::new(|info| {
         if !consilience_io::is_guarded() {
@@ -40,14 +45,7 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments, messages: &Messages) -> Result<(), Failure> {
     let common = &arguments.common;
-    if let Some(threads) = common.threads {
-        // Results do not depend on their number, so threads without processors only cost.
-        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let threads = threads.min(4 * processors);
-        rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(|error| {
-            Failure::message(format!("cannot start {threads} threads: {error}"))
-        })?;
-    }
+    start_threads(common.threads)?;
     progress::catch_interrupts()?;
     match &arguments.command {
         Command::Demo(options) => commands::demo::run(options, common, messages),
@@ -61,4 +59,18 @@ fn run(arguments: &Arguments, messages: &Messages) -> Result<(), Failure> {
         Command::Completions { shell } => commands::generate::completions(*shell),
         Command::Man { command } => commands::generate::man_page(command.as_deref()),
     }
+}
+
+/// Starts the threads of `--threads` or else of `RAYON_NUM_THREADS`, which may not be more than the
+/// machine can run. Without either, threads start when they are needed, one per processor.
+fn start_threads(given: Option<usize>) -> Result<(), Failure> {
+    let Some(wanted) = given.or_else(parallel::asked_for) else { return Ok(()) };
+    let threads = parallel::at_most(wanted);
+    if given.is_none() && threads < wanted {
+        Messages::warning(format_args!(
+            "`RAYON_NUM_THREADS` asks for {wanted} threads; {threads} are used"
+        ));
+    }
+    parallel::start(threads)
+        .map_err(|error| Failure::message(format!("cannot start {threads} threads: {error}")))
 }

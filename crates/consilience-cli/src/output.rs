@@ -1,12 +1,14 @@
 //! All printing: reports on standard output, messages on standard error.
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, Table, presets};
+use consilience::Doubts;
 
-use crate::error::Failure;
+use crate::error::{Failure, warning_text};
 
 /// Creates the folder of a report, if it does not exist.
 pub(crate) fn make_folder(folder: &Path) -> Result<(), Failure> {
@@ -35,13 +37,20 @@ impl Messages {
     /// Prints a note, except with `--quiet`.
     pub(crate) fn note(&self, text: impl std::fmt::Display) {
         if !self.quiet {
-            print_line(format_args!("{text}"));
+            print_line(format_args!("{}", visible(&text.to_string())));
         }
     }
 
     /// Prints a warning, even with `--quiet`.
     pub(crate) fn warning(text: impl std::fmt::Display) {
-        print_line(format_args!("{YELLOW}warning:{YELLOW:#} {text}"));
+        print_line(format_args!("{YELLOW}warning:{YELLOW:#} {}", visible(&text.to_string())));
+    }
+
+    /// Warns of values of a table that were accepted although they are unusual.
+    pub(crate) fn doubts(doubts: &Doubts, table: impl std::fmt::Display) {
+        for warning in doubts.warnings() {
+            Self::warning(format_args!("{table}: {}", warning_text(&warning)));
+        }
     }
 
     /// Prints a fault of the program itself.
@@ -54,11 +63,22 @@ impl Messages {
 
     /// Prints why a command failed, and the hint.
     pub(crate) fn failure(failure: &Failure) {
-        print_line(format_args!("{RED}error:{RED:#} {failure}"));
+        print_line(format_args!("{RED}error:{RED:#} {}", visible(&failure.to_string())));
         if let Some(hint) = failure.hint() {
-            print_line(format_args!("{CYAN}hint:{CYAN:#} {hint}"));
+            print_line(format_args!("{CYAN}hint:{CYAN:#} {}", visible(&hint)));
         }
     }
+}
+
+/// Text with control characters written out, such as `\u{1b}`: names and values of a file must not
+/// give orders to the terminal.
+fn visible(text: &str) -> Cow<'_, str> {
+    let is_order = |c: char| c.is_control() && c != '\n';
+    if !text.contains(is_order) {
+        return text.into();
+    }
+    let shown = |c: char| if is_order(c) { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(shown).collect::<String>().into()
 }
 
 /// Prints a line on standard error, which may be closed.
@@ -66,7 +86,12 @@ fn print_line(line: std::fmt::Arguments<'_>) {
     let _ = writeln!(anstream::stderr(), "{line}");
 }
 
-/// Prints a report.
+/// Prints a report for people.
+pub(crate) fn print_text(text: &str) -> Result<(), Failure> {
+    print(&visible(text))
+}
+
+/// Prints a report for programs, or a script.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
     let line_end: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };

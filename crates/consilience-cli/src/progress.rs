@@ -23,10 +23,12 @@ pub(crate) fn catch_interrupts() -> Result<(), Failure> {
             stop();
         }
     })
-    .map_err(|error| Failure::message(format!("cannot progress for interruptions: {error}")))
+    .map_err(|error| Failure::message(format!("cannot handle interruptions: {error}")))
 }
 
+/// Ends the program at once, without the temporary files of unfinished outputs.
 fn stop() -> ! {
+    consilience_io::remove_unfinished();
     Messages::failure(&consilience::Error::Interrupted.into());
     std::process::exit(130);
 }

@@ -6,8 +6,9 @@ use consilience::decision::Costs;
 use crate::batch::{Batch, LABEL};
 use crate::error::{Error, Result, quoted};
 use crate::header::check_unique;
-use crate::location::{Format, Location};
-use crate::source::{self, Input, Source};
+use crate::input::Input;
+use crate::location::Location;
+use crate::source::{self, Source};
 use crate::wide::{
     Names, Use, check_type, find_column, missing_label, not_a_number, unknown_label,
 };
@@ -22,9 +23,8 @@ const SHAPE: &str = "a table of costs has a row per true class, named in the col
 /// decision, which is every class and, if abstaining is allowed, `abstain`.
 pub fn read_costs(location: &Location, schema: &Schema) -> Result<Costs> {
     let name = location.to_string();
-    let format = Format::choose(None, location)?;
     let n_classes = schema.n_classes();
-    let mut source = source::open(Input::open(location)?, format, &name, n_classes + 1)?;
+    let mut source = source::open(Input::open(location, None)?, n_classes + 1)?;
     let columns = Columns::find(&name, source.as_ref(), schema)?;
     let mut rows: Vec<Option<Vec<f64>>> = vec![None; n_classes];
     while let Some(batch) = source.next_batch(n_classes + 1)? {

@@ -26,6 +26,16 @@ pub enum Error {
         /// The error of the operating system.
         reason: io::Error,
     },
+    /// A stream that must be read twice and could not be copied.
+    #[error("cannot make a temporary copy of {name} in {folder}: {reason}")]
+    NoTemporaryCopy {
+        /// The stream.
+        name: String,
+        /// The folder of temporary files.
+        folder: String,
+        /// The error of the operating system.
+        reason: io::Error,
+    },
     /// A path without an extension of a known format.
     #[error("the extension of {name} is not that of a known format")]
     UnknownFormat {
@@ -139,6 +149,9 @@ impl Error {
                      been fused before"
                 )
                 .into(),
+            ),
+            Self::NoTemporaryCopy { .. } => Some(
+                "give the table as a file, or set TMPDIR to a folder with enough space".into(),
             ),
             Self::Core(error) => error.hint().map(Hint::Core),
             Self::Io { .. } | Self::UnknownWord { .. } | Self::NoItems { .. } => None,

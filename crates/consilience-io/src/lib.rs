@@ -1,6 +1,7 @@
 //! Reads and writes tables of classifier outputs: CSV, Parquet, Arrow and JSON lines.
 //!
-//! A table goes through four steps. A *source* reads a file as [batches](Batch) of cells. The
+//! A table goes through four steps. A *source* reads an [`Input`] (a file, a stream or bytes in
+//! memory) as [batches](Batch) of cells. The
 //! *layout* (wide or long) finds the columns and converts their cells to checked
 //! [`Outputs`](consilience::Outputs). The caller computes. A *sink* writes the input columns and
 //! the computed ones; the file appears only when it is complete. Every error names the file and,
@@ -41,12 +42,14 @@ mod dates;
 mod error;
 mod header;
 mod hint;
+mod input;
 mod location;
 mod long;
 mod reader;
 mod sink;
 mod source;
 mod text;
+mod unfinished;
 mod whole;
 mod wide;
 mod writer;
@@ -55,8 +58,10 @@ pub use batch::{Batch, batch_of};
 pub use costs::{ABSTAIN, read_costs};
 pub use error::{Error, Position, Result};
 pub use hint::Hint;
+pub use input::Input;
 pub use location::{Format, Layout, Location};
-pub use reader::{Chunk, ReadOptions, TableReader, read_outputs};
+pub use reader::{Chunk, ReadOptions, TableReader, read_outputs, read_outputs_from};
 pub use source::is_guarded;
+pub use unfinished::remove_unfinished;
 pub use whole::{check_writable, write_whole};
 pub use writer::{Added, AddedValues, TableWriter};

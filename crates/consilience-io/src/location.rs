@@ -1,5 +1,6 @@
 //! Locations, formats and layouts of tables.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -22,16 +23,28 @@ pub enum Format {
 impl Format {
     /// The format of a path's extension, in upper or lower case.
     pub fn from_path(path: &Path) -> Result<Self> {
-        let extension = path.extension().and_then(|extension| extension.to_str());
-        extension
-            .and_then(|extension| extension.to_ascii_lowercase().parse().ok())
+        extension_of(path)
+            .and_then(|extension| extension.parse().ok())
             .ok_or_else(|| Error::UnknownFormat { name: path.display().to_string() })
     }
 
-    /// The given format or, without one, that of the path; CSV for standard streams, pipes and
-    /// devices.
+    /// The format of a table to be read: the given one or, without one, that of the path, of
+    /// which `.gz` is not a part; CSV for standard streams, pipes and devices.
     pub(crate) fn choose(given: Option<Self>, location: &Location) -> Result<Self> {
+        match location {
+            Location::Path(path) if is_gzip(path) => {
+                let inner = path.with_extension("");
+                let unknown = |_| Error::UnknownFormat { name: path.display().to_string() };
+                given.map_or_else(|| Self::from_path(&inner).map_err(unknown), Ok)
+            }
+            other => Self::choose_written(given, other),
+        }
+    }
+
+    /// The format of a table to be written, likewise, but `.gz` is refused.
+    pub(crate) fn choose_written(given: Option<Self>, location: &Location) -> Result<Self> {
         match (given, location) {
+            (_, Location::Path(path)) if is_gzip(path) => Self::from_path(path),
             (Some(format), _) => Ok(format),
             (None, Location::Standard) => Ok(Self::Csv),
             (None, Location::Path(path)) => match Self::from_path(path) {
@@ -42,8 +55,30 @@ impl Format {
     }
 }
 
+fn extension_of(path: &Path) -> Option<String> {
+    path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase)
+}
+
+fn is_gzip(path: &Path) -> bool {
+    extension_of(path).as_deref() == Some("gz")
+}
+
 fn is_stream(path: &Path) -> bool {
-    path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+    descriptor(path).is_some()
+        || path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+}
+
+/// The number of the open file that a path such as `/dev/stdout` or `/dev/fd/1` stands for.
+pub(crate) fn descriptor(path: &Path) -> Option<u32> {
+    match path.to_str()? {
+        "/dev/stdin" => Some(0),
+        "/dev/stdout" => Some(1),
+        "/dev/stderr" => Some(2),
+        other => {
+            let number = ["/dev/fd/", "/proc/self/fd/"].iter().find_map(|f| other.strip_prefix(f));
+            number?.parse().ok()
+        }
+    }
 }
 
 impl FromStr for Format {
@@ -126,6 +161,13 @@ impl From<PathBuf> for Location {
     }
 }
 
+/// Any path of the system, even if it is not UTF-8.
+impl From<OsString> for Location {
+    fn from(path: OsString) -> Self {
+        PathBuf::from(path).into()
+    }
+}
+
 impl From<&Path> for Location {
     fn from(path: &Path) -> Self {
         path.to_path_buf().into()
@@ -160,8 +202,12 @@ mod tests {
         ] {
             assert_eq!(Format::from_path(Path::new(path)).unwrap(), format);
         }
-        let error = Format::from_path(Path::new("data.csv.gz")).unwrap_err();
-        assert_eq!(error.to_string(), "the extension of data.csv.gz is not that of a known format");
+        let packed = Location::from("data.csv.GZ");
+        assert_eq!(Format::choose(None, &packed).unwrap(), Format::Csv);
+        let error = Format::choose(None, &Location::from("data.txt.gz")).unwrap_err();
+        assert_eq!(error.to_string(), "the extension of data.txt.gz is not that of a known format");
+        let error = Format::choose_written(Some(Format::Csv), &packed).unwrap_err();
+        assert_eq!(error.to_string(), "the extension of data.csv.GZ is not that of a known format");
         assert!(error.hint().unwrap().to_string().contains(".csv, .parquet, .arrow and .jsonl"));
         let error = "xlsx".parse::<Format>().unwrap_err();
         assert_eq!(

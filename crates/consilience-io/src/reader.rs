@@ -1,7 +1,5 @@
 //! Readers of tables: whole tables with unknown columns, or chunks of tables with known ones.
 
-use std::fs::File;
-use std::io::{Seek, SeekFrom};
 use std::sync::Arc;
 
 use consilience::{InputFormat, Outputs, OutputsBuilder, Schema};
@@ -9,10 +7,11 @@ use consilience::{InputFormat, Outputs, OutputsBuilder, Schema};
 use crate::batch::{Batch, LABEL};
 use crate::error::{Error, Result};
 use crate::header::{self, Known};
+use crate::input::{Input, from_start};
 use crate::location::{Format, Layout, Location};
 use crate::long::{self, Distinct, Long};
-use crate::source::{self, Input, Source};
-use crate::wide::{Use, Wide, check_labelled, check_type};
+use crate::source::{self, Source};
+use crate::wide::{Labels, Use, Wide, check_labelled, check_type, whole_number};
 
 /// Options for reading a table.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,6 +26,8 @@ pub struct ReadOptions {
     pub classes: Option<Vec<String>>,
     /// Whether every item must have a label; by default false.
     pub needs_labels: bool,
+    /// Whether labels are not read, so that they may be anything; by default false.
+    pub ignores_labels: bool,
     /// Number of items per chunk, at least 1; by default 8192.
     pub chunk_items: usize,
 }
@@ -39,7 +40,18 @@ impl Default for ReadOptions {
             input_format: InputFormat::default(),
             classes: None,
             needs_labels: false,
+            ignores_labels: false,
             chunk_items: 8192,
+        }
+    }
+}
+
+impl ReadOptions {
+    fn labels(&self) -> Labels {
+        match (self.needs_labels, self.ignores_labels) {
+            (true, _) => Labels::Needed,
+            (false, true) => Labels::Ignored,
+            (false, false) => Labels::Optional,
         }
     }
 }
@@ -60,17 +72,20 @@ pub struct Chunk {
 /// table are those of the `class` column. Classes are found in a separate pass over the file, so
 /// that memory is needed only for the result; a stream is first copied to a temporary file.
 pub fn read_outputs(location: &Location, options: &ReadOptions) -> Result<Outputs> {
-    let name = location.to_string();
-    let format = Format::choose(options.format, location)?;
+    read_outputs_from(Input::open(location, options.format)?, options)
+}
+
+/// [Reads a whole table](read_outputs) from an open input; `options.format` is not used.
+pub fn read_outputs_from(mut input: Input, options: &ReadOptions) -> Result<Outputs> {
+    let (name, format) = (input.name.clone(), input.format);
     let chunk = options.chunk_items.max(1);
-    let mut input = Input::open(location)?;
-    let mut again = None;
+    let mut stored = None;
     if options.layout == Layout::Long || options.classes.is_none() {
-        let file = input.into_file(&name)?;
-        input = Input::File(second_handle(&file, &name)?);
-        again = Some(file);
+        let twice = input.content.into_stored(&name)?;
+        input.content = from_start(&twice, &name)?;
+        stored = Some(twice);
     }
-    let mut source = source::open(input, format, &name, chunk)?;
+    let mut source = source::open(input, chunk)?;
     if source.names().is_empty() {
         return Err(Error::NoItems { name });
     }
@@ -78,13 +93,13 @@ pub fn read_outputs(location: &Location, options: &ReadOptions) -> Result<Output
         check_labelled(&name, source.as_ref())?;
     }
     let schema = Arc::new(discover(&name, source.as_mut(), options)?);
-    if let Some(mut file) = again {
+    if let Some(stored) = stored {
         drop(source);
-        file.seek(SeekFrom::Start(0)).map_err(|reason| Error::io("read", &name, reason))?;
-        source = source::open(Input::File(file), format, &name, chunk)?;
+        let content = from_start(&stored, &name)?;
+        source = source::open(Input { name: name.clone(), format, content }, chunk)?;
     }
     let mut builder = OutputsBuilder::new(Arc::clone(&schema), options.input_format)?;
-    let labels = options.needs_labels;
+    let labels = options.labels();
     match options.layout {
         Layout::Wide => {
             let needed = Wide::new(&name, source.as_ref(), &schema, labels)?.needed();
@@ -105,10 +120,6 @@ pub fn read_outputs(location: &Location, options: &ReadOptions) -> Result<Output
     }
 }
 
-fn second_handle(file: &File, name: &str) -> Result<File> {
-    file.try_clone().map_err(|reason| Error::io("read", name, reason))
-}
-
 /// The classifiers and classes of a table; may read the source to its end.
 fn discover(table: &str, source: &mut dyn Source, options: &ReadOptions) -> Result<Schema> {
     let chunk = options.chunk_items.max(1);
@@ -121,6 +132,7 @@ fn discover(table: &str, source: &mut dyn Source, options: &ReadOptions) -> Resu
     }
     header::check_unique(table, &columns)?;
     let labels = distinct_labels(table, source, chunk)?;
+    let labels = as_in_header(&columns, labels);
     let known = if labels.is_empty() { Known::Nothing } else { Known::Labels(&labels) };
     header::resolve(table, &columns, &known)
 }
@@ -142,6 +154,28 @@ fn distinct_labels(
         labels.add(table, &batch, label)?;
     }
     Ok(labels.names)
+}
+
+/// The labels as the columns spell them: `1.0` as `1` if a column ends in `_1` and none in `_1.0`,
+/// and the other way round.
+fn as_in_header(columns: &[String], labels: Vec<(String, u64)>) -> Vec<(String, u64)> {
+    let ends = |suffix: &str| {
+        columns.iter().any(|column| column.strip_suffix(suffix).is_some_and(|c| c.ends_with('_')))
+    };
+    let mut found: Vec<(String, u64)> = Vec::with_capacity(labels.len());
+    for (label, row) in labels {
+        let number = whole_number(label.as_bytes()).and_then(|n| std::str::from_utf8(n).ok());
+        let spellings = number.map(|number| [number.to_owned(), format!("{number}.0")]);
+        let spelled = match spellings {
+            Some(spellings) if !ends(&label) => spellings.into_iter().find(|name| ends(name)),
+            _ => None,
+        };
+        let name = spelled.unwrap_or(label);
+        if !found.iter().any(|(known, _)| *known == name) {
+            found.push((name, row));
+        }
+    }
+    found
 }
 
 /// Reader of a table whose classifiers and classes are known, in chunks and bounded memory.
@@ -166,14 +200,17 @@ enum Rows {
 impl TableReader {
     /// Opens a table and finds the columns of `schema`; `options.classes` is not used.
     pub fn open(location: &Location, schema: &Arc<Schema>, options: &ReadOptions) -> Result<Self> {
-        let name = location.to_string();
-        let format = Format::choose(options.format, location)?;
+        Self::new(Input::open(location, options.format)?, schema, options)
+    }
+
+    /// A reader of an open input; `options.format` and `options.classes` are not used.
+    pub fn new(input: Input, schema: &Arc<Schema>, options: &ReadOptions) -> Result<Self> {
+        let (name, format) = (input.name.clone(), input.format);
         let chunk_items = options.chunk_items.max(1);
-        let input = Input::open(location)?;
-        let total_bytes = input.len();
-        let source = source::open(input, format, &name, chunk_items)?;
-        let labels = options.needs_labels;
-        if labels && !source.names().is_empty() {
+        let total_bytes = input.content.len();
+        let source = source::open(input, chunk_items)?;
+        let labels = options.labels();
+        if labels == Labels::Needed && !source.names().is_empty() {
             check_labelled(&name, source.as_ref())?;
         }
         let rows = match options.layout {
@@ -222,12 +259,20 @@ impl TableReader {
         }
     }
 
-    /// Number of bytes read so far; for Parquet and Arrow files estimated from the rows.
+    /// Classifiers with a column for every class that the schema does not have. They are not used.
+    pub fn unknown_classifiers(&self) -> &[String] {
+        match &self.rows {
+            Rows::Wide(wide) => &wide.unknown_classifiers,
+            Rows::Long(_) | Rows::Nothing => &[],
+        }
+    }
+
+    /// Number of bytes read so far; for Parquet estimated from the rows.
     pub fn bytes_read(&self) -> u64 {
         self.source.bytes_read()
     }
 
-    /// Size of the input in bytes, where it is a regular file.
+    /// Size of the input in bytes, where it is known.
     pub fn total_bytes(&self) -> Option<u64> {
         self.total_bytes
     }

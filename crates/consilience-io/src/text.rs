@@ -25,6 +25,11 @@ impl Cells {
         self.ends.len().checked_div(self.width).unwrap_or(0)
     }
 
+    /// Number of bytes of all cells.
+    pub(crate) fn n_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Adds a cell to the current row.
     pub(crate) fn push(&mut self, cell: &[u8]) {
         self.push_with(|bytes| bytes.extend_from_slice(cell));

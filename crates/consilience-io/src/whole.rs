@@ -1,13 +1,18 @@
 //! Complete files: written to a temporary file in the folder of the target, then renamed.
+//!
+//! A file that is replaced keeps its permissions and, where the system allows, its owner and
+//! group. Symbolic links are followed. Other hard links keep the old content: writing through them
+//! would make half-written files visible.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Stdout, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::{NamedTempFile, TempPath};
+use tempfile::NamedTempFile;
 
 use crate::error::{Error, Result};
-use crate::location::Location;
+use crate::location::{Location, descriptor};
+use crate::unfinished::Unfinished;
 
 /// Number of bytes that are written at once.
 const BUFFER: usize = 1 << 17;
@@ -28,7 +33,7 @@ enum Kind {
     /// File and temporary path are separate, so that errors do not name the temporary path.
     Whole {
         writer: BufWriter<File>,
-        temporary: TempPath,
+        temporary: Unfinished,
         target: PathBuf,
     },
 }
@@ -38,9 +43,7 @@ impl Output {
     pub(crate) fn create(location: &Location) -> Result<Self> {
         let name = location.output_name();
         let kind = match location {
-            Location::Standard => {
-                Ok(Kind::Standard(BufWriter::with_capacity(BUFFER, io::stdout())))
-            }
+            Location::Standard => Ok(Kind::standard()),
             Location::Path(path) => Kind::create(path),
         };
         let kind = kind.map_err(|reason| Error::io("write", &name, reason))?;
@@ -75,7 +78,20 @@ impl Write for Output {
 }
 
 impl Kind {
+    fn standard() -> Self {
+        Self::Standard(BufWriter::with_capacity(BUFFER, io::stdout()))
+    }
+
     fn create(path: &Path) -> io::Result<Self> {
+        match descriptor(path) {
+            Some(1) => return Ok(Self::standard()),
+            Some(_) => {
+                // Opening begins at the start of a file, which may have content.
+                let file = OpenOptions::new().append(true).open(path)?;
+                return Ok(Self::Direct(BufWriter::with_capacity(BUFFER, file)));
+            }
+            None => {}
+        }
         let existing = match fs::metadata(path) {
             Ok(metadata) => Some(metadata),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -91,13 +107,13 @@ impl Kind {
         }
         let target = behind_links(path)?;
         check_folder(folder_of(&target))?;
-        let file = temporary_beside(&target)?;
+        let (file, temporary) = Unfinished::create(|| temporary_beside(&target))?;
         if let Some(existing) = existing {
             // A target without permission to write must not be replaced either.
             OpenOptions::new().write(true).open(&target)?;
-            file.as_file().set_permissions(existing.permissions())?;
+            keep_owner(&file, &existing);
+            file.set_permissions(existing.permissions())?;
         }
-        let (file, temporary) = file.into_parts();
         Ok(Self::Whole { writer: BufWriter::with_capacity(BUFFER, file), temporary, target })
     }
 
@@ -108,7 +124,7 @@ impl Kind {
             Self::Whole { writer, temporary, target } => {
                 let file = writer.into_inner().map_err(io::IntoInnerError::into_error)?;
                 file.sync_all()?;
-                temporary.persist(target).map_err(|error| error.error)
+                temporary.persist(&target)
             }
         }
     }
@@ -161,6 +177,19 @@ fn temporary_beside(target: &Path) -> io::Result<NamedTempFile> {
     }
     builder.tempfile_in(folder_of(target)).map_err(without_path)
 }
+
+/// Gives the new file the owner and the group of the file that it will replace, as far as the system
+/// allows: a user who is not privileged can keep the group only.
+#[cfg(unix)]
+fn keep_owner(file: &File, existing: &fs::Metadata) {
+    use std::os::unix::fs::{MetadataExt, fchown};
+    if fchown(file, Some(existing.uid()), Some(existing.gid())).is_err() {
+        let _ = fchown(file, None, Some(existing.gid()));
+    }
+}
+
+#[cfg(not(unix))]
+fn keep_owner(_: &File, _: &fs::Metadata) {}
 
 /// The system's error without the temporary file's name.
 fn without_path(error: io::Error) -> io::Error {

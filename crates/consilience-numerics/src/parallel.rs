@@ -31,3 +31,41 @@ pub fn for_each<T: Send, E: Send>(
 pub fn for_each<T, E>(pieces: Vec<T>, f: impl Fn(usize, T) -> Result<(), E>) -> Result<(), E> {
     pieces.into_iter().enumerate().try_for_each(|(i, piece)| f(i, piece))
 }
+
+/// Largest number of threads per processor. Results do not depend on the number of threads, so
+/// threads without processors only cost memory.
+#[cfg(feature = "parallel")]
+const THREADS_PER_PROCESSOR: usize = 4;
+
+/// The number of threads to use: as many as `wanted`, but no more than four per processor.
+#[cfg(feature = "parallel")]
+pub fn at_most(wanted: usize) -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    wanted.clamp(1, THREADS_PER_PROCESSOR * processors)
+}
+
+/// The number of threads that the environment variable `RAYON_NUM_THREADS` asks for.
+#[cfg(feature = "parallel")]
+pub fn asked_for() -> Option<usize> {
+    let text = std::env::var("RAYON_NUM_THREADS").ok()?;
+    text.parse().ok().filter(|threads| *threads > 0)
+}
+
+/// Starts the threads, before any other function of this module is used; an error if they cannot
+/// be started or have been already.
+#[cfg(feature = "parallel")]
+pub fn start(threads: usize) -> Result<(), String> {
+    let builder = rayon::ThreadPoolBuilder::new().num_threads(threads);
+    builder.build_global().map_err(|error| error.to_string())
+}
+
+#[cfg(all(test, feature = "parallel"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_threads_are_used_than_the_machine_can_run() {
+        assert_eq!((at_most(0), at_most(1)), (1, 1));
+        assert!(at_most(usize::MAX) <= 4 * 4096, "{}", at_most(usize::MAX));
+    }
+}

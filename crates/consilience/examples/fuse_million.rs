@@ -27,7 +27,7 @@ fn main() -> Result<()> {
         if check {
             check_and_fuse(&model, &outputs, &prior, &mut rows)?;
         } else {
-            fuse_into(&model, &outputs, &prior, &mut fused)?;
+            fuse_into(&model, &outputs, &prior, &mut fused, &NoProgress)?;
         }
         let seconds = cpu_time().saturating_sub(start).as_secs_f64();
         println!("{}", outputs.n_items() as f64 / seconds);

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::hint::Hint;
+use crate::text;
 
 /// The result of everything in this crate that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -47,6 +48,22 @@ pub enum Error {
     /// A class that no training item has.
     #[error("class `{class}` has no training items")]
     EmptyClass {
+        /// Name of the class.
+        class: String,
+    },
+    /// A class with too few items to divide them into training and test items.
+    #[error("class `{class}` needs {needed}; it has {found}")]
+    TooFewItems {
+        /// Name of the class.
+        class: String,
+        /// How many it needs, and why.
+        needed: String,
+        /// How many it has.
+        found: usize,
+    },
+    /// A class whose training items have no outputs.
+    #[error("no training item of class `{class}` has an output of any classifier")]
+    NoOutputs {
         /// Name of the class.
         class: String,
     },
@@ -131,7 +148,7 @@ impl From<correlated_dirichlet::Error> for Error {
         use correlated_dirichlet::Error as Cause;
         match error {
             Cause::InvalidParameter { name, requirement, value } => {
-                Self::InvalidParameter { name, requirement, value }
+                Self::parameter(name, requirement, value)
             }
             Cause::Mismatch { what, expected, found } => Self::Mismatch { what, expected, found },
             other => Self::InvalidModel(other.to_string()),
@@ -146,7 +163,7 @@ impl Error {
             Self::InvalidOutput { problem, .. } => problem.hint(),
             Self::UnknownLabel { .. } => Hint::CorrectLabel,
             Self::MissingLabel { .. } => Hint::LabelItems,
-            Self::EmptyClass { .. } => Hint::FillClass,
+            Self::EmptyClass { .. } | Self::NoOutputs { .. } => Hint::FillClass,
             Self::AbsentClassifier { .. } => Hint::FillClassifier,
             Self::NoDraws => Hint::KeepDraws,
             _ => return None,
@@ -164,7 +181,8 @@ impl Error {
         requirement: &'static str,
         value: impl fmt::Display,
     ) -> Self {
-        Self::InvalidParameter { name: name.into(), requirement, value: value.to_string() }
+        let value = text::shortened(&value.to_string());
+        Self::InvalidParameter { name: name.into(), requirement, value }
     }
 }
 
@@ -184,6 +202,8 @@ pub enum OutputProblem {
     OddsBelowOne(f64),
     /// Probabilities that do not add up to 1.
     WrongSum(f64),
+    /// Values that add up to about 100.
+    Percentages(f64),
 }
 
 impl OutputProblem {
@@ -193,19 +213,30 @@ impl OutputProblem {
             Self::Negative(_) | Self::AboveOne(_) | Self::WrongSum(_) => Hint::OtherValueKind,
             Self::OddsBelowOne(_) => Hint::DecimalOdds,
             Self::Infinite(_) => Hint::EmptyOutput,
+            Self::Percentages(_) => Hint::DividePercentages,
         }
     }
 }
 
 impl fmt::Display for OutputProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = |value: &f64| text::shortened(&value.to_string());
         match self {
             Self::PartlyMissing => write!(f, "some classes have a value and others are empty"),
-            Self::Negative(value) => write!(f, "negative probability {value}"),
-            Self::AboveOne(value) => write!(f, "probability above 1 ({value})"),
+            Self::Negative(value) => write!(f, "negative probability {}", number(value)),
+            Self::AboveOne(value) => write!(f, "probability above 1 ({})", number(value)),
             Self::Infinite(value) => write!(f, "infinite value {value}"),
-            Self::OddsBelowOne(value) => write!(f, "decimal odds below 1 ({value})"),
-            Self::WrongSum(value) => write!(f, "the probabilities add up to {value}, not 1"),
+            Self::OddsBelowOne(value) => write!(f, "decimal odds below 1 ({})", number(value)),
+            Self::WrongSum(value) => {
+                write!(f, "the probabilities add up to {}, not 1", number(value))
+            }
+            Self::Percentages(value) => {
+                write!(
+                    f,
+                    "the values add up to {}, not 1: they look like percentages",
+                    number(value)
+                )
+            }
         }
     }
 }

@@ -16,11 +16,11 @@ pub(crate) fn usable(outputs: &Outputs, wanted: usize) -> Result<usize> {
     let (class, least) = classes.min_by_key(|(_, count)| *count).expect("two classes at least");
     match usize::try_from(least).unwrap_or(usize::MAX) {
         0 => Err(Error::EmptyClass { class: class.clone() }),
-        1 => Err(Error::parameter(
-            format!("items of class {class}"),
-            "at least 2, one to fit and one to score",
-            1,
-        )),
+        1 => Err(Error::TooFewItems {
+            class: class.clone(),
+            needed: "at least 2 items, one to fit and one to score".into(),
+            found: 1,
+        }),
         least => Ok(wanted.min(least)),
     }
 }

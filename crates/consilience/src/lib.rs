@@ -49,21 +49,24 @@ mod text;
 mod warning;
 
 pub use data::class_prior::{ClassPrior, PriorChoice};
-pub use data::input_format::{DEFAULT_FLOOR, InputFormat, SUM_TOLERANCE, ValueKind};
+pub use data::input_format::{
+    DEFAULT_FLOOR, DEFAULT_SUM_TOLERANCE, Doubts, InputFormat, ValueKind,
+};
 pub use data::outputs::{Items, Outputs, OutputsBuilder};
 pub use data::schema::Schema;
 pub use error::{Error, OutputProblem, Result};
 pub use hint::Hint;
 pub use methods::auto::Auto;
 pub use methods::bcc::Bcc;
-pub use methods::correlated::Correlated;
+pub use methods::correlated::learning::{CorrelatedInference, DeltaPrior};
+pub use methods::correlated::{Correlated, Structure};
 pub use methods::discounted::Discounted;
-pub use methods::independent::Independent;
+pub use methods::independent::{AlphaPrior, Independent, Inference, SufficientStatistics};
 pub use methods::logit_normal::LogitNormal;
 pub use methods::meta::Meta;
 pub use methods::normal_mixture::NormalMixture;
-pub use methods::pools::{LinearPool, LogPool, OpinionPool};
-pub use methods::stacking::Stacking;
+pub use methods::pools::{LinearPool, LogPool, OpinionPool, Weights};
+pub use methods::stacking::{ClassBalance, Ridge, Stacking};
 pub use methods::{Fused, MethodConfig};
 pub use model::{FitOptions, FuseOptions, Model};
 pub use progress::{NoProgress, Progress};

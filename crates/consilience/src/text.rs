@@ -41,6 +41,20 @@ pub(crate) fn significant(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
+/// Longest value in a message, in characters.
+const LONGEST_VALUE: usize = 40;
+
+/// A value for a message: a long number in scientific notation, long text cut off.
+pub(crate) fn shortened(value: &str) -> String {
+    if value.chars().count() <= LONGEST_VALUE {
+        return value.to_owned();
+    }
+    match value.parse::<f64>() {
+        Ok(number) => format!("{number:e}"),
+        Err(_) => value.chars().take(LONGEST_VALUE).chain(['…']).collect(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,5 +75,13 @@ mod tests {
     fn numbers_have_four_significant_digits() {
         let text: Vec<String> = [0.0, 123.456, 0.012_345_6, 12_345.6].map(significant).to_vec();
         assert_eq!(text, ["0", "123.5", "0.01235", "12346"]);
+    }
+
+    #[test]
+    fn long_values_are_shortened() {
+        assert_eq!(shortened("-0.25"), "-0.25");
+        assert_eq!(shortened(&(-1e300f64).to_string()), "-1e300");
+        assert_eq!(shortened(&f64::MIN_POSITIVE.to_string()), "2.2250738585072014e-308");
+        assert_eq!(shortened(&"é".repeat(50)), "é".repeat(40) + "…");
     }
 }

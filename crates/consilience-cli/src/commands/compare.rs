@@ -14,7 +14,9 @@ use serde_json::{Value, json};
 use super::pictures;
 use crate::args::{CommonOptions, CompareOptions, ProtocolName, ReportFormat};
 use crate::error::Failure;
+use crate::files::{Input, check_distinct};
 use crate::output::{self, Messages, csv_cell, csv_number};
+use crate::plots::file_name;
 use crate::progress::{TerminalProgress, Unit, stoppable};
 
 /// Random splits unless told otherwise: as many as the paper's.
@@ -27,6 +29,10 @@ pub(crate) fn run(
 ) -> Result<(), Failure> {
     let csv = options.csv.clone().map(Location::from);
     let split_csv = options.split_csv.clone().map(Location::from);
+    let outputs = [("`--csv`", &csv), ("`--split-csv`", &split_csv)];
+    let outputs: Vec<_> =
+        outputs.iter().filter_map(|(what, file)| Some((*what, file.as_ref()?))).collect();
+    check_distinct(&[Input::new("the data", &options.data)], &outputs)?;
     for location in csv.iter().chain(&split_csv) {
         check_writable(location)?;
     }
@@ -36,7 +42,7 @@ pub(crate) fn run(
     {
         return Err(Failure::message(format!("{}: it is not a folder", folder.display())));
     }
-    let (outputs, comparisons) = stoppable(|| options.compare(common.seed, messages))?;
+    let (outputs, comparisons) = stoppable(|| options.compare(common.seed(), messages))?;
     let named: Vec<Named<'_>> = options.class_prior.iter().zip(&comparisons).collect();
     for row in distinct_complaints(&comparisons) {
         tell(row);
@@ -50,34 +56,59 @@ pub(crate) fn run(
     if let Some(folder) = &options.plots {
         draw(&named, &outputs, folder)?;
     }
-    match common.format {
-        ReportFormat::Table => {
-            let texts: Vec<String> =
-                comparisons.iter().map(|one| text(one, &options.inference)).collect();
-            output::print(&texts.join("\n"))
-        }
-        ReportFormat::Json => {
-            let mut reports: Vec<Value> =
-                comparisons.iter().map(|one| report(one, options)).collect();
-            let whole = if reports.len() == 1 { reports.remove(0) } else { json!(reports) };
-            output::print(&format!("{whole:#}"))
-        }
+    options.report(&comparisons, common.format)?;
+    check_success(&comparisons)
+}
+
+/// An error if every method failed; the classifiers' own outputs are no methods.
+fn check_success(comparisons: &[Comparison]) -> Result<(), Failure> {
+    let rows = comparisons.iter().flat_map(|comparison| &comparison.methods);
+    let mut fitted = rows.filter(|row| !row.method.starts_with("classifier:"));
+    if fitted.all(|row| !row.failures.is_empty()) {
+        return Err(Failure::message("every method failed; the warnings above give the reasons"));
     }
+    Ok(())
 }
 
 /// A comparison with the class prior that was asked for.
 type Named<'a> = (&'a PriorChoice, &'a Comparison);
+
+impl CompareOptions {
+    fn report(&self, comparisons: &[Comparison], format: ReportFormat) -> Result<(), Failure> {
+        match format {
+            ReportFormat::Table => {
+                let texts: Vec<String> =
+                    comparisons.iter().map(|one| text(one, &self.inference)).collect();
+                output::print_text(&texts.join("\n"))
+            }
+            ReportFormat::Json => {
+                let mut reports: Vec<Value> =
+                    comparisons.iter().map(|one| report(one, self)).collect();
+                let whole = if reports.len() == 1 { reports.remove(0) } else { json!(reports) };
+                output::print(&format!("{whole:#}"))
+            }
+        }
+    }
+}
 
 /// The pictures, in a folder for every class prior where there are several.
 fn draw(named: &[Named<'_>], outputs: &Outputs, folder: &Path) -> Result<(), Failure> {
     output::make_folder(folder)?;
     for (prior, comparison) in named {
         let own =
-            if named.len() == 1 { folder.to_path_buf() } else { folder.join(prior.to_string()) };
+            if named.len() == 1 { folder.to_path_buf() } else { folder.join(folder_name(prior)) };
         output::make_folder(&own)?;
         pictures::draw_comparison(comparison, &own)?;
     }
     pictures::draw_classifiers(outputs, &[], folder)
+}
+
+/// The name of a class prior as that of a folder; classes may have any name.
+fn folder_name(prior: &PriorChoice) -> String {
+    match prior {
+        PriorChoice::Named(_) => file_name(&prior.to_string()),
+        other => other.to_string(),
+    }
 }
 
 /// The rows that have something to complain of, each method once: fits hardly ever depend on the
@@ -101,6 +132,7 @@ impl CompareOptions {
         let reading =
             ReadOptions { needs_labels: true, ..self.reading.read_options(DEFAULT_FLOOR) };
         let outputs = read_outputs(&self.data, &reading)?;
+        Messages::doubts(&outputs.doubts(), &self.data);
         let candidates = self.candidates(&outputs, seed)?;
         let settings = CompareSettings {
             protocol: self.protocol(),

@@ -41,17 +41,17 @@ pub(crate) fn run(
     let (train, test) =
         (read_outputs(&at("train.csv"), &reading)?, read_outputs(&at("test.csv"), &reading)?);
     let progress = TerminalProgress::new(messages.is_quiet(), Unit::Steps);
-    let method = MethodConfig::default().with_seed(common.seed);
+    let method = MethodConfig::default().with_seed(common.seed());
     let model = Model::fit_with(method, &train, &FitOptions::default().with_progress(&progress))?;
     write_whole(&at("model.json"), model.to_json().as_bytes())?;
     let table = TableOutput { output: at("fused.csv"), output_format: None };
     let silent = Messages::new(true);
     let source = (&at("test.csv"), &reading);
     let (fusion, prior) = (model.fusion(), model.class_prior());
-    let rule = Rule { model: &model, fusion, prior, explain: false, costs: None };
+    let rule = Rule { model: &model, fusion, prior, prior_note: "", explain: false, costs: None };
     rule.fuse_table(source, &table, &silent)?;
 
-    let (evaluation, reliabilities) = compare(&model, &train, &test, common.seed, &progress)?;
+    let (evaluation, reliabilities) = compare(&model, &train, &test, common.seed(), &progress)?;
     drop(progress);
     draw(&evaluation, &reliabilities, &test, &folder.join("pictures"))?;
     let json = serde_json::to_value(&evaluation).expect("scores are plain JSON values");
@@ -59,7 +59,7 @@ pub(crate) fn run(
     write_whole(&at("report.md"), report(&model, &evaluation)?.as_bytes())?;
     match common.format {
         ReportFormat::Json => output::print(&format!("{json:#}")),
-        ReportFormat::Table => output::print(&story(&model, &evaluation, folder)?),
+        ReportFormat::Table => output::print_text(&story(&model, &evaluation, folder)?),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `consilience density`: how well each class explains an item's outputs.
 
-use consilience::methods::ln_densities;
+use consilience::methods::ln_densities_with;
 use consilience_io::Added;
 use consilience_numerics::log_space::log_sum_exp;
 
@@ -16,7 +16,9 @@ pub(crate) fn run(
     messages: &Messages,
 ) -> Result<(), Failure> {
     let DensityOptions { model: input, table } = options;
-    let loaded = input.load()?;
+    input.check_output(table, None)?;
+    let mut loaded = input.load()?;
+    loaded.reading.ignores_labels = true;
     let (model, fusion, prior) = (&loaded.model, loaded.fusion(), &loaded.prior);
     let n_classes = model.schema().n_classes();
     let names: Vec<String> =
@@ -28,9 +30,9 @@ pub(crate) fn run(
         &loaded.reading,
         table,
         messages.is_quiet(),
-        |outputs, write| {
-            let (densities, errors) =
-                ln_densities(fusion, outputs).map_err(Failure::in_file(input.model.display()))?;
+        |outputs, progress, write| {
+            let (densities, errors) = ln_densities_with(fusion, outputs, progress)
+                .map_err(Failure::in_data(input.model.display()))?;
             let column = |class: usize| -> Vec<f64> {
                 densities.iter().skip(class).step_by(n_classes).copied().collect()
             };
@@ -54,8 +56,9 @@ pub(crate) fn run(
         },
     )?;
     messages.note(format_args!(
-        "densities of {} items{} -> {}",
+        "densities of {} items{}{} -> {}",
         streamed.n_items,
+        loaded.prior_note(),
         floor_note(streamed.n_raised, loaded.reading.input_format.floor),
         table.output.output_name()
     ));

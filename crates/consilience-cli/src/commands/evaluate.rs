@@ -21,9 +21,10 @@ pub(crate) fn run(
     loaded.reading.needs_labels = true;
     let outputs =
         read_all(&input.data, loaded.model.schema(), &loaded.reading, messages.is_quiet())?;
+    Messages::doubts(&outputs.doubts(), &input.data);
     let settings = EvaluationSettings {
         weighting: if options.score_items { Weighting::Items } else { Weighting::ClassPrior },
-        bootstrap: BootstrapSettings { replicates: options.bootstrap, seed: common.seed },
+        bootstrap: BootstrapSettings { replicates: options.bootstrap, seed: common.seed() },
     };
     let progress = TerminalProgress::new(messages.is_quiet(), Unit::Steps);
     let fusion = loaded.fusion();
@@ -53,7 +54,7 @@ pub(crate) fn run(
             let scores =
                 if options.per_class { format!("{evaluation:#}") } else { evaluation.to_string() };
             let gain = gain.map_or_else(String::new, |gain| format!("\n{gain}\n"));
-            output::print(&(scores + &gain))
+            output::print_text(&(scores + &gain))
         }
     }
 }

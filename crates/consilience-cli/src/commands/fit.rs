@@ -5,14 +5,15 @@ use std::path::Path;
 use consilience::evaluation::{Gain, GainSettings, gain};
 use consilience::methods::PairPosterior;
 use consilience::{
-    DEFAULT_FLOOR, Diagnostics, FitOptions as ModelFit, MethodConfig, Model, Outputs,
+    DEFAULT_FLOOR, Diagnostics, FitOptions as ModelFit, MethodConfig, Model, Outputs, PriorChoice,
 };
 use consilience_io::{Location, ReadOptions, check_writable, read_outputs, write_whole};
 use serde_json::json;
 
 use crate::args::{CommonOptions, FitOptions, ReportFormat};
-use crate::data::{floor_note, read_all, read_model};
+use crate::data::{floor_note, prior_text, read_all, read_model};
 use crate::error::{Failure, warning_text};
+use crate::files::{Input, check_distinct};
 use crate::method_options::{flag, methods_with};
 use crate::output::{self, Messages};
 use crate::progress::{TerminalProgress, Unit, stoppable};
@@ -22,10 +23,18 @@ pub(crate) fn run(
     common: &CommonOptions,
     messages: &Messages,
 ) -> Result<(), Failure> {
+    check_distinct(&[Input::new("the data", &options.data)], &[("the output", &options.output)])?;
     check_writable(&options.output)?;
     let (model, gain) = stoppable(|| match &options.update {
-        None => options.fit(common.seed, messages),
-        Some(path) => options.update(path, messages).map(|model| (model, None)),
+        None => options.fit(common.seed(), messages),
+        Some(path) => {
+            if common.seed.is_some() {
+                Messages::warning(
+                    "`--seed` has no effect with `--update`: the model keeps the seed of its fit",
+                );
+            }
+            options.update(path, messages).map(|model| (model, None))
+        }
     })?;
     write_whole(&options.output, model.to_json().as_bytes())?;
     report(&model, gain.as_ref(), &options.output, common.format, messages)
@@ -87,7 +96,10 @@ impl FitOptions {
         let outputs = read_all(&self.data, old.schema(), &reading, messages.is_quiet())?;
         let progress = TerminalProgress::new(messages.is_quiet(), Unit::Steps);
         old.update(&outputs, &progress).map_err(|error| match error {
-            consilience::Error::InvalidModel(_) | consilience::Error::Unsupported { .. } => {
+            // The options of the fit are in the model.
+            consilience::Error::InvalidModel(_)
+            | consilience::Error::Unsupported { .. }
+            | consilience::Error::InvalidParameter { .. } => {
                 Failure::in_file(path.display())(error)
             }
             error => Failure::in_data(&self.data)(error),
@@ -132,7 +144,7 @@ fn report(
             messages.note(text()?.trim_end());
             Ok(())
         }
-        (Location::Path(_), ReportFormat::Table) => output::print(&text()?),
+        (Location::Path(_), ReportFormat::Table) => output::print_text(&text()?),
         (Location::Path(_), ReportFormat::Json) => {
             let mut value = summary_json(model, &target_name)?;
             if let Some(gain) = gain {
@@ -159,6 +171,11 @@ pub(super) fn summary(model: &Model, target: &str) -> Result<String, Failure> {
         classes.join(", "),
         floor_note(training.raised, floor),
     );
+    let choice = model.settings().map(|settings| &settings.class_prior);
+    if choice.is_some_and(|choice| *choice != PriorChoice::default()) {
+        let prior = prior_text(schema.classes(), model.class_prior());
+        text += &format!("class prior  {prior}\n");
+    }
     if let Some(report) = model.posterior() {
         text += &chains_text("posterior", report.chains, report.draws, &report.worst);
     }
@@ -207,6 +224,7 @@ fn summary_json(model: &Model, target: &str) -> Result<serde_json::Value, Failur
         "method": model.method_name(),
         "classifiers": model.schema().classifiers(),
         "classes": model.schema().classes(),
+        "class_prior": model.class_prior().probabilities(),
         "items_per_class": training.statistics.class_counts(),
         "values_raised": training.raised,
         "diagnostics": model.posterior().map(|p| chains(p.chains, p.draws, p.acceptance, &p.worst)),

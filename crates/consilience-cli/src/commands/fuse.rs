@@ -1,7 +1,7 @@
 //! `consilience fuse`: fused probabilities for new items.
 
 use consilience::decision::Costs;
-use consilience::methods::{Fused, Fusion, explain, fuse_into};
+use consilience::methods::{Fused, Fusion, Method, explain, fuse_into};
 use consilience::{ClassPrior, Model, Outputs, Schema};
 use consilience_io::{ABSTAIN, Added, AddedValues, Location, ReadOptions, read_costs};
 
@@ -16,7 +16,9 @@ pub(crate) fn run(
     _: &CommonOptions,
     messages: &Messages,
 ) -> Result<(), Failure> {
-    let loaded = options.model.load()?;
+    options.model.check_output(&options.table, options.costs.as_ref())?;
+    let mut loaded = options.model.load()?;
+    loaded.reading.ignores_labels = true;
     let source = (&options.model.data, &loaded.reading);
     let schema = loaded.model.schema();
     let costs = options.costs.as_ref().map(|costs| read_costs(costs, schema)).transpose()?;
@@ -24,6 +26,7 @@ pub(crate) fn run(
         model: &loaded.model,
         fusion: loaded.fusion(),
         prior: &loaded.prior,
+        prior_note: &loaded.prior_note(),
         explain: options.explain,
         costs: costs.as_ref(),
     };
@@ -35,6 +38,8 @@ pub(super) struct Rule<'a> {
     pub(super) model: &'a Model,
     pub(super) fusion: &'a dyn Fusion,
     pub(super) prior: &'a ClassPrior,
+    /// The class prior in the report, if it was given.
+    pub(super) prior_note: &'a str,
     pub(super) explain: bool,
     pub(super) costs: Option<&'a Costs>,
 }
@@ -52,12 +57,17 @@ impl Rule<'_> {
         let mut evidence = EvidenceColumns::new(schema, self.explain);
         let mut decisions = self.costs.map(|costs| DecisionColumns::new(schema, costs));
         let quiet = messages.is_quiet();
-        let streamed =
-            stream::add_columns(data, schema, reading, table, quiet, |outputs, write| {
-                fuse_into(self.fusion, outputs, self.prior, &mut columns.fused)?;
+        let streamed = stream::add_columns(
+            data,
+            schema,
+            reading,
+            table,
+            quiet,
+            |outputs, progress, write| {
+                fuse_into(self.fusion, outputs, self.prior, &mut columns.fused, progress)?;
                 columns.fill(outputs);
                 if self.explain {
-                    evidence.fill(&explain(self.fusion, outputs, self.prior)?);
+                    evidence.fill(&explain(self.fusion, outputs, self.prior, progress)?);
                 }
                 if let Some(decisions) = &mut decisions {
                     decisions.fill(&columns.fused, outputs.n_items());
@@ -66,19 +76,24 @@ impl Rule<'_> {
                 added.extend(decisions.iter().flat_map(DecisionColumns::added));
                 added.extend(evidence.added());
                 write(&added)
-            })?;
+            },
+        )?;
         let items = if streamed.n_items == 1 { "item" } else { "items" };
         messages.note(format_args!(
-            "fused {} {items} with `{}`{} -> {}",
+            "fused {} {items} with `{}`{}{} -> {}",
             streamed.n_items,
             self.model.method_name(),
+            self.prior_note,
             floor_note(streamed.n_raised, reading.input_format.floor),
             table.output.output_name()
         ));
         if columns.unresolved > 0 {
+            let instead = match self.model.method() {
+                Method::Correlated(_) => "they were fused by a tree of pairs and have",
+                _ => "they have",
+            };
             Messages::warning(format_args!(
-                "the density of {} of them could not be resolved; they were fused by a tree of \
-                 pairs and have an `error` of 1",
+                "the density of {} of them could not be resolved; {instead} an `error` of 1",
                 columns.unresolved
             ));
         }

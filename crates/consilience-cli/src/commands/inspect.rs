@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use consilience::methods::correlated::PairInsight;
+use consilience::methods::PairInsight;
 use consilience::{DEFAULT_FLOOR, InputFormat, Model, Result};
 use consilience_io::ReadOptions;
 use serde_json::{Value, json};
@@ -22,11 +22,10 @@ pub(crate) fn run(
     if let Some(folder) = &options.plots {
         draw(&model, options, folder, messages)?;
     }
-    let report = match common.format {
-        ReportFormat::Json => format!("{:#}", as_json(&model)?),
-        ReportFormat::Table => model.to_string(),
-    };
-    output::print(&report)
+    match common.format {
+        ReportFormat::Json => output::print(&format!("{:#}", as_json(&model)?)),
+        ReportFormat::Table => output::print_text(&model.to_string()),
+    }
 }
 
 /// The correlations that the model implies, and the data beside them where there are any.

@@ -5,15 +5,22 @@ use std::path::Path;
 use consilience::Outputs;
 use consilience::evaluation::ReliabilityBin;
 use consilience::evaluation::compare::Comparison;
-use consilience::methods::correlated::PairInsight;
+use consilience::methods::PairInsight;
 
 use crate::error::Failure;
 use crate::plots::{
-    Bar, BarChart, COLOURS, Cloud, Curve, HeatMap, ReliabilityDiagram, ScatterPicture, file_name,
+    Bar, BarChart, COLOURS, Cloud, Curve, FileNames, HeatMap, ReliabilityDiagram, ScatterPicture,
+    file_name,
 };
 
 /// Scatter plots are drawn for the pairs of at most this many classifiers: 6 plots.
 const MAX_SCATTERED: usize = 4;
+
+/// Heat maps are drawn of at most this many classifiers: a picture of 5600 × 5200 points.
+const MAX_MAPPED: usize = 40;
+
+/// Bars are drawn for at most this many methods, the best ones.
+const MAX_BARS: usize = 100;
 
 /// The kind of a row: 0 for a fused result, 1 for a meta classifier, 2 for a classifier's own outputs.
 fn kind(method: &str) -> usize {
@@ -52,7 +59,7 @@ pub(super) fn draw_methods(
     folder: &Path,
 ) -> Result<(), Failure> {
     let bar = |row: &DrawnMethod<'_>| (row.name.to_owned(), row.log_loss, kind(row.name));
-    let bars: Vec<(String, Bar, usize)> = methods.iter().map(bar).collect();
+    let bars: Vec<(String, Bar, usize)> = methods.iter().take(MAX_BARS).map(bar).collect();
     let kinds = [
         ("fused", COLOURS[0]),
         ("one classifier, recalibrated", COLOURS[2]),
@@ -70,7 +77,8 @@ pub(super) fn draw_methods(
 }
 
 /// Draws scatter plots of pairs of classifiers, with the correlation in the data and, if given, that of
-/// a fitted model; and a heat map of the correlations of all pairs in the data.
+/// a fitted model; and, if there are not too many, a heat map of the correlations of all pairs in the
+/// data.
 pub(super) fn draw_classifiers(
     outputs: &Outputs,
     fitted: &[PairInsight],
@@ -81,11 +89,16 @@ pub(super) fn draw_classifiers(
     if k < 2 {
         return Ok(());
     }
+    let mut file_names = FileNames::default();
     for a in 0..k.min(MAX_SCATTERED) {
         for b in a + 1..k.min(MAX_SCATTERED) {
             let fitted = fitted.iter().find(|pair| pair.between == (a, b));
-            draw_pair(outputs, (a, b), fitted, folder)?;
+            let name = format!("pair-{}-{}", file_name(&names[a]), file_name(&names[b]));
+            draw_pair(outputs, (a, b), fitted, (folder, &file_names.distinct(&name)))?;
         }
+    }
+    if k > MAX_MAPPED {
+        return Ok(());
     }
     let n_classes = outputs.schema().n_classes();
     let mean = |a: usize, b: usize| {
@@ -102,12 +115,16 @@ pub(super) fn draw_classifiers(
     HeatMap { title, names, values: &values }.write(folder, "correlation-in-data")
 }
 
-/// Draws the correlations that a model implies, averaged over classes and components.
+/// Draws the correlations that a model implies, averaged over classes and components, if there are not
+/// too many classifiers.
 pub(super) fn draw_implied(
     names: &[String],
     pairs: &[PairInsight],
     folder: &Path,
 ) -> Result<(), Failure> {
+    if names.len() > MAX_MAPPED {
+        return Ok(());
+    }
     let mut values: Vec<Vec<f64>> = (0..names.len())
         .map(|a| (0..names.len()).map(|b| f64::from(u8::from(a == b))).collect())
         .collect();
@@ -125,7 +142,7 @@ fn draw_pair(
     outputs: &Outputs,
     between: (usize, usize),
     fitted: Option<&PairInsight>,
-    folder: &Path,
+    (folder, name): (&Path, &str),
 ) -> Result<(), Failure> {
     let schema = outputs.schema();
     let (a, b) = (&schema.classifiers()[between.0], &schema.classifiers()[between.1]);
@@ -145,7 +162,7 @@ fn draw_pair(
         y_label: b,
         clouds: &clouds,
     };
-    picture.write(folder, &format!("pair-{}-{}", file_name(a), file_name(b)))
+    picture.write(folder, name)
 }
 
 /// One component of both outputs for all items of a class that have both.

@@ -2,11 +2,12 @@
 
 use consilience::simulation::Truth;
 use consilience::{Model, Progress};
-use consilience_io::{TableWriter, batch_of, write_whole};
+use consilience_io::{Location, TableWriter, batch_of, write_whole};
 
 use crate::args::{CommonOptions, SimulateOptions};
 use crate::data::read_model;
 use crate::error::Failure;
+use crate::files::{Input, check_distinct};
 use crate::output::Messages;
 use crate::progress::{TerminalProgress, Unit};
 
@@ -18,6 +19,11 @@ pub(crate) fn run(
     common: &CommonOptions,
     messages: &Messages,
 ) -> Result<(), Failure> {
+    let model = options.model.clone().map(Location::from);
+    let inputs: Vec<_> = model.iter().map(|model| Input::new("the model", model)).collect();
+    let outputs = [("the output", &options.table.output)];
+    let truth = options.truth.iter().map(|truth| ("`--truth`", truth));
+    check_distinct(&inputs, &outputs.into_iter().chain(truth).collect::<Vec<_>>())?;
     let (model, truth) = options.source()?;
     let n_classes = truth.schema().n_classes();
     let total = options.items_per_class.checked_mul(n_classes).ok_or_else(|| {
@@ -27,7 +33,7 @@ pub(crate) fn run(
     if let Some(location) = &options.truth {
         write_whole(location, model.to_json().as_bytes())?;
     }
-    let mut simulator = truth.simulator(common.seed)?;
+    let mut simulator = truth.simulator(common.seed())?;
     let progress = TerminalProgress::new(messages.is_quiet(), Unit::Steps);
     progress.begin("simulating", total as u64);
     let mut nothing_written = true;

@@ -4,11 +4,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use consilience::{Outputs, Progress};
+use consilience::{Doubts, Outputs, Progress};
 use consilience_io::{Added, AddedValues, Chunk, Location, ReadOptions, TableReader, TableWriter};
 
 use crate::args::TableOutput;
 use crate::error::Failure;
+use crate::output::Messages;
 use crate::progress::{TerminalProgress, Unit, stoppable};
 
 /// What went through.
@@ -35,29 +36,37 @@ pub(super) fn add_columns(
     options: &ReadOptions,
     table: &TableOutput,
     quiet: bool,
-    mut compute: impl FnMut(&Outputs, Write<'_>) -> Result<(), Failure>,
+    mut compute: impl FnMut(&Outputs, &dyn Progress, Write<'_>) -> Result<(), Failure>,
 ) -> Result<Streamed, Failure> {
     let reader = stoppable(|| TableReader::open(data, schema, options))?;
     let mut writer = TableWriter::create(&table.output, table.output_format)?;
     let progress = TerminalProgress::new(quiet, Unit::Bytes);
     progress.begin("fusing", reader.total_bytes().unwrap_or(0));
     let empty = reader.empty_batch()?;
-    let mut streamed = Streamed::default();
+    let (mut streamed, mut doubts) = (Streamed::default(), Doubts::default());
+    if !reader.unknown_classifiers().is_empty() {
+        Messages::warning(format_args!(
+            "{data} has outputs of {}, which the model does not have; they are not used",
+            reader.unknown_classifiers().join(", ")
+        ));
+    }
     let (chunks, reading) = read_ahead(reader);
     while let Some((chunk, bytes)) = next(&chunks, &progress)? {
-        compute(&chunk.outputs, &mut |added| Ok(writer.write(&chunk.carried, added)?))?;
+        compute(&chunk.outputs, &progress, &mut |added| Ok(writer.write(&chunk.carried, added)?))?;
         streamed.n_items += chunk.outputs.n_items() as u64;
         streamed.n_raised += chunk.outputs.n_raised() as u64;
+        doubts.merge(&chunk.outputs.doubts());
         progress.set(bytes);
     }
     reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     if streamed.n_items == 0 {
         let nothing =
             consilience::OutputsBuilder::new(std::sync::Arc::clone(schema), options.input_format)?;
-        compute(&nothing.finish(), &mut |added| Ok(writer.write(&empty, added)?))?;
+        compute(&nothing.finish(), &progress, &mut |added| Ok(writer.write(&empty, added)?))?;
     }
     progress.check()?;
     writer.finish()?;
+    Messages::doubts(&doubts, data);
     Ok(streamed)
 }
 

@@ -7,7 +7,7 @@ use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
 use kuva::render::render::render_multiple;
 
-use super::legend_entry;
+use super::{label, legend_entry};
 use crate::error::Failure;
 
 /// A bar with an error.
@@ -34,7 +34,7 @@ impl BarChart<'_> {
         let mut plot = BarPlot::new().with_horizontal(true).with_error_cap_width(0.4);
         // The first category is drawn at the bottom.
         for (name, bar, kind) in self.bars.iter().rev() {
-            plot = plot.with_colored_bar(name.clone(), bar.value, self.kinds[*kind].1);
+            plot = plot.with_colored_bar(label(name), bar.value, self.kinds[*kind].1);
         }
         plot = plot.with_error(self.bars.iter().rev().map(|(_, bar, _)| bar.error));
         let plots = vec![Plot::Bar(plot)];

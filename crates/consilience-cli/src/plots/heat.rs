@@ -8,6 +8,7 @@ use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
 use kuva::render::render::render_multiple;
 
+use super::label;
 use crate::error::Failure;
 
 /// A heat map of a symmetric matrix of correlations.
@@ -40,12 +41,13 @@ impl HeatMap<'_> {
             .with_color_map(ColorMap::Custom(Arc::new(colour)))
             .with_values();
         let plots = vec![Plot::Heatmap(map)];
+        let names: Vec<String> = self.names.iter().map(|name| label(name)).collect();
         let side = 60.0 * self.names.len() as f64;
         let layout = Layout::auto_from_plots(&plots)
             .with_title(self.title)
             .with_title_size(15)
-            .with_x_categories(self.names.to_vec())
-            .with_y_categories(self.names.iter().rev().cloned().collect())
+            .with_x_categories(names.clone())
+            .with_y_categories(names.into_iter().rev().collect())
             .with_x_tick_rotate(-45.0)
             .with_width(380.0 + side)
             .with_height(220.0 + side);

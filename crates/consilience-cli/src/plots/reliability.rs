@@ -9,7 +9,7 @@ use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
 use kuva::render::render::render_multiple;
 
-use super::{COLOURS, GUIDE, MIN_SHARE};
+use super::{COLOURS, GUIDE, MIN_SHARE, label};
 use crate::error::Failure;
 
 /// The reliability curve of one method.
@@ -39,7 +39,7 @@ impl ReliabilityDiagram<'_> {
             let points: Vec<(f64, f64)> =
                 used.clone().map(|bin| (bin.confidence, bin.accuracy)).collect();
             let line = LinePlot::new().with_data(points.clone()).with_color(colour);
-            plots.push(Plot::Line(line.with_stroke_width(2.0).with_legend(&curve.name)));
+            plots.push(Plot::Line(line.with_stroke_width(2.0).with_legend(label(&curve.name))));
             let sizes = used.map(|bin| 2.5 + 9.0 * bin.share.sqrt());
             let dots = ScatterPlot::new().with_data(points).with_sizes(sizes).with_color(colour);
             plots.push(Plot::Scatter(dots));

@@ -8,7 +8,7 @@ use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
 use kuva::render::render::render_multiple;
 
-use super::{COLOURS, GUIDE, MAX_POINTS};
+use super::{COLOURS, GUIDE, MAX_POINTS, label};
 use crate::error::Failure;
 
 /// The items of one class in a scatter plot.
@@ -44,13 +44,13 @@ impl ScatterPicture<'_> {
                     .with_color(*colour)
                     .with_size(2.5)
                     .with_marker_opacity(0.5)
-                    .with_legend(&cloud.name),
+                    .with_legend(label(&cloud.name)),
             ));
         }
         let layout = Layout::auto_from_plots(&plots)
             .with_title(self.title)
-            .with_x_label(self.x_label)
-            .with_y_label(self.y_label)
+            .with_x_label(label(self.x_label))
+            .with_y_label(label(self.y_label))
             .with_x_axis_min(0.0)
             .with_x_axis_max(1.0)
             .with_y_axis_min(0.0)

@@ -17,15 +17,15 @@ fn numbers_out_of_range() {
     for (words, message) in [
         (
             "fit data.csv --method independent --prior-items 0",
-            "`prior_items` must be finite and > 0, got 0",
+            "`prior_items` must be > 0 and at most 1e9, got 0",
         ),
         (
             "fit data.csv --method independent --prior-items -1",
-            "`prior_items` must be finite and > 0, got -1",
+            "`prior_items` must be > 0 and at most 1e9, got -1",
         ),
         (
             "fit data.csv --method independent --prior-items nan",
-            "`prior_items` must be a number above 0, got nan",
+            "`prior_items` must be a number above 0, at most 1e9, got nan",
         ),
         (
             "fit data.csv --floor 0.5",
@@ -184,7 +184,7 @@ fn wrong_usage_ends_with_2_and_names_what_is_known() {
              `discounted`, `logit-normal`, `normal-mixture`, `bcc`, `opinion-pool`, `linear-pool`, \
              `log-pool` and `meta`",
         ),
-        ("fit data.csv --class-prior some", "uniform, empirical or p1,p2,..."),
+        ("fit data.csv --class-prior some", "uniform, empirical, p1,p2,..."),
         ("fit data.csv --layout tall", "wide and long"),
         ("fit data.csv --input-format xlsx", "csv, parquet, arrow and jsonl"),
         ("fit data.csv --values percent", "probabilities, log-probabilities, logits, odds"),

@@ -95,8 +95,8 @@ fn the_papers_protocol_needs_more_than_twenty_items_per_class() {
     let bench = simulated(20);
     bench.refused(
         "compare data.csv --protocol paper --methods independent --plots pictures",
-        "`items of class 1` must be more than the number of test items per class, so that \
-         some remain for training, got 20",
+        "data.csv: class `1` needs more than the 20 test items, so that some remain for training; \
+         it has 20",
         "",
     );
     let bench = simulated(30);
@@ -123,7 +123,7 @@ fn bad_requests_are_refused() {
         ("compare data.csv --plots data.csv", "data.csv: it is not a folder"),
         (
             "compare one.csv",
-            "`items of class x` must be at least 2, one to fit and one to score, got 1",
+            "one.csv: class `x` needs at least 2 items, one to fit and one to score; it has 1",
         ),
     ] {
         bench.refused(words, message, "");

@@ -12,8 +12,11 @@ mod correlated;
 mod costs;
 mod formats;
 mod help;
+mod hostile;
+mod own_files;
 mod paths;
 mod signals;
+mod tables;
 mod whole_files;
 
 use std::collections::BTreeMap;

@@ -77,6 +77,24 @@ fn an_interrupted_simulation_leaves_the_old_file_and_nothing_else() {
     }
 }
 
+/// The second signal ends the program before it gets to tidy up.
+#[test]
+fn a_second_interruption_leaves_nothing_either() {
+    for _ in 0..10 {
+        let bench = with_old_file();
+        let mut child = bench.command(SIMULATE).spawn().unwrap();
+        wait_until("something is written", || written(&bench) > 0);
+        // Two different ones, because the same signal twice may arrive as one.
+        let (first, second) =
+            (format!("kill -INT {0}", child.id()), format!("kill -TERM {0}", child.id()));
+        Command::new("sh").args(["-c", &format!("{first}; {second}")]).status().unwrap();
+        wait_for(&mut child);
+        assert_eq!(finish(child).code, Some(130));
+        assert_old_file_is_whole(&bench);
+        assert_eq!(bench.names(), ["model.json", "out.csv", "table.csv"]);
+    }
+}
+
 #[test]
 fn a_killed_simulation_leaves_the_old_file() {
     let bench = with_old_file();
@@ -119,6 +137,41 @@ fn an_interrupted_fusion_leaves_the_old_file_and_nothing_else() {
         }
         assert_eq!((run.code, run.err.as_str()), (Some(130), "error: interrupted\n"), "{signal}");
         assert_eq!(bench.names(), ["model.json", "out.csv", "table.csv"], "{signal}");
+    }
+}
+
+/// Three correlated sources, whose full model takes milliseconds per item.
+const FULL_MODEL: &str = r#"{"format": "consilience", "version": 1, "method": "correlated",
+ "classifiers": ["a", "b", "c"], "classes": ["x", "y"], "class_prior": [0.5, 0.5],
+ "parameters": {"alpha": [[[3, 2], [2, 3]], [[3, 2], [2, 3]], [[3, 2], [2, 3]]],
+ "delta": {"common": [[1, 1], [1, 1]]}, "structure": "common"}}
+"#;
+
+/// A chunk of 8192 slow items is one minute of work: the signal must be obeyed within the chunk.
+#[test]
+fn an_interruption_ends_a_slow_fusion_at_once() {
+    for command in ["fuse", "fuse --explain", "density", "evaluate"] {
+        let bench = with_old_file();
+        bench.write("model.json", FULL_MODEL);
+        let row = |i: usize| {
+            let p = 0.2 + 0.6 * i as f64 / 8192.0;
+            format!("x,{p},{},{},{p},0.6,0.4\n", 1.0 - p, 1.0 - p)
+        };
+        let rows: String = (0..8192).map(row).collect();
+        bench.write("table.csv", format!("label,a_x,a_y,b_x,b_y,c_x,c_y\n{rows}"));
+        let output = if command == "evaluate" { "" } else { " -o out.csv" };
+        let words = format!("{command} model.json table.csv{output}");
+        let mut child = bench.command(&words).spawn().unwrap();
+        // Reading takes an instant.
+        thread::sleep(Duration::from_millis(500));
+        send("-INT", &child);
+        let sent = Instant::now();
+        wait_for(&mut child);
+        assert!(sent.elapsed() < Duration::from_secs(5), "{command}: {:?}", sent.elapsed());
+        let run = finish(child);
+        assert_eq!((run.code, run.err.as_str()), (Some(130), "error: interrupted\n"), "{command}");
+        assert_old_file_is_whole(&bench);
+        assert_eq!(bench.names(), ["model.json", "out.csv", "table.csv"], "{command}");
     }
 }
 

@@ -74,7 +74,14 @@ fn a_full_device_is_an_error() {
         let message = format!("error: cannot write standard output: {full}\n");
         assert_eq!((run.code, run.err), (Some(1), message));
     }
-    for words in ["inspect model.json", "evaluate model.json table.csv", "completions bash"] {
+    for words in [
+        "inspect model.json",
+        "evaluate model.json table.csv",
+        "completions bash",
+        "help",
+        "fit --help",
+        "--version",
+    ] {
         let device = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let run: Run = bench.command(words).stdout(device).output().unwrap().into();
         let message = format!("error: cannot write standard output: {full}\n");

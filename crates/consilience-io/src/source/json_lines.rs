@@ -10,13 +10,10 @@ use std::sync::Arc;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::Source;
+use super::{MOST_TEXT, Source};
 use crate::batch::{Batch, Notation};
 use crate::error::{Error, Position, Result};
 use crate::text::Cells;
-
-/// Number of bytes that are read at once.
-const BUFFER: usize = 1 << 17;
 
 /// A file of JSON lines being read. The columns are the keys of all objects of the first batch.
 pub(super) struct JsonSource {
@@ -32,19 +29,24 @@ pub(super) struct JsonSource {
 }
 
 impl JsonSource {
-    pub(super) fn open(input: Box<dyn Read + Send>, name: &str, first: usize) -> Result<Self> {
+    pub(super) fn open(
+        reader: BufReader<Box<dyn Read + Send>>,
+        name: &str,
+        first: usize,
+    ) -> Result<Self> {
         let mut source = Self {
             name: name.to_owned(),
             names: Arc::new([]),
-            reader: BufReader::with_capacity(BUFFER, input),
+            reader,
             ahead: VecDeque::new(),
             row: Row { learn: true, ..Row::default() },
             line: 0,
             rows: 0,
             bytes: 0,
         };
-        let mut text = Vec::new();
-        while source.ahead.len() < first && source.read_line(&mut text)? {
+        let (mut text, mut n_bytes) = (Vec::new(), 0);
+        while source.ahead.len() < first && n_bytes < MOST_TEXT && source.read_line(&mut text)? {
+            n_bytes += text.len();
             source
                 .row
                 .read(&text)
@@ -53,6 +55,9 @@ impl JsonSource {
         }
         source.row.learn = false;
         source.names = source.row.names.as_slice().into();
+        if source.names.is_empty() && !source.ahead.is_empty() {
+            return Err(source.rejected(0, RowProblem::NoKeys));
+        }
         Ok(source)
     }
 
@@ -60,8 +65,13 @@ impl JsonSource {
     fn read_line(&mut self, text: &mut Vec<u8>) -> Result<bool> {
         loop {
             text.clear();
-            let n = self.reader.read_until(b'\n', text);
+            let n = self.reader.by_ref().take(MOST_TEXT as u64 + 1).read_until(b'\n', text);
             let n = n.map_err(|reason| Error::io("read", &self.name, reason))?;
+            if n > MOST_TEXT {
+                self.line += 1;
+                let row = usize::try_from(self.rows).unwrap_or(usize::MAX) + self.ahead.len();
+                return Err(self.rejected(row, RowProblem::TooLong));
+            }
             if n == 0 {
                 return Ok(false);
             }
@@ -100,7 +110,7 @@ impl Source for JsonSource {
         let first_row = self.rows;
         let mut cells = Cells::new(self.names.len());
         let mut text = Vec::new();
-        while cells.lines.len() < most {
+        while cells.lines.len() < most && cells.n_bytes() < MOST_TEXT {
             let line = if let Some((line, ahead)) = self.ahead.pop_front() {
                 text = ahead;
                 line
@@ -150,6 +160,8 @@ enum RowProblem {
     Json(String),
     UnknownKey(String),
     DuplicateKey(String),
+    NoKeys,
+    TooLong,
 }
 
 impl RowProblem {
@@ -164,6 +176,14 @@ impl RowProblem {
                 Some("give every key in the first object, with null where there is no value"),
             ),
             Self::DuplicateKey(key) => (format!("key `{key}` occurs twice"), None),
+            Self::NoKeys => (
+                "the object has no keys".into(),
+                Some("give every column in the first object, with null where there is no value"),
+            ),
+            Self::TooLong => (
+                format!("the line has more than {MOST_TEXT} bytes"),
+                Some("every line must hold one object; a JSON file of another form is not read"),
+            ),
         }
     }
 }

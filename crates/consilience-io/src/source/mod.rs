@@ -6,8 +6,6 @@ mod json_lines;
 mod parquet_file;
 
 use std::cell::Cell;
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
@@ -15,7 +13,8 @@ use arrow_schema::DataType;
 
 use crate::batch::Batch;
 use crate::error::{Error, Result};
-use crate::location::{Format, Location};
+use crate::input::Input;
+use crate::location::Format;
 
 pub(crate) use json_lines::json_text;
 
@@ -42,75 +41,23 @@ pub(crate) trait Source: Send {
     fn select(&mut self, _columns: &[usize]) {}
 }
 
-/// An open input.
-pub(crate) enum Input {
-    /// A regular file, which can be read more than once and from its end.
-    File(File),
-    /// Anything else.
-    Stream(Box<dyn Read + Send>),
-}
+/// Most bytes of a row of text, and of a batch of such rows. It stops a quote that is never closed,
+/// or a file without line ends, from taking all memory.
+const MOST_TEXT: usize = 1 << 26;
 
-impl Input {
-    pub(crate) fn open(location: &Location) -> Result<Self> {
-        let path = match location {
-            Location::Standard => return Ok(Self::Stream(Box::new(io::stdin()))),
-            Location::Path(path) => path,
-        };
-        let cannot = |reason| Error::io("read", location, reason);
-        let file = File::open(path).map_err(cannot)?;
-        let kind = file.metadata().map_err(cannot)?.file_type();
-        if kind.is_dir() {
-            return Err(cannot(io::ErrorKind::IsADirectory.into()));
-        }
-        Ok(if kind.is_file() { Self::File(file) } else { Self::Stream(Box::new(file)) })
-    }
-
-    /// The input as a file; a stream is copied to an unnamed temporary file.
-    pub(crate) fn into_file(self, name: &str) -> Result<File> {
-        let mut stream = match self {
-            Self::File(file) => return Ok(file),
-            Self::Stream(stream) => stream,
-        };
-        let cannot = |reason| Error::io("make a temporary copy of", name, reason);
-        let mut file = tempfile::tempfile().map_err(cannot)?;
-        io::copy(&mut stream, &mut file).map_err(|reason| Error::io("read", name, reason))?;
-        file.seek(SeekFrom::Start(0)).map_err(cannot)?;
-        Ok(file)
-    }
-
-    /// Size of a regular file.
-    pub(crate) fn len(&self) -> Option<u64> {
-        match self {
-            Self::File(file) => file.metadata().ok().map(|metadata| metadata.len()),
-            Self::Stream(_) => None,
-        }
-    }
-
-    fn into_read(self) -> Box<dyn Read + Send> {
-        match self {
-            Self::File(file) => Box::new(file),
-            Self::Stream(stream) => stream,
-        }
-    }
-}
-
-/// Opens a table. `name` is used in messages; `first` is the number of rows from which formats
-/// without a header find their columns.
-pub(crate) fn open(
-    input: Input,
-    format: Format,
-    name: &str,
-    first: usize,
-) -> Result<Box<dyn Source>> {
+/// Opens a table. `first` is the number of rows from which formats without a header find their
+/// columns.
+pub(crate) fn open(input: Input, first: usize) -> Result<Box<dyn Source>> {
+    let Input { name, format, content } = input;
     Ok(match format {
-        Format::Csv => Box::new(csv_file::CsvSource::open(input.into_read(), name)?),
+        Format::Csv => Box::new(csv_file::CsvSource::open(content.into_text(&name)?, &name)?),
         Format::JsonLines => {
-            Box::new(json_lines::JsonSource::open(input.into_read(), name, first)?)
+            Box::new(json_lines::JsonSource::open(content.into_text(&name)?, &name, first)?)
         }
         Format::Parquet => {
-            Box::new(parquet_file::ParquetSource::open(input.into_file(name)?, name)?)
+            Box::new(parquet_file::ParquetSource::open(content.into_stored(&name)?, &name)?)
         }
-        Format::Arrow => ipc::open(input, name)?,
+        Format::Arrow => Box::new(ipc::IpcSource::open(content, &name)?),
     })
 }
 

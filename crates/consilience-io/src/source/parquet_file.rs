@@ -1,6 +1,5 @@
 //! Parquet source, read one row group at a time.
 
-use std::fs::File;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, SchemaRef};
@@ -9,17 +8,19 @@ use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchR
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use parquet::file::reader::Length;
 
 use super::{DAMAGED, Source, empty_columns, guard, names_of};
 use crate::batch::Batch;
 use crate::error::{Error, Result};
+use crate::input::Stored;
 
 /// A Parquet file being read; the reader is created for the first batch.
 pub(super) struct ParquetSource {
     name: String,
     names: Arc<[String]>,
     schema: SchemaRef,
-    builder: Option<ParquetRecordBatchReaderBuilder<File>>,
+    builder: Option<ParquetRecordBatchReaderBuilder<Stored>>,
     reader: Option<ParquetRecordBatchReader>,
     rows: u64,
     total_rows: u64,
@@ -27,8 +28,8 @@ pub(super) struct ParquetSource {
 }
 
 impl ParquetSource {
-    pub(super) fn open(file: File, name: &str) -> Result<Self> {
-        let size = file.metadata().map_err(|reason| Error::io("read", name, reason))?.len();
+    pub(super) fn open(file: Stored, name: &str) -> Result<Self> {
+        let size = file.len();
         if size == 0 {
             return Err(Error::malformed(name, "the file is empty"));
         }
@@ -106,7 +107,6 @@ impl Source for ParquetSource {
 fn check_codecs(metadata: &ParquetMetaData, name: &str) -> Result<()> {
     for column in metadata.row_groups().iter().flat_map(RowGroupMetaData::columns) {
         let codec = match column.compression() {
-            Compression::GZIP(_) => "gzip",
             Compression::BROTLI(_) => "brotli",
             Compression::LZO => "lzo",
             _ => continue,
@@ -114,7 +114,7 @@ fn check_codecs(metadata: &ParquetMetaData, name: &str) -> Result<()> {
         return Err(Error::Malformed {
             name: name.to_owned(),
             problem: format!("the Parquet codec {codec} is not supported"),
-            hint: Some("write the file with zstd, snappy or lz4, or without compression".into()),
+            hint: Some("write the file with zstd, snappy, gzip or lz4, or uncompressed".into()),
         });
     }
     Ok(())

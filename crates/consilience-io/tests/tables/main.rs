@@ -2,6 +2,7 @@
 
 mod foreign;
 mod formats;
+mod inputs;
 mod long;
 mod streams;
 mod wide;

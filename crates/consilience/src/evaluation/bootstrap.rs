@@ -4,7 +4,7 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde::Serialize;
 
-use super::constants::MAX_REPLICATES;
+use super::constants::{MAX_REPLICATED_SCORES, MAX_REPLICATES, MIN_REPLICATES};
 use super::scores::{ItemScores, Predictions, ScoreSet, Weighting, item_weights};
 use crate::data::class_prior::ClassPrior;
 use crate::error::{Error, Result};
@@ -26,7 +26,7 @@ pub struct ScoreInterval {
 /// Options of the bootstrap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BootstrapSettings {
-    /// Number of replicates; 1000 by default, 0 for no intervals.
+    /// Number of replicates, from 20 to 1 000 000; 1000 by default, 0 for no intervals.
     pub replicates: usize,
     /// Seed of the random numbers.
     pub seed: u64,
@@ -35,6 +35,23 @@ pub struct BootstrapSettings {
 impl Default for BootstrapSettings {
     fn default() -> Self {
         Self { replicates: 1000, seed: 0 }
+    }
+}
+
+impl BootstrapSettings {
+    /// Refuses numbers of replicates that make no interval or do not fit into memory.
+    fn check(&self, n_methods: usize, n_classes: usize) -> Result<()> {
+        let requirement = "0 (no intervals) or from 20 to 1 000 000 replicates";
+        if self.replicates > 0 && !(MIN_REPLICATES..=MAX_REPLICATES).contains(&self.replicates) {
+            return Err(Error::parameter("bootstrap", requirement, self.replicates));
+        }
+        let scores =
+            [n_methods, n_classes + 1, 5].into_iter().fold(self.replicates, usize::saturating_mul);
+        if scores > MAX_REPLICATED_SCORES {
+            let requirement = "small enough for so many methods and classes";
+            return Err(Error::parameter("bootstrap", requirement, self.replicates));
+        }
+        Ok(())
     }
 }
 
@@ -51,11 +68,8 @@ pub(super) fn with_intervals(
     settings: &BootstrapSettings,
     progress: &dyn Progress,
 ) -> Result<Vec<Vec<ScoreSet<ScoreInterval>>>> {
-    if settings.replicates > MAX_REPLICATES {
-        let found = settings.replicates;
-        return Err(Error::parameter("bootstrap", "at most 1 000 000 replicates", found));
-    }
     let n_classes = prior.probabilities().len();
+    settings.check(methods.len(), n_classes)?;
     let tables = methods
         .iter()
         .map(|m| ItemScores::new(m, labels, n_classes))
@@ -172,5 +186,14 @@ mod tests {
         };
         assert_eq!(run(1), run(1));
         assert_ne!(run(1), run(2));
+    }
+
+    #[test]
+    fn replicates_that_make_no_interval_are_refused() {
+        let check = |replicates| BootstrapSettings { replicates, seed: 0 }.check(3, 2);
+        assert!([0, 20, 1000, 1_000_000].into_iter().all(|n| check(n).is_ok()));
+        assert!([1, 19, 1_000_001, usize::MAX].into_iter().all(|n| check(n).is_err()));
+        let many = BootstrapSettings { replicates: 1_000_000, seed: 0 }.check(100, 100);
+        assert!(many.unwrap_err().to_string().contains("small enough"));
     }
 }

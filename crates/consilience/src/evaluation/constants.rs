@@ -5,9 +5,16 @@
 /// 15 is the usual choice since Guo et al., "On calibration of modern neural networks", 2017.
 pub const CALIBRATION_BINS: usize = 15;
 
+/// Smallest number of bootstrap replicates, unless there are none. With fewer, the ends of a 95 %
+/// interval are beyond the replicates, and a single replicate makes an interval of width 0.
+pub(super) const MIN_REPLICATES: usize = 20;
+
 /// Largest number of bootstrap replicates. The ends of a 95 % interval then have a Monte Carlo error
 /// below 0.003 standard deviations of the score.
 pub(super) const MAX_REPLICATES: usize = 1_000_000;
+
+/// Largest number of scores in all replicates together: 1.6 GB.
+pub(super) const MAX_REPLICATED_SCORES: usize = 200_000_000;
 
 /// Bootstrap replicates for the standard error of the calibration error in a comparison. 200
 /// replicates leave a relative Monte Carlo error of 1/√400 = 5 % in it.

@@ -10,7 +10,7 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Outputs;
 use crate::error::Result;
 use crate::methods::independent::IndependentFusion;
-use crate::methods::{Fusion, fuse};
+use crate::methods::{Fusion, fuse, fuse_with};
 use crate::model::Model;
 use crate::progress::Progress;
 use crate::text::aligned;
@@ -69,7 +69,7 @@ pub fn evaluate(
 ) -> Result<Evaluation> {
     let mut methods = vec![Predictions {
         name: model.method_name(),
-        probabilities: fuse(fusion, outputs, prior)?.all().to_vec(),
+        probabilities: fuse_with(fusion, outputs, prior, progress)?.all().to_vec(),
     }];
     methods.extend(single_classifiers(outputs, prior));
     for meta in meta_classifiers(model, outputs, prior)? {

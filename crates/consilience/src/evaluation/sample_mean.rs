@@ -18,6 +18,9 @@ pub struct SampleMean {
 
 impl fmt::Display for SampleMean {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.se.is_nan() {
+            return write!(f, "{:.4}", self.mean);
+        }
         write!(f, "{:.4} ± {:.4}", self.mean, self.se)
     }
 }
@@ -73,5 +76,6 @@ mod tests {
         assert!((got.mean - 3.6).abs() < 1e-12);
         assert!((got.se - (23.2f64 / 4.0 / 5.0).sqrt()).abs() < 1e-12, "{got:?}");
         assert_eq!(SampleMean { mean: 0.5, se: 0.01 }.to_string(), "0.5000 ± 0.0100");
+        assert_eq!(SampleMean { mean: 0.5, se: f64::NAN }.to_string(), "0.5000");
     }
 }

@@ -5,7 +5,7 @@ use super::{Fusion, Rows, Source, check_schema};
 use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Outputs;
 use crate::error::Result;
-use crate::progress::NoProgress;
+use crate::progress::Progress;
 
 /// The evidence that each classifier adds given all others, in nats: n × K × J.
 ///
@@ -17,14 +17,19 @@ use crate::progress::NoProgress;
 /// told. Where the model takes classifiers for independent, this is their own evidence; where they
 /// are correlated, what the others have said already is not counted again. A missing classifier
 /// adds 0.
-pub fn explain(fusion: &dyn Fusion, outputs: &Outputs, prior: &ClassPrior) -> Result<Vec<f64>> {
+pub fn explain(
+    fusion: &dyn Fusion,
+    outputs: &Outputs,
+    prior: &ClassPrior,
+    progress: &dyn Progress,
+) -> Result<Vec<f64>> {
     check_schema(fusion, outputs.schema())?;
     let (n_classifiers, n_classes) =
         (outputs.schema().n_classifiers(), outputs.schema().n_classes());
-    let all = ln_joints(fusion, outputs, prior)?;
+    let all = ln_joints(fusion, outputs, prior, progress)?;
     let mut evidence = vec![0.0; all.len() * n_classifiers];
     for k in 0..n_classifiers {
-        let rest = ln_joints(fusion, &outputs.without(k), prior)?;
+        let rest = ln_joints(fusion, &outputs.without(k), prior, progress)?;
         for item in (0..outputs.n_items()).filter(|item| outputs.output(*item, k).is_some()) {
             let own = item * n_classes..(item + 1) * n_classes;
             let cells = &mut evidence[(item * n_classifiers + k) * n_classes..][..n_classes];
@@ -41,12 +46,16 @@ pub fn explain(fusion: &dyn Fusion, outputs: &Outputs, prior: &ClassPrior) -> Re
 }
 
 /// Unnormalised log posteriors, n × J.
-fn ln_joints(fusion: &dyn Fusion, outputs: &Outputs, prior: &ClassPrior) -> Result<Vec<f64>> {
+fn ln_joints(
+    fusion: &dyn Fusion,
+    outputs: &Outputs,
+    prior: &ClassPrior,
+    progress: &dyn Progress,
+) -> Result<Vec<f64>> {
     let mut values = vec![0.0; outputs.n_items() * outputs.schema().n_classes()];
     let rows = Rows { values: &mut values, errors: None };
-    in_blocks(fusion, Source::Checked(outputs), rows, &NoProgress, |items, block| {
-        fusion.ln_joint(items, prior, block);
-        Ok(())
+    in_blocks(fusion, Source::Checked(outputs), rows, |items, block| {
+        fusion.compute(items, Some(prior), block, progress)
     })?;
     Ok(values)
 }

@@ -29,6 +29,23 @@ pub trait Fusion: Send + Sync {
     /// An error for methods that have no density.
     fn ln_density(&self, items: &Items<'_>, block: &mut Block) -> Result<()>;
 
+    /// Writes log posteriors under `prior` or, without one, log densities. Stops early with
+    /// [`Error::Interrupted`] if `progress` is interrupted.
+    fn compute(
+        &self,
+        items: &Items<'_>,
+        prior: Option<&ClassPrior>,
+        block: &mut Block,
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        progress.check()?;
+        match prior {
+            Some(prior) => self.ln_joint(items, prior, block),
+            None => self.ln_density(items, block)?,
+        }
+        Ok(())
+    }
+
     /// How many items one thread takes at a time: fewer where an item is expensive.
     fn items_per_task(&self) -> usize {
         4096
@@ -39,19 +56,18 @@ pub trait Fusion: Send + Sync {
 ///
 /// A model fuses outputs whose schema is its own; see [`Outputs::select`] for reordering.
 pub fn fuse(fusion: &dyn Fusion, outputs: &Outputs, prior: &ClassPrior) -> Result<Fused> {
-    fuse_checked(fusion, outputs, prior, &NoProgress)
+    fuse_with(fusion, outputs, prior, &NoProgress)
 }
 
 /// The same with progress reporting.
-pub(crate) fn fuse_checked(
+pub(crate) fn fuse_with(
     fusion: &dyn Fusion,
     outputs: &Outputs,
     prior: &ClassPrior,
     progress: &dyn Progress,
 ) -> Result<Fused> {
     let mut fused = Fused::default();
-    let rows = fused.rows(outputs);
-    fuse_rows(fusion, Source::Checked(outputs), prior, rows, progress)?;
+    fuse_into(fusion, outputs, prior, &mut fused, progress)?;
     Ok(fused)
 }
 
@@ -61,17 +77,27 @@ pub fn fuse_into(
     outputs: &Outputs,
     prior: &ClassPrior,
     fused: &mut Fused,
+    progress: &dyn Progress,
 ) -> Result<()> {
     let rows = fused.rows(outputs);
-    fuse_rows(fusion, Source::Checked(outputs), prior, rows, &NoProgress)
+    fuse_rows(fusion, Source::Checked(outputs), prior, rows, progress)
 }
 
 /// Log densities of every item under every class, n × J, with the error of each item.
 pub fn ln_densities(fusion: &dyn Fusion, outputs: &Outputs) -> Result<(Vec<f64>, Vec<f64>)> {
+    ln_densities_with(fusion, outputs, &NoProgress)
+}
+
+/// The same with cancellation.
+pub fn ln_densities_with(
+    fusion: &dyn Fusion,
+    outputs: &Outputs,
+    progress: &dyn Progress,
+) -> Result<(Vec<f64>, Vec<f64>)> {
     let n = outputs.n_items();
     let (mut densities, mut errors) = (vec![0.0; n * outputs.schema().n_classes()], vec![0.0; n]);
     let rows = Rows { values: &mut densities, errors: Some(&mut errors) };
-    ln_density_rows(fusion, Source::Checked(outputs), rows, &NoProgress)?;
+    ln_density_rows(fusion, Source::Checked(outputs), rows, progress)?;
     Ok((densities, errors))
 }
 

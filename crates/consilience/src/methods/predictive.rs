@@ -8,6 +8,7 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::progress::{NoProgress, Progress};
 use consilience_numerics::log_space::log_add_exp;
 
 /// The posterior predictive: the mean of the fused distributions over posterior draws.
@@ -40,19 +41,17 @@ impl PosteriorPredictive {
     fn average(
         &self,
         items: &Items<'_>,
-        block: &mut Block,
         prior: Option<&ClassPrior>,
+        block: &mut Block,
+        progress: &dyn Progress,
     ) -> Result<()> {
         let mut sums = vec![f64::NEG_INFINITY; block.values().len()];
         let mut errors = vec![0.0f64; items.len()];
         for draw in &self.draws {
             block.clear();
-            match prior {
-                Some(prior) => {
-                    draw.ln_joint(items, prior, block);
-                    block.ln_normalise();
-                }
-                None => draw.ln_density(items, block)?,
+            draw.compute(items, prior, block, progress)?;
+            if prior.is_some() {
+                block.ln_normalise();
             }
             for (sum, value) in sums.iter_mut().zip(block.values()) {
                 *sum = log_add_exp(*sum, *value);
@@ -72,11 +71,22 @@ impl Fusion for PosteriorPredictive {
     }
 
     fn ln_joint(&self, items: &Items<'_>, prior: &ClassPrior, block: &mut Block) {
-        self.average(items, block, Some(prior)).expect("fused distributions always exist");
+        let fused = self.average(items, Some(prior), block, &NoProgress);
+        fused.expect("fused distributions always exist");
     }
 
     fn ln_density(&self, items: &Items<'_>, block: &mut Block) -> Result<()> {
-        self.average(items, block, None)
+        self.average(items, None, block, &NoProgress)
+    }
+
+    fn compute(
+        &self,
+        items: &Items<'_>,
+        prior: Option<&ClassPrior>,
+        block: &mut Block,
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        self.average(items, prior, block, progress)
     }
 
     fn items_per_task(&self) -> usize {

@@ -48,8 +48,8 @@ pub fn fuse_rows(
     progress: &dyn Progress,
 ) -> Result<()> {
     let errors_wanted = rows.errors.is_some();
-    in_blocks(fusion, source, rows, progress, |items, block| {
-        fusion.ln_joint(items, prior, block);
+    in_blocks(fusion, source, rows, |items, block| {
+        fusion.compute(items, Some(prior), block, progress)?;
         block.normalise();
         if errors_wanted {
             block.errors_mut().iter_mut().for_each(|error| *error = probability_error(*error));
@@ -65,7 +65,7 @@ pub fn ln_density_rows(
     rows: Rows<'_>,
     progress: &dyn Progress,
 ) -> Result<()> {
-    in_blocks(fusion, source, rows, progress, |items, block| fusion.ln_density(items, block))
+    in_blocks(fusion, source, rows, |items, block| fusion.compute(items, None, block, progress))
 }
 
 /// The largest error of a probability when every log weight may be off by `ln_error`:
@@ -81,7 +81,6 @@ pub(super) fn in_blocks(
     fusion: &dyn Fusion,
     source: Source<'_>,
     rows: Rows<'_>,
-    progress: &dyn Progress,
     work: impl Fn(&Items<'_>, &mut Block) -> Result<()> + Sync + Send,
 ) -> Result<()> {
     source.check(fusion)?;
@@ -90,7 +89,6 @@ pub(super) fn in_blocks(
     let size = Block::preferred_size(source.schema());
     let tasks = rows.cut(items_per_task, n_classes).collect();
     parallel::for_each(tasks, |task, rows: Rows<'_>| {
-        progress.check()?;
         let mut reader = Reader { source, checked: AlignedBuffer::default() };
         let mut block = Block::default();
         let mut first = task * items_per_task;
@@ -171,7 +169,7 @@ impl Reader<'_> {
         self.checked.resize(raw.len());
         let checked = &mut self.checked;
         let any_missing =
-            convert_items(&input_format, schema, range.start, raw, checked, |_, _| {})?;
+            convert_items(&input_format, schema, range.start, raw, checked, |_, _, _| {})?;
         Ok(Items::new(schema, &self.checked, any_missing))
     }
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::Model;
+use super::{Model, Settings};
+use crate::data::input_format::InputFormat;
 use crate::error::{Error, Result};
 use crate::methods::independent::{Alpha, IndependentFusion, SufficientStatistics};
 
@@ -13,6 +14,11 @@ fn invalid(error: impl std::fmt::Display) -> Error {
 impl Model {
     /// Checks training facts, diagnostics and draws once, so that later code can rely on them.
     pub(super) fn check_consistency(&self) -> Result<()> {
+        if let Some(Settings { floor, .. }) = self.settings {
+            InputFormat { floor, ..InputFormat::default() }
+                .check(self.schema.n_classes())
+                .map_err(|error| invalid(format!("`settings`: {error}")))?;
+        }
         self.check_training()?;
         if let Some(report) = &self.posterior {
             // The standard deviations have the shape of the concentrations and are positive, too.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Model, Settings, Training, legacy};
+use super::{Model, Settings, Training, legacy, strict};
 use crate::data::class_prior::ClassPrior;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
@@ -29,9 +29,9 @@ struct ModelFile {
     classifiers: Vec<String>,
     classes: Vec<String>,
     class_prior: Vec<f64>,
-    #[serde(default, skip_serializing_if = "Value::is_null")]
+    #[serde(default, skip_serializing_if = "Value::is_null", deserialize_with = "strict::value")]
     parameters: Value,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "strict::object")]
     settings: Option<Map<String, Value>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     training: Option<Training>,
@@ -50,7 +50,10 @@ impl Model {
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path).map_err(|error| Error::file(path, &error))?;
-        Self::from_json(&text)
+        Self::from_json(&text).map_err(|error| Error::File {
+            path: path.display().to_string(),
+            reason: error.to_string(),
+        })
     }
 
     /// Writes the model to a file, which is replaced.
@@ -101,7 +104,7 @@ impl Model {
             classifiers: self.schema.classifiers().to_vec(),
             classes: self.schema.classes().to_vec(),
             class_prior: self.class_prior.probabilities().to_vec(),
-            parameters: self.method.fitted().file_parameters(),
+            parameters: Value::Bool(true),
             settings: self.settings.as_ref().map(Settings::to_json),
             training: self.training.clone(),
             diagnostics: self.posterior.clone(),
@@ -109,8 +112,13 @@ impl Model {
             shared_diagnostics: self.shared_posterior.clone(),
             draws: self.draws.clone(),
         };
-        let value =
+        let mut value =
             serde_json::to_value(&file).expect("all parts of a model are plain JSON values");
+        // Put in its place afterwards, because these may be most of the file and one copy is enough.
+        value["parameters"] = self.method.fitted().file_parameters();
+        if let Value::Object(file) = &mut value {
+            file.retain(|_, part| !part.is_null());
+        }
         let mut text = String::new();
         write_json(&value, 0, &mut text);
         text.push('\n');

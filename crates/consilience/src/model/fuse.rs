@@ -6,7 +6,7 @@ use super::Model;
 use crate::data::class_prior::{ClassPrior, PriorChoice};
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
-use crate::methods::{Fused, Fusion, PosteriorPredictive, fuse_checked};
+use crate::methods::{Fused, Fusion, PosteriorPredictive, fuse_with};
 use crate::progress::{NoProgress, Progress};
 use consilience_numerics::parallel;
 
@@ -58,7 +58,7 @@ impl Model {
         } else {
             Cow::Owned(outputs.select(self.schema())?)
         };
-        fuse_checked(rule.fusion(), &outputs, &prior, options.progress)
+        fuse_with(rule.fusion(), &outputs, &prior, options.progress)
     }
 
     /// The class prior that was asked for, or the model's own.

@@ -6,6 +6,7 @@ mod file;
 mod fit;
 mod fuse;
 mod legacy;
+mod strict;
 
 use std::sync::Arc;
 
@@ -214,11 +215,16 @@ impl Model {
     }
 
     /// The meta classifier of every classifier: the model's own Dirichlets, or the posterior mode
-    /// given its training statistics; none for a model without either.
+    /// given its training statistics; none for a model without either, or whose training items lack
+    /// a class.
     pub fn meta_classifiers(&self) -> Result<Vec<IndependentFusion>> {
         let margins = match (self.margins()?, &self.training) {
             (Some(margins), _) => margins,
             (None, None) => return Ok(Vec::new()),
+            // A pool can be fitted where a class has no items.
+            (None, Some(training)) if training.statistics.require_all(&self.schema).is_err() => {
+                return Ok(Vec::new());
+            }
             (None, Some(training)) => {
                 IndependentFusion::at_mode(Arc::clone(&self.schema), &training.statistics)?
             }

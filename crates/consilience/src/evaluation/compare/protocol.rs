@@ -149,11 +149,13 @@ fn test_counts(test: TestSize, outputs: &Outputs) -> Result<Vec<usize>> {
             return Err(Error::parameter("test items per class", "at least 1", wanted));
         }
         if wanted >= n {
-            return Err(Error::parameter(
-                format!("items of class {class}"),
-                "more than the number of test items per class, so that some remain for training",
-                n,
-            ));
+            return Err(Error::TooFewItems {
+                class: class.clone(),
+                needed: format!(
+                    "more than the {wanted} test items, so that some remain for training"
+                ),
+                found: n,
+            });
         }
         Ok(wanted)
     };
@@ -209,7 +211,7 @@ mod tests {
     #[test]
     fn protocols_that_need_more_items_are_refused() {
         let (few, _) = outputs(20);
-        assert!(Protocol::paper(5).checked(&few).unwrap_err().to_string().contains("class 1"));
+        assert!(Protocol::paper(5).checked(&few).unwrap_err().to_string().contains("class `1`"));
         let share = |share| Protocol::Splits { splits: 2, test: TestSize::Share(share) };
         for bad in [0.0, 1.0, -1.0, f64::NAN] {
             assert!(share(bad).checked(&few).is_err(), "{bad}");

@@ -8,7 +8,7 @@ use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
 use crate::evaluation::single_classifiers;
 use crate::methods::MethodConfig;
-use crate::methods::fuse;
+use crate::methods::fuse_with;
 use crate::model::{FitOptions, Model};
 use crate::progress::{CancelOnly, Progress};
 use consilience_numerics::parallel;
@@ -87,7 +87,7 @@ fn fit_and_fuse(
             Some(fitted) if !config.depends_on_class_prior() => fitted,
             other => other.insert(fit(config, train, prior, progress)?),
         };
-        attempts.push(fuse_test_items(fitted, test, prior));
+        attempts.push(fuse_test_items(fitted, test, prior, progress)?);
     }
     Ok(attempts)
 }
@@ -113,17 +113,23 @@ fn fit(
     }
 }
 
-fn fuse_test_items((model, fit_seconds): &Timed, test: &Outputs, prior: &ClassPrior) -> Attempt {
+fn fuse_test_items(
+    (model, fit_seconds): &Timed,
+    test: &Outputs,
+    prior: &ClassPrior,
+    progress: &dyn Progress,
+) -> Result<Attempt> {
     let started = Stopwatch::start();
     let fused = model.as_ref().map_err(Clone::clone).and_then(|model| {
         let fused = test
             .select(model.schema())
-            .and_then(|test| fuse(model.fusion(), &test, prior))
+            .and_then(|test| fuse_with(model.fusion(), &test, prior, progress))
             .map_err(|error| error.to_string())?;
         Ok((model, fused))
     });
     let fuse_seconds = started.seconds();
-    match fused {
+    progress.check()?;
+    Ok(match fused {
         Ok((model, fused)) => {
             let warnings = model.training().map_or(&[][..], |training| &training.warnings);
             Attempt {
@@ -139,5 +145,5 @@ fn fuse_test_items((model, fit_seconds): &Timed, test: &Outputs, prior: &ClassPr
             fit_seconds: f64::NAN,
             fuse_seconds: f64::NAN,
         },
-    }
+    })
 }

@@ -1,5 +1,6 @@
 //! The form of the correlated model in the model file.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -56,10 +57,23 @@ struct Pair {
 /// Reads the `parameters` of a correlated model.
 pub(super) fn read_parameters(schema: &Arc<Schema>, parameters: Value) -> Result<CorrelatedMethod> {
     let file: Parameters = read(parameters)?;
+    check_pairs(&file.delta.pairs)?;
     match file.structure.tree() {
         Some(kind) => read_tree(file, kind, schema).map(CorrelatedMethod::Tree),
         None => read_joint(file, schema).map(CorrelatedMethod::Joint),
     }
+}
+
+/// Refuses a pair that is given twice, in whatever order its classifiers are named.
+fn check_pairs(pairs: &[Pair]) -> Result<()> {
+    let mut known = BTreeSet::new();
+    for Pair { between: [a, b], .. } in pairs {
+        if !known.insert(if a < b { (a, b) } else { (b, a) }) {
+            let problem = format!("`delta.pairs` gives the pair `{a}` and `{b}` twice");
+            return Err(Error::InvalidModel(problem));
+        }
+    }
+    Ok(())
 }
 
 /// The indices of the classifiers that a pair names.

@@ -39,7 +39,9 @@ impl NormalMixture {
                 Ok(SHARES[best.unwrap_or(0)])
             }
             // A half may lack a classifier in some class; only the whole must not.
-            Err(Error::AbsentClassifier { .. } | Error::EmptyClass { .. }) => Ok(SHARES[0]),
+            Err(
+                Error::AbsentClassifier { .. } | Error::EmptyClass { .. } | Error::NoOutputs { .. },
+            ) => Ok(SHARES[0]),
             Err(error) => Err(error),
         }
     }

@@ -95,7 +95,6 @@ impl FitMethod for OpinionPool {
     const OPTIONS: &'static [MethodOption] = &[];
 
     fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<Pool>> {
-        data.statistics.require_all(data.outputs.schema())?;
         Ok(Fit::new(Pool::opinion(data.schema()), Vec::new()))
     }
 
@@ -156,7 +155,9 @@ struct Parameters {
 }
 
 fn fit_pool(kind: PoolKind, weights: &Weights, data: &TrainingSet<'_>) -> Result<Fit<Pool>> {
-    data.statistics.require_all(data.outputs.schema())?;
+    if weights.are_fitted() {
+        data.statistics.require_all(data.outputs.schema())?;
+    }
     let fitted = fit_weights(kind, weights, data.outputs, data.class_prior)?;
     let stopped = || {
         Warning::convergence("the fit of the weights stopped before it reached its minimum".into())

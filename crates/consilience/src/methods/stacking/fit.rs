@@ -118,10 +118,11 @@ pub(in crate::methods) struct Training {
 const FEW_ITEMS: f64 = 10.0;
 
 impl Training {
-    /// Leaves out items without any output; an error names a class without items.
+    /// Leaves out items without any output; an error names a class without such items.
     pub(in crate::methods) fn new(outputs: &Outputs) -> Result<Self> {
         outputs.require_labels()?;
         let all = outputs.all();
+        let counts = outputs.class_counts();
         let informative: Vec<usize> =
             (0..outputs.n_items()).filter(|&item| all.present(item).next().is_some()).collect();
         let outputs = if informative.len() == outputs.n_items() {
@@ -131,7 +132,11 @@ impl Training {
         };
         let (weights, class_weights) = (outputs.weights(), outputs.class_weights());
         if let Some(class) = class_weights.iter().position(|weight| *weight == 0.0) {
-            return Err(Error::EmptyClass { class: outputs.schema().classes()[class].clone() });
+            let name = outputs.schema().classes()[class].clone();
+            return Err(match counts[class] {
+                0 => Error::EmptyClass { class: name },
+                _ => Error::NoOutputs { class: name },
+            });
         }
         let labels = outputs.require_labels()?;
         Ok(Self { outputs, labels, weights, class_weights })
