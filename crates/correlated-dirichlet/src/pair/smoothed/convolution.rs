@@ -16,7 +16,7 @@ use pulp::Arch;
 
 use super::constants::{COARSER_GAUSSIAN, FIXED_NODES, NOTHING, SHORTER_GAUSSIAN};
 use super::kernel::{Exponentiate, Gaussian, SumRows};
-use super::shared_part::{SharedNodes, SharedPart, flush, typical};
+use super::shared_part::{self, SharedNodes, SharedPart, flush, typical};
 use crate::pair::component::Component;
 use crate::pair::exact::constants::CLOSING;
 use crate::pair::exact::kernel::run;
@@ -155,6 +155,25 @@ impl<'a> Convolution<'a> {
 /// Nodes of the integral over the shared part for all nodes of the convolution of a component.
 pub(crate) fn shared_nodes(arch: Arch, c: &Component, epsilon: f64, accuracy: f64) -> SharedNodes {
     SharedNodes::new(arch, c, side_nodes(c, epsilon, 0.0, accuracy)[0].0, accuracy)
+}
+
+/// What it costs to compute so many columns up to `reach`, of them `n_far` beyond the fixed nodes: terms, and numbers that are
+/// kept meanwhile.
+pub(crate) fn cost(
+    c: &Component,
+    epsilon: f64,
+    accuracy: f64,
+    n_masses: f64,
+    (reach, n_columns, n_far): (f64, f64, f64),
+) -> (f64, f64) {
+    let Spacing { scale, step } = Spacing::new(c, epsilon);
+    let width = half_width(c, epsilon) * epsilon;
+    let nearest = side_nodes(c, epsilon, 0.0, accuracy)[0].0;
+    let rows = 2.0 * (reach.min(FIXED_NODES * epsilon) + width) / (scale * step) + 60.0;
+    let per_column = 2.0 * width / (scale * step);
+    let (row, kept) = shared_part::cost(c, nearest, accuracy, n_masses);
+    let terms = (rows + n_far * per_column) * row + n_columns * per_column * n_masses;
+    (terms, kept + 2.0 * rows * n_masses)
 }
 
 /// Nodes of one side and their weights, to beyond `furthest`; the innermost six are a closed end.
