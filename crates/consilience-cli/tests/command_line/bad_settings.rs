@@ -17,15 +17,15 @@ fn numbers_out_of_range() {
     for (words, message) in [
         (
             "fit data.csv --method independent --prior-items 0",
-            "`prior_items` must be finite and > 0, got 0",
+            "`prior_items` must be > 0 and at most 1e9, got 0",
         ),
         (
             "fit data.csv --method independent --prior-items -1",
-            "`prior_items` must be finite and > 0, got -1",
+            "`prior_items` must be > 0 and at most 1e9, got -1",
         ),
         (
             "fit data.csv --method independent --prior-items nan",
-            "`prior_items` must be a number above 0, got nan",
+            "`prior_items` must be a number above 0, at most 1e9, got nan",
         ),
         (
             "fit data.csv --floor 0.5",

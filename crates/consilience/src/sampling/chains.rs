@@ -108,8 +108,10 @@ pub(crate) fn sample(
         rng.set_stream(first_stream + chain as u64);
         let mut walker = Hmc::start(target, mode, &mut rng);
         for _ in 0..ADAPTATIONS {
-            progress.check()?;
-            (0..settings.n_warmup.div_ceil(ADAPTATIONS)).for_each(|_| walker.advance(&mut rng));
+            for _ in 0..settings.n_warmup.div_ceil(ADAPTATIONS) {
+                progress.check()?;
+                walker.advance(&mut rng);
+            }
             walker.adapt();
         }
         for _ in 0..settings.n_draws {

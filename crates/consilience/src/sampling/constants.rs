@@ -25,6 +25,10 @@ pub(super) const FIRST_STEP: f64 = 0.9;
 /// Monte Carlo is about 0.65 (Beskos et al. 2013).
 pub(super) const LOW_ACCEPTANCE: f64 = 0.6;
 
+/// Halvings of the distance from the mode to find a start with positive density: the last start is the
+/// mode to within rounding error.
+pub(super) const MOST_HALVINGS: usize = 60;
+
 /// Largest number of Newton steps to a mode. The posteriors of this crate need far fewer; if all are
 /// taken, the mode is reported as not converged.
 pub(super) const MAX_NEWTON_STEPS: usize = 200;

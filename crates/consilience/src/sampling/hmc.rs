@@ -9,7 +9,7 @@ use nalgebra::DVector;
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, StandardNormal};
 
-use super::constants::{FIRST_STEP, LOW_ACCEPTANCE, TRAJECTORY_LENGTH};
+use super::constants::{FIRST_STEP, LOW_ACCEPTANCE, MOST_HALVINGS, TRAJECTORY_LENGTH};
 use super::{Mode, Target};
 
 /// The state of one chain, with its buffers.
@@ -35,38 +35,34 @@ struct State {
 }
 
 impl<'a, T: Target> Hmc<'a, T> {
-    /// Starts at a draw from the normal approximation.
+    /// Starts at a draw from the normal approximation, or nearer to the mode if the density is 0 there.
     pub(super) fn start<R: Rng + ?Sized>(target: &'a T, mode: &'a Mode, rng: &mut R) -> Self {
         let d = target.dimension();
-        let zeros = DVector::zeros(d);
-        let mut current = State {
-            z: zeros.clone(),
-            point: zeros.clone(),
-            ln_density: 0.0,
-            gradient: zeros.clone(),
-        };
-        fill_with_normals(&mut current.z, rng);
-        current.update(target, mode);
-        while !current.ln_density.is_finite() {
+        let mut z = DVector::zeros(d);
+        fill_with_normals(&mut z, rng);
+        let mut current = State::new(z, target, mode);
+        for _ in 0..MOST_HALVINGS {
+            if current.ln_density.is_finite() {
+                break;
+            }
             current.z *= 0.5;
             current.update(target, mode);
         }
-        let step = first_step(d);
-        let proposal = current.clone();
-        Self { target, mode, step, current, proposal, momentum: zeros, accepted: 0, tried: 0 }
+        Self::from_state(target, mode, current)
     }
 
     /// Starts at a point with positive density.
     fn start_at(target: &'a T, mode: &'a Mode, point: &[f64]) -> Self {
         let d = target.dimension();
-        let zeros = DVector::zeros(d);
         let off = DVector::from_iterator(d, point.iter().zip(&mode.point).map(|(x, m)| x - m));
         let z = mode.curvature.l().tr_mul(&off);
-        let mut current =
-            State { z, point: zeros.clone(), ln_density: 0.0, gradient: zeros.clone() };
-        current.update(target, mode);
-        let (step, proposal) = (first_step(d), current.clone());
-        Self { target, mode, step, current, proposal, momentum: zeros, accepted: 0, tried: 0 }
+        Self::from_state(target, mode, State::new(z, target, mode))
+    }
+
+    fn from_state(target: &'a T, mode: &'a Mode, current: State) -> Self {
+        let (step, proposal) = (first_step(target.dimension()), current.clone());
+        let momentum = DVector::zeros(target.dimension());
+        Self { target, mode, step, current, proposal, momentum, accepted: 0, tried: 0 }
     }
 
     /// Makes one draw.
@@ -120,6 +116,13 @@ impl<'a, T: Target> Hmc<'a, T> {
 }
 
 impl State {
+    fn new(z: DVector<f64>, target: &impl Target, mode: &Mode) -> Self {
+        let zeros = DVector::zeros(z.len());
+        let mut state = Self { z, point: zeros.clone(), ln_density: 0.0, gradient: zeros };
+        state.update(target, mode);
+        state
+    }
+
     /// Recomputes everything from z: point = mode + L⁻ᵀ z, hence ∇_z = L⁻¹ ∇.
     fn update(&mut self, target: &impl Target, mode: &Mode) {
         let factor = mode.curvature.l_dirty();

@@ -24,7 +24,7 @@ pub(crate) fn find_mode(target: &impl Target, start: &[f64]) -> Mode {
     let mut converged = false;
     for _ in 0..MAX_NEWTON_STEPS {
         let slopes = DVector::from_column_slice(&gradient);
-        let mut direction = factorise(target, &point).solve(&slopes);
+        let mut direction = factorise(&target.curvature(&point)).solve(&slopes);
         let longest = direction.amax();
         if longest > LONGEST_STEP {
             direction *= LONGEST_STEP / longest;
@@ -40,7 +40,7 @@ pub(crate) fn find_mode(target: &impl Target, start: &[f64]) -> Mode {
             break;
         }
     }
-    let curvature = factorise(target, &point);
+    let curvature = factorise(&target.curvature(&point));
     Mode { point, curvature, converged }
 }
 
@@ -68,22 +68,21 @@ fn step_up(
     false
 }
 
-fn factorise(target: &impl Target, point: &[f64]) -> Cholesky<f64, Dyn> {
-    let curvature = target.curvature(point);
+/// The Cholesky factor of a symmetric matrix, with a ridge if the matrix is not positive definite.
+/// For a matrix that is not finite, that of the identity: a curvature then leaves the gradient as the
+/// direction of a step.
+pub(crate) fn factorise(matrix: &DMatrix<f64>) -> Cholesky<f64, Dyn> {
     let mut ridge = 0.0;
-    loop {
-        let mut matrix = curvature.clone();
-        for l in 0..matrix.nrows() {
-            matrix[(l, l)] += ridge * matrix[(l, l)].abs().max(1e-12);
+    while ridge < 1e30 {
+        let mut raised = matrix.clone();
+        for l in 0..raised.nrows() {
+            raised[(l, l)] += ridge * raised[(l, l)].abs().max(1e-6);
         }
-        if let Some(factor) = matrix.cholesky() {
+        if let Some(factor) = raised.cholesky() {
             return factor;
         }
         ridge = if ridge == 0.0 { 1e-12 } else { ridge * 100.0 };
-        if ridge > 1e30 {
-            // The curvature is not finite: use the gradient as the direction.
-            let identity = DMatrix::identity(curvature.nrows(), curvature.ncols());
-            return identity.cholesky().expect("the identity is positive definite");
-        }
     }
+    let identity = DMatrix::identity(matrix.nrows(), matrix.ncols());
+    identity.cholesky().expect("the identity is positive definite")
 }

@@ -43,6 +43,10 @@ pub enum Inference {
     Map,
 }
 
+/// Largest weight of the pooled prior, far above any number of items: beyond, the classes' own outputs
+/// are lost in rounding.
+const MOST_PRIOR_ITEMS: f64 = 1e9;
+
 /// Options of the Dirichlets' prior; `correlated` has the same ones.
 pub(crate) const ALPHA_PRIOR: MethodOption =
     MethodOption::new("alpha_prior", "pooled or paper", "Prior of the Dirichlets.").with_choices(
@@ -53,7 +57,7 @@ pub(crate) const ALPHA_PRIOR: MethodOption =
     );
 pub(crate) const PRIOR_ITEMS: MethodOption = MethodOption::new(
     "prior_items",
-    "a number above 0",
+    "a number above 0, at most 1e9",
     "Weight of the pooled prior, as a number of items.",
 );
 
@@ -98,7 +102,7 @@ pub(super) const OPTIONS: &[MethodOption] = &[
 pub struct Independent {
     /// The prior of α; pooled by default.
     pub alpha_prior: AlphaPrior,
-    /// Weight of the pooled prior as a number of items, > 0; 2 by default.
+    /// Weight of the pooled prior as a number of items, > 0 and at most 1e9; 2 by default.
     pub prior_items: f64,
     /// Full posterior (default) or its mode.
     pub inference: Inference,
@@ -133,8 +137,8 @@ impl Default for Independent {
 impl Independent {
     /// Refuses settings out of range.
     pub fn check(&self) -> Result<()> {
-        if !(self.prior_items > 0.0 && self.prior_items.is_finite()) {
-            return Err(Error::parameter("prior_items", "finite and > 0", self.prior_items));
+        if !(self.prior_items > 0.0 && self.prior_items <= MOST_PRIOR_ITEMS) {
+            return Err(Error::parameter("prior_items", "> 0 and at most 1e9", self.prior_items));
         }
         check_chains(&ChainSettings {
             n_chains: self.chains,

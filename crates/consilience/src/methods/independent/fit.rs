@@ -106,6 +106,17 @@ impl Independent {
         statistics: &SufficientStatistics,
         progress: &dyn Progress,
     ) -> Result<FittedIndependent> {
+        self.learn_bounded(schema, statistics, f64::INFINITY, progress)
+    }
+
+    /// The same with Dirichlets made wider where a shape would be above `largest_shape`.
+    pub(crate) fn learn_bounded(
+        &self,
+        schema: &Arc<Schema>,
+        statistics: &SufficientStatistics,
+        largest_shape: f64,
+        progress: &dyn Progress,
+    ) -> Result<FittedIndependent> {
         self.check()?;
         statistics.require_all(schema)?;
         let n_blocks = schema.width();
@@ -113,7 +124,11 @@ impl Independent {
         let blocks = parallel::map(n_blocks, |block| {
             progress.check()?;
             let place = (block / schema.n_classes(), block % schema.n_classes());
-            let fitted = self.fit_block(statistics, place, block as u64, progress);
+            let posterior = |measure| {
+                let own = DirichletPosterior::new(statistics, place, self.prior(), measure);
+                own.with_largest_shape(largest_shape)
+            };
+            let fitted = self.fit_block(posterior, block as u64, progress);
             progress.advance(1);
             fitted
         });
@@ -123,12 +138,10 @@ impl Independent {
 
     fn fit_block(
         &self,
-        statistics: &SufficientStatistics,
-        place: (usize, usize),
+        posterior: impl Fn(Measure) -> DirichletPosterior,
         block: u64,
         progress: &dyn Progress,
     ) -> Result<FittedBlock> {
-        let posterior = |measure| DirichletPosterior::new(statistics, place, self.prior(), measure);
         match self.inference {
             Inference::Map => {
                 let target = posterior(Measure::Alpha);
@@ -144,7 +157,8 @@ impl Independent {
                 Ok(FittedBlock {
                     alpha,
                     sd: Vec::new(),
-                    draws: None,
+                    draws: Vec::new(),
+                    acceptance: 0.0,
                     worst: None,
                     converged: mode.converged,
                 })
@@ -157,7 +171,7 @@ impl Independent {
                 let mut draws =
                     sample(&target, &mode, &settings, self.seed, first_stream, progress)?;
                 draws.transform(f64::exp);
-                Ok(FittedBlock::summarise(draws, mode.converged))
+                Ok(FittedBlock::summarise(&draws, self.keep_draws, mode.converged))
             }
         }
     }
@@ -175,12 +189,13 @@ impl Independent {
         let worst = blocks.iter().filter_map(|block| block.worst).reduce(Diagnostics::worst);
         let posterior = worst.map(|worst| PosteriorReport {
             worst,
-            acceptance: mean_acceptance(blocks),
+            acceptance: blocks.iter().map(|block| block.acceptance).sum::<f64>()
+                / blocks.len() as f64,
             chains: self.chains,
             draws: self.draws,
             alpha_sd: nested(&|block| block.sd.clone()),
         });
-        let draws = (0..self.keep_draws).map(|i| nested(&|block| block.kept(i, self.keep_draws)));
+        let draws = (0..self.keep_draws).map(|i| nested(&|block| block.draws[i].clone()));
         let mut warnings = data_warnings(schema, statistics);
         warnings.extend(self.convergence_warnings(schema, blocks));
         Ok(FittedIndependent {
@@ -245,13 +260,15 @@ pub(in crate::methods) fn posterior_modes(statistics: &SufficientStatistics) -> 
 struct FittedBlock {
     alpha: Vec<f64>,
     sd: Vec<f64>,
-    draws: Option<Draws>,
+    /// The draws kept, spread evenly over all chains.
+    draws: Vec<Vec<f64>>,
+    acceptance: f64,
     worst: Option<Diagnostics>,
     converged: bool,
 }
 
 impl FittedBlock {
-    fn summarise(draws: Draws, converged: bool) -> Self {
+    fn summarise(draws: &Draws, keep: usize, converged: bool) -> Self {
         let coordinates: Vec<Vec<f64>> =
             (0..draws.draw(0).len()).map(|l| draws.coordinate(l)).collect();
         let mean = |x: &Vec<f64>| x.iter().sum::<f64>() / x.len() as f64;
@@ -264,22 +281,11 @@ impl FittedBlock {
             alpha: coordinates.iter().map(mean).collect(),
             sd: coordinates.iter().map(sd).collect(),
             worst: Diagnostics::worst_of(&coordinates, draws.n_chains()),
-            draws: Some(draws),
+            draws: (0..keep).map(|i| draws.draw(i * draws.len() / keep).to_vec()).collect(),
+            acceptance: draws.acceptance(),
             converged,
         }
     }
-
-    /// The i-th of `wanted` draws, spread evenly over all chains.
-    fn kept(&self, i: usize, wanted: usize) -> Vec<f64> {
-        let draws =
-            self.draws.as_ref().expect("draws are kept only where the posterior was sampled");
-        draws.draw(i * draws.len() / wanted).to_vec()
-    }
-}
-
-fn mean_acceptance(blocks: &[FittedBlock]) -> f64 {
-    let rates = blocks.iter().filter_map(|block| block.draws.as_ref()).map(Draws::acceptance);
-    rates.sum::<f64>() / blocks.len() as f64
 }
 
 /// Classes with few items; classifiers that always say the same.

@@ -56,10 +56,10 @@ impl DirichletPosterior {
                 let pooled = pooled_mean_ln(statistics, classifier);
                 if -log_sum_exp(&pooled) < CONSTANT {
                     // The classifier always says the same: no class may learn anything from it.
-                    let mean_ln = dispersed(pooled);
+                    let mean_ln = dispersed(pooled, MAX_PRIOR_CONCENTRATION);
                     return Self { n: items, mean_ln, shape: 1.0, rate: 0.0, measure };
                 }
-                let pooled = dispersed(pooled);
+                let pooled = dispersed(pooled, MAX_PRIOR_CONCENTRATION);
                 if n == 0.0 {
                     return Self { n: items, mean_ln: pooled, shape: 1.0, rate: 0.0, measure };
                 }
@@ -68,6 +68,16 @@ impl DirichletPosterior {
                 Self { n: n + items, mean_ln, shape: 1.0, rate: 0.0, measure }
             }
         }
+    }
+
+    /// The same made wider where the largest shape would be above `most`.
+    pub(super) fn with_largest_shape(self, most: f64) -> Self {
+        if most.is_infinite() {
+            return self;
+        }
+        let ln_sum = log_sum_exp(&self.mean_ln);
+        let share = self.mean_ln.iter().fold(0.0f64, |share, m| share.max((m - ln_sum).exp()));
+        Self { mean_ln: dispersed(self.mean_ln, most / share), ..self }
     }
 
     /// A start near the mode: the mean from m, the total from −ln Σ e^m ≈ (J−1)/(2 Σα).
@@ -152,17 +162,15 @@ fn pooled_mean_ln(statistics: &SufficientStatistics, classifier: usize) -> Vec<f
     pooled
 }
 
-/// Mean logarithms of a Dirichlet with the same centre and a total of at most
-/// [`MAX_PRIOR_CONCENTRATION`], if `mean_ln` is more concentrated than that.
-fn dispersed(mean_ln: Vec<f64>) -> Vec<f64> {
+/// Mean logarithms of a Dirichlet with the same centre and a total of at most `most`, if `mean_ln` is
+/// more concentrated than that.
+fn dispersed(mean_ln: Vec<f64>, most: f64) -> Vec<f64> {
     let ln_sum = log_sum_exp(&mean_ln);
-    let smallest = (mean_ln.len() - 1) as f64 / (2.0 * MAX_PRIOR_CONCENTRATION);
+    let smallest = (mean_ln.len() - 1) as f64 / (2.0 * most);
     if -ln_sum >= smallest {
         return mean_ln;
     }
-    let expected = |m: &f64| {
-        digamma(MAX_PRIOR_CONCENTRATION * (m - ln_sum).exp()) - digamma(MAX_PRIOR_CONCENTRATION)
-    };
+    let expected = |m: &f64| digamma(most * (m - ln_sum).exp()) - digamma(most);
     mean_ln.iter().map(expected).collect()
 }
 

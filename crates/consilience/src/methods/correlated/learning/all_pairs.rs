@@ -93,7 +93,7 @@ impl Correlated {
                 found: n.to_string(),
             });
         }
-        let dirichlets = self.margins().learn(outputs.schema(), statistics, progress)?;
+        let dirichlets = self.learn_margins(outputs.schema(), statistics, progress)?;
         with_equal_copies(dirichlets, outputs)
     }
 
@@ -149,7 +149,7 @@ impl Correlated {
         } else {
             self.learn_delta(&outputs, dirichlets, counts, progress)?
         };
-        let gain = gain(&outputs, &fitted, self.resolution())?;
+        let gain = gain(&outputs, &fitted, self.resolution(), progress)?;
         Ok((fitted, gain))
     }
 }
@@ -209,7 +209,12 @@ struct Gain {
 }
 
 /// Mean over the items of a class of ln f − ln Dir¹ − ln Dir², summed over classes, with the standard error of the sum.
-fn gain(outputs: &Outputs, fitted: &FittedPair, resolution: f64) -> Result<Gain> {
+fn gain(
+    outputs: &Outputs,
+    fitted: &FittedPair,
+    resolution: f64,
+    progress: &dyn Progress,
+) -> Result<Gain> {
     let (mut mean, mut variance) = (0.0, 0.0);
     for (j, items) in PairItems::by_class(outputs)?.iter().enumerate() {
         let [first, second] = [&fitted.alpha[0][j], &fitted.alpha[1][j]];
@@ -219,12 +224,13 @@ fn gain(outputs: &Outputs, fitted: &FittedPair, resolution: f64) -> Result<Gain>
         let margins = [Dirichlet::new(first)?, Dirichlet::new(second)?];
         let mut scratch = Scratch::default();
         let gains = (0..items.len()).map(|i| {
+            progress.check()?;
             let (x1, x2) = items.pair(i);
             let both = density.ln_density(x1, x2, &mut scratch).ln_density;
             // an infinite density at a tie is replaced by a large one
-            both.min(LARGEST_LN_DENSITY) - margins[0].ln_pdf(x1) - margins[1].ln_pdf(x2)
+            Ok(both.min(LARGEST_LN_DENSITY) - margins[0].ln_pdf(x1) - margins[1].ln_pdf(x2))
         });
-        let gains: Vec<f64> = gains.collect();
+        let gains = gains.collect::<Result<Vec<f64>>>()?;
         let n = gains.len().max(1) as f64;
         let own = gains.iter().sum::<f64>() / n;
         let squares: f64 = gains.iter().map(|gain| (gain - own).powi(2)).sum();

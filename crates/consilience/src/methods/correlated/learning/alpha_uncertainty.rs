@@ -25,7 +25,6 @@ use super::pair_items::PairItems;
 use super::pair_likelihood::ClassLikelihood;
 use crate::error::Result;
 use crate::methods::independent::Alpha;
-use crate::progress::Progress;
 use crate::sampling::Draws;
 
 /// Draws of α with their effect on η.
@@ -44,12 +43,11 @@ impl AlphaDraws {
 
     /// From separate draws of both sources' α around the point estimate.
     pub(super) fn new(
-        posterior: &DeltaPosterior,
+        posterior: &DeltaPosterior<'_>,
         alpha: &Alpha,
         mut draws: Vec<Alpha>,
         counts: &ItemCounts,
         sampled: &Draws,
-        progress: &dyn Progress,
     ) -> Result<Self> {
         if draws.is_empty() {
             return Ok(Self::none());
@@ -60,7 +58,7 @@ impl AlphaDraws {
         let shifts = if posterior.width() > MOST_CLASSES {
             Vec::new()
         } else {
-            shifts(posterior, alpha, &draws, sampled, progress)?
+            shifts(posterior, alpha, &draws, sampled)?
         };
         Ok(Self { draws, shifts })
     }
@@ -68,7 +66,7 @@ impl AlphaDraws {
     /// The i-th of `n` draws of all parameters, with η drawn at the point estimate of α.
     pub(super) fn draw(
         &self,
-        posterior: &DeltaPosterior,
+        posterior: &DeltaPosterior<'_>,
         i: usize,
         n: usize,
         eta: &[f64],
@@ -180,12 +178,12 @@ fn inverse_root(matrix: &DMatrix<f64>) -> DMatrix<f64> {
 
 /// H⁻¹ (∂²ℓ/∂η ∂ln α) Δln α of every draw.
 fn shifts(
-    posterior: &DeltaPosterior,
+    posterior: &DeltaPosterior<'_>,
     alpha: &Alpha,
     draws: &[Alpha],
     sampled: &Draws,
-    progress: &dyn Progress,
 ) -> Result<Vec<DVector<f64>>> {
+    let progress = posterior.progress;
     let (n, width) = (posterior.n_eta(), posterior.width());
     let (mean, covariance) = moments(sampled);
     let mut effect = DMatrix::zeros(n, 2 * n);
@@ -193,7 +191,6 @@ fn shifts(
     for (j, class) in posterior.classes.iter().enumerate() {
         let eta = posterior.eta(j, &mean);
         for i in 0..2 * width {
-            progress.check()?;
             let slopes = cross(class, eta, i / width, i % width)?;
             for m in 0..n {
                 let along = (0..width).map(|l| covariance[(m, j * width + l)] * slopes[l]);
@@ -212,7 +209,7 @@ fn shifts(
 }
 
 /// ∂²ℓ/∂η ∂ln αᵏₗ of one class.
-fn cross(class: &ClassLikelihood, eta: &[f64], k: usize, l: usize) -> Result<Vec<f64>> {
+fn cross(class: &ClassLikelihood<'_>, eta: &[f64], k: usize, l: usize) -> Result<Vec<f64>> {
     let at = |step: f64| -> Result<Vec<f64>> {
         Ok(class.with_alpha_step(k, l, step).evaluate(eta)?.gradient)
     };

@@ -1,17 +1,25 @@
 //! Settings of the correlated model's fit.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
+use super::constants::likelihood::LARGEST_SHAPE;
+use super::constants::polynomial::MOST_CLASSES;
 use super::pair_items::are_copies;
+use super::pair_likelihood::is_resolved;
 use crate::data::outputs::Outputs;
+use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 use crate::methods::correlated::Structure;
 use crate::methods::independent::{
-    ALPHA_PRIOR, AlphaPrior, CHAINS, DRAWS, Independent, Inference, KEEP_DRAWS, PRIOR_ITEMS,
-    WARMUP, check_chains,
+    ALPHA_PRIOR, AlphaPrior, CHAINS, DRAWS, FittedIndependent, Independent, Inference, KEEP_DRAWS,
+    PRIOR_ITEMS, SufficientStatistics, WARMUP, check_chains,
 };
 use crate::methods::{MethodOption, SEED};
+use crate::progress::Progress;
 use crate::sampling::ChainSettings;
+use crate::warning::Warning;
 use correlated_dirichlet::pair::LARGEST_RESOLUTION;
 
 /// What is believed of δ before seeing the outputs.
@@ -116,7 +124,7 @@ pub(crate) const OPTIONS: &[MethodOption] = &[
 pub struct Correlated {
     /// The prior of α; pooled by default.
     pub alpha_prior: AlphaPrior,
-    /// Weight of the pooled prior of α as a number of items, > 0; 2 by default.
+    /// Weight of the pooled prior of α as a number of items, > 0 and at most 1e9; 2 by default.
     pub prior_items: f64,
     /// The prior of δ; pooled by default.
     pub delta_prior: DeltaPrior,
@@ -179,7 +187,7 @@ impl Correlated {
 
     /// The options of the Dirichlets' fit: the mode if only modes are wanted, else draws enough to
     /// carry the uncertainty of α over to δ.
-    pub(super) fn margins(&self) -> Independent {
+    fn margins(&self) -> Independent {
         let (inference, keep_draws) = if self.inference == CorrelatedInference::Map {
             (Inference::Map, 0)
         } else {
@@ -196,6 +204,37 @@ impl Correlated {
             keep_draws,
             seed: self.seed,
         }
+    }
+
+    /// Learns the Dirichlets of all sources, with shapes of about [`LARGEST_SHAPE`] at most, for at most
+    /// [`MOST_CLASSES`] classes.
+    pub(super) fn learn_margins(
+        &self,
+        schema: &Arc<Schema>,
+        statistics: &SufficientStatistics,
+        progress: &dyn Progress,
+    ) -> Result<FittedIndependent> {
+        if schema.n_classes() > MOST_CLASSES {
+            let cannot = format!(
+                "learns what classifiers share from at most {MOST_CLASSES} classes, not {}",
+                schema.n_classes()
+            );
+            return Err(Error::Unsupported { method: "correlated".into(), cannot });
+        }
+        let mut fitted =
+            self.margins().learn_bounded(schema, statistics, LARGEST_SHAPE, progress)?;
+        for (name, classes) in schema.classifiers().iter().zip(fitted.fusion.alpha()) {
+            let tight = classes.iter().filter(|alpha| !is_resolved(alpha)).count();
+            if tight > 0 {
+                fitted.warnings.push(Warning::data(format!(
+                    "the outputs of classifier `{name}` vary by less than 5 % in {tight} of {} \
+                     classes: what it shares there follows the prior, and its shapes are limited \
+                     to about {LARGEST_SHAPE}; rescale its outputs, or use another method",
+                    classes.len()
+                )));
+            }
+        }
+        Ok(fitted)
     }
 
     /// The resolution in force.

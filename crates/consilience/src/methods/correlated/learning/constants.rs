@@ -15,6 +15,12 @@ pub(super) mod likelihood {
     pub(in super::super) const DIFFERENCE_STEP: f64 = 0.02;
     /// Largest abs(η); δ equals its bound to a relative error of 2e-9 there.
     pub(in super::super) const LARGEST_ETA: f64 = 20.0;
+    /// Largest shape of a source's Dirichlet. Its outputs then vary by 3 % (1/√1000), the default
+    /// resolution; a fit to sources that vary less would take minutes for 100 items.
+    pub(in super::super) const LARGEST_SHAPE: f64 = 1000.0;
+    /// A source with a larger shape than this for a class varies by less than 4.5 % (1/√500), close to
+    /// the default resolution: its items say nothing about δ, and δ of the class has its prior.
+    pub(in super::super) const RESOLVED_SHAPE: f64 = 500.0;
     /// Log-ratios of outputs closer than this are ties: rounding leaves 1e-15.
     pub(in super::super) const TIE_TOLERANCE: f64 = 1e-12;
 }
@@ -85,6 +91,11 @@ pub(super) mod polynomial {
     pub(in super::super) const RADIUS: f64 = 5.0;
     /// Drop of the log posterior that halves a point's weight in the fit.
     pub(in super::super) const HALF_WEIGHT_DROP: f64 = 8.0;
+    /// Most coefficients. With 3000 numbers a fit takes about a second of CPU, during which it cannot be
+    /// interrupted; polynomials of third degree would have 1771 in 20 components.
+    pub(in super::super) const MOST_TERMS: usize = 500;
+    /// Most classes: a quadratic in 30 components has 496 coefficients.
+    pub(in super::super) const MOST_CLASSES: usize = 30;
 }
 
 /// Draws from a pair's posterior.
@@ -106,8 +117,9 @@ pub(super) mod pair {
     pub(in super::super) const MOST_THINNING: usize = 20;
     /// R-hat above which effective sample sizes are not used to choose the thinning.
     pub(in super::super) const UNRELIABLE_R_HAT: f64 = 1.05;
-    /// Chains are not lengthened beyond this.
-    pub(in super::super) const LONGEST_CHAIN: usize = 100_000;
+    /// Chains are not lengthened beyond this many numbers, draws times dimension: 200 000 draws with three
+    /// classes, 5000 with 20.
+    pub(in super::super) const LONGEST_CHAIN: usize = 2_000_000;
     /// Items per class for which grids are compared with adaptive quadrature.
     pub(in super::super) const LIKELIHOOD_ERROR_ITEMS: usize = 80;
     /// A correction that accepts less than this causes a warning.
@@ -243,14 +255,15 @@ mod tests {
     use crate::methods::correlated::learning::Correlated;
     use crate::methods::correlated::learning::delta_posterior::DeltaPosterior;
     use crate::methods::independent::Alpha;
+    use crate::progress::NoProgress;
     use crate::simulation::Preset;
 
     /// The likelihood of simulated outputs given the true α.
-    fn posterior(correlation: f64, items: usize, resolution: f64) -> DeltaPosterior {
+    fn posterior(correlation: f64, items: usize, resolution: f64) -> DeltaPosterior<'static> {
         let outputs = Preset::Sim2.truth(correlation).unwrap().simulate(items, 5).unwrap();
         let alpha: Alpha = vec![Preset::Sim2.alpha().map(Vec::from).to_vec(); 2];
         let config = Correlated { resolution: Some(resolution), ..Correlated::default() };
-        config.posterior(&outputs, &alpha).unwrap()
+        config.posterior(&outputs, &alpha, &NoProgress).unwrap()
     }
 
     /// Below `NO_EFFECT_LOGIT` the likelihood of independent outputs changes by less than the error

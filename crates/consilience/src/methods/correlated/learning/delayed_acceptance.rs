@@ -84,7 +84,7 @@ impl<S: Surrogate> DelayedAcceptance<'_, S> {
         let n_chains = starts.n_chains();
         let n_steps = n_chains * (self.n_draws + SETTLING_DRAWS);
         self.progress.begin("correcting the draws", n_steps as u64);
-        let scale = self.step_scale(starts);
+        let scale = self.step_scale(starts)?;
         let chains = parallel::map(n_chains, |c| {
             let start = starts.draw((c + 1) * starts.len() / n_chains - 1);
             self.chain(start, scale, (n_chains + c) as u64)
@@ -109,6 +109,7 @@ impl<S: Surrogate> DelayedAcceptance<'_, S> {
         let (mut draws, mut weights, mut n_accepted) = (Vec::new(), Vec::new(), 0);
         let mut outside_support = false;
         for i in 0..SETTLING_DRAWS + self.n_draws {
+            self.progress.check()?;
             let steps = (TRAJECTORIES, scale);
             let (next, _) = hmc_steps(self.surrogate, self.mode, &current, steps, &mut rng);
             let proposed = self.surrogate.weigh(&next)?;
@@ -129,18 +130,22 @@ impl<S: Surrogate> DelayedAcceptance<'_, S> {
     }
 
     /// The largest of the tried step sizes, relative to the default, with enough accepted trajectories.
-    fn step_scale(&self, starts: &Draws) -> f64 {
+    fn step_scale(&self, starts: &Draws) -> Result<f64> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-        let mut acceptance = |scale: f64| {
-            let steps = (TUNING_TRAJECTORIES, scale);
-            let one = |i: usize| {
-                let start = starts.draw(i * starts.len() / TUNING_STARTS);
-                hmc_steps(self.surrogate, self.mode, start, steps, &mut rng).1
-            };
-            (0..TUNING_STARTS).map(one).sum::<f64>() / TUNING_STARTS as f64
-        };
         let [larger @ .., smallest] = STEP_SCALES;
-        larger.into_iter().find(|scale| acceptance(*scale) > GOOD_ACCEPTANCE).unwrap_or(smallest)
+        for scale in larger {
+            let mut acceptance = 0.0;
+            for i in 0..TUNING_STARTS {
+                self.progress.check()?;
+                let start = starts.draw(i * starts.len() / TUNING_STARTS);
+                let steps = (TUNING_TRAJECTORIES, scale);
+                acceptance += hmc_steps(self.surrogate, self.mode, start, steps, &mut rng).1;
+            }
+            if acceptance > GOOD_ACCEPTANCE * TUNING_STARTS as f64 {
+                return Ok(scale);
+            }
+        }
+        Ok(smallest)
     }
 }
 

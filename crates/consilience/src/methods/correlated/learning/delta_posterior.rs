@@ -7,12 +7,14 @@ use super::pair_likelihood::{ClassLikelihood, Evaluation};
 use super::prior;
 use crate::error::Result;
 use crate::methods::independent::Alpha;
+use crate::progress::Progress;
 
 /// Likelihoods and prior. A point is η class by class, followed by μ if the prior is pooled.
-#[derive(Debug, Clone)]
-pub(super) struct DeltaPosterior {
-    pub(super) classes: Vec<ClassLikelihood>,
+#[derive(Clone)]
+pub(super) struct DeltaPosterior<'a> {
+    pub(super) classes: Vec<ClassLikelihood<'a>>,
     pub(super) prior: DeltaPrior,
+    pub(super) progress: &'a dyn Progress,
 }
 
 /// Value, gradient and a positive definite approximation of the negative Hessian.
@@ -23,7 +25,7 @@ pub(super) struct LocalExpansion {
     pub(super) curvature: DMatrix<f64>,
 }
 
-impl DeltaPosterior {
+impl DeltaPosterior<'_> {
     /// Number of components of a class.
     pub(super) fn width(&self) -> usize {
         self.classes.len()
@@ -32,12 +34,17 @@ impl DeltaPosterior {
     /// The same with about `wanted` items per class.
     pub(super) fn thinned(&self, wanted: usize) -> Self {
         let classes = self.classes.iter().map(|class| class.thinned(wanted)).collect();
-        Self { classes, prior: self.prior }
+        Self { classes, ..*self }
     }
 
     /// The largest weight of an item.
     pub(super) fn heaviest(&self) -> f64 {
         self.classes.iter().map(ClassLikelihood::weight).fold(1.0, f64::max)
+    }
+
+    /// The resolution of the outputs.
+    pub(super) fn resolution(&self) -> f64 {
+        self.classes[0].resolution()
     }
 
     /// Number of coordinates η.
@@ -50,7 +57,7 @@ impl DeltaPosterior {
     }
 
     /// η of one class.
-    pub(super) fn eta<'a>(&self, class: usize, point: &'a [f64]) -> &'a [f64] {
+    pub(super) fn eta<'p>(&self, class: usize, point: &'p [f64]) -> &'p [f64] {
         &point[class * self.width()..(class + 1) * self.width()]
     }
 
@@ -75,7 +82,7 @@ impl DeltaPosterior {
 
     /// δ of every class.
     pub(super) fn delta(&self, point: &[f64]) -> Vec<Vec<f64>> {
-        let one = |(j, class): (usize, &ClassLikelihood)| class.delta(self.eta(j, point));
+        let one = |(j, class): (usize, &ClassLikelihood<'_>)| class.delta(self.eta(j, point));
         self.classes.iter().enumerate().map(one).collect()
     }
 

@@ -4,24 +4,9 @@ use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
 use super::constants::design::{LARGEST_LOGIT, NO_EFFECT_LOGIT, OVERDISPERSION, WIDEST};
 use super::constants::posterior::LEAST_PRECISION;
+pub(super) use crate::sampling::factorise;
 use crate::sampling::{Draws, Mode};
 use consilience_numerics::special::normal_quantile;
-
-/// The Cholesky factor of a symmetric matrix, with a ridge if the matrix is not positive definite.
-pub(super) fn factorise(matrix: &DMatrix<f64>) -> Cholesky<f64, Dyn> {
-    let mut ridge = 0.0;
-    loop {
-        let mut raised = matrix.clone();
-        for l in 0..raised.nrows() {
-            raised[(l, l)] += ridge * raised[(l, l)].abs().max(1e-6);
-        }
-        if let Some(factor) = raised.cholesky() {
-            return factor;
-        }
-        ridge = if ridge == 0.0 { 1e-10 } else { ridge * 100.0 };
-        assert!(ridge < 1e30, "a finite symmetric matrix becomes definite with a large ridge");
-    }
-}
 
 /// The diagonal block of one class.
 pub(super) fn block(matrix: &DMatrix<f64>, class: usize, width: usize) -> DMatrix<f64> {

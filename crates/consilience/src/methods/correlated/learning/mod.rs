@@ -54,7 +54,7 @@ pub(crate) fn eta_draws(
     outputs: &crate::Outputs,
     alpha: &crate::methods::independent::Alpha,
 ) -> crate::Result<Vec<Vec<f64>>> {
-    let mut posterior = config.posterior(outputs, alpha)?;
-    let drawn = config.draw_delta(&mut posterior, &mut Vec::new(), &crate::NoProgress)?;
+    let mut posterior = config.posterior(outputs, alpha, &crate::NoProgress)?;
+    let drawn = config.draw_delta(&mut posterior, &mut Vec::new())?;
     Ok((0..posterior.dimension()).map(|l| drawn.sampled.draws.coordinate(l)).collect())
 }

@@ -11,8 +11,7 @@ use super::constants::mode_search::{
 use super::delta_posterior::{DeltaPosterior, LocalExpansion};
 use super::gaussian::factorise;
 use super::pair_likelihood::Evaluation;
-use crate::error::Result;
-use crate::progress::Progress;
+use crate::error::{Error, Result};
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
 /// A mode with the curvature there.
@@ -45,24 +44,23 @@ pub(super) struct ModeSearch {
 /// A search from a further start uses some of the items first. It uses all items only if it does not
 /// lead to a known mode or far below it.
 pub(super) fn search_mode(
-    posterior: &mut DeltaPosterior,
+    posterior: &mut DeltaPosterior<'_>,
     effort: Effort,
-    progress: &dyn Progress,
 ) -> Result<ModeSearch> {
-    let start = preliminary_mode(posterior, progress)?;
-    let mut best = ascend_anchored(posterior, start, progress)?;
+    let start = preliminary_mode(posterior)?;
+    let mut best = ascend_anchored(posterior, start)?;
     let mut other_mode = None;
     for start in other_starts(posterior, &best, effort) {
         let mut rough = posterior.thinned(RESTART_ITEMS);
         rough.anchor(&best.point)?;
         let height = SearchPoint::new(&rough, best.point.clone())?.local.value;
         rough.anchor(&start)?;
-        let found = ascend(&rough, start, End::Near(&best), progress)?;
+        let found = ascend(&rough, start, End::Near(&best))?;
         let hopeless = height - found.value > NEGLIGIBLE_MODE * (1.0 + rough.heaviest());
         if hopeless || near(&best, &found.point, rough.heaviest()) {
             continue;
         }
-        let found = ascend_anchored(posterior, found.point, progress)?;
+        let found = ascend_anchored(posterior, found.point)?;
         if near(&best, &found.point, 1.0) || near(&found, &best.point, 1.0) {
             continue;
         }
@@ -74,25 +72,33 @@ pub(super) fn search_mode(
             best = found;
         }
     }
+    if best.value == f64::NEG_INFINITY {
+        let requirement = "above 0: outputs tie exactly, and their exact likelihood is infinite";
+        return Err(Error::parameter("resolution", requirement, posterior.resolution()));
+    }
     posterior.anchor(&best.point)?;
     Ok(ModeSearch { mode: best, other_mode })
 }
 
 /// The start of the search with all items: with many items, the mode of a subset of them, which costs
 /// a fraction and leaves a step or two for the rest.
-fn preliminary_mode(posterior: &DeltaPosterior, progress: &dyn Progress) -> Result<Vec<f64>> {
+fn preliminary_mode(posterior: &DeltaPosterior<'_>) -> Result<Vec<f64>> {
     let mut start = posterior.start();
     for wanted in PRELIMINARY_ITEMS {
         if posterior.classes.iter().any(|class| class.n_items() >= PRELIMINARY_FACTOR * wanted) {
             let mut some = posterior.thinned(wanted);
-            start = ascend_anchored(&mut some, start, progress)?.point;
+            start = ascend_anchored(&mut some, start)?.point;
         }
     }
     Ok(start)
 }
 
 /// Starts near both ends, the one farther from the mode first.
-fn other_starts(posterior: &DeltaPosterior, best: &PosteriorMode, effort: Effort) -> Vec<Vec<f64>> {
+fn other_starts(
+    posterior: &DeltaPosterior<'_>,
+    best: &PosteriorMode,
+    effort: Effort,
+) -> Vec<Vec<f64>> {
     let mean = best.point[..posterior.n_eta()].iter().sum::<f64>() / posterior.n_eta() as f64;
     let mut starts = OTHER_STARTS;
     starts.sort_by(|a, b| (b - mean).abs().total_cmp(&(a - mean).abs()));
@@ -102,19 +108,18 @@ fn other_starts(posterior: &DeltaPosterior, best: &PosteriorMode, effort: Effort
 
 /// Searches, makes the items' grids again if that led far away, and searches again.
 fn ascend_anchored(
-    posterior: &mut DeltaPosterior,
+    posterior: &mut DeltaPosterior<'_>,
     mut start: Vec<f64>,
-    progress: &dyn Progress,
 ) -> Result<PosteriorMode> {
     for _ in 0..4 {
         posterior.anchor(&start)?;
-        let found = ascend(posterior, start.clone(), End::FarFrom(&start), progress)?;
+        let found = ascend(posterior, start.clone(), End::FarFrom(&start))?;
         if longest_move(&found.point, &start) < REGRID_DISTANCE {
             return Ok(found);
         }
         start = found.point;
     }
-    ascend(posterior, start, End::Mode, progress)
+    ascend(posterior, start, End::Mode)
 }
 
 /// The longest move of any coordinate.
@@ -134,7 +139,7 @@ enum End<'a> {
 }
 
 impl End<'_> {
-    fn is_reached(self, point: &[f64], gain: f64, posterior: &DeltaPosterior) -> bool {
+    fn is_reached(self, point: &[f64], gain: f64, posterior: &DeltaPosterior<'_>) -> bool {
         match self {
             Self::Mode => false,
             Self::FarFrom(start) => {
@@ -147,17 +152,12 @@ impl End<'_> {
 }
 
 /// Searches from `start`.
-fn ascend(
-    posterior: &DeltaPosterior,
-    start: Vec<f64>,
-    end: End<'_>,
-    progress: &dyn Progress,
-) -> Result<PosteriorMode> {
+fn ascend(posterior: &DeltaPosterior<'_>, start: Vec<f64>, end: End<'_>) -> Result<PosteriorMode> {
     let mut here = SearchPoint::new(posterior, start)?;
     let (mut converged, mut gains) = (false, Vec::new());
     let mut secants = vec![Vec::new(); posterior.classes.len()];
     for _ in 0..MOST_STEPS {
-        progress.check()?;
+        posterior.progress.check()?;
         let slopes = DVector::from_column_slice(&here.local.gradient);
         let gain = factorise(&here.curvature(posterior, &secants)).solve(&slopes).dot(&slopes);
         converged = gain < SMALL_GAIN || stagnates(&gains);
@@ -212,21 +212,21 @@ struct SearchPoint {
 }
 
 impl SearchPoint {
-    fn new(posterior: &DeltaPosterior, point: Vec<f64>) -> Result<Self> {
+    fn new(posterior: &DeltaPosterior<'_>, point: Vec<f64>) -> Result<Self> {
         let likelihoods = posterior.evaluate(&point)?;
         let local = posterior.local(&point, &likelihoods);
         Ok(Self { point, likelihoods, local })
     }
 
     /// The prior's curvature plus that of every class's likelihood, corrected by its own steps.
-    fn curvature(&self, posterior: &DeltaPosterior, secants: &[Vec<Secant>]) -> DMatrix<f64> {
+    fn curvature(&self, posterior: &DeltaPosterior<'_>, secants: &[Vec<Secant>]) -> DMatrix<f64> {
         self.curvature_by(posterior, secants, |_, _| 1.0)
     }
 
     /// The same with the scores' curvature of every class multiplied by a factor first.
     fn curvature_by(
         &self,
-        posterior: &DeltaPosterior,
+        posterior: &DeltaPosterior<'_>,
         secants: &[Vec<Secant>],
         factor: impl Fn(&DMatrix<f64>, Option<&Secant>) -> f64,
     ) -> DMatrix<f64> {
@@ -242,7 +242,7 @@ impl SearchPoint {
     fn remember_step_to(
         &self,
         next: &Self,
-        posterior: &DeltaPosterior,
+        posterior: &DeltaPosterior<'_>,
         secants: &mut [Vec<Secant>],
     ) {
         for (j, secants) in secants.iter_mut().enumerate() {
@@ -286,7 +286,7 @@ fn information_shortfall(curvature: &DMatrix<f64>, last: Option<&Secant>) -> f64
 
 /// Shortens the step until the posterior gains; none if no tried length gains.
 fn line_search(
-    posterior: &DeltaPosterior,
+    posterior: &DeltaPosterior<'_>,
     here: &SearchPoint,
     direction: &DVector<f64>,
     tries: usize,

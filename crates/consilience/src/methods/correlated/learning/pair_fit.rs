@@ -80,7 +80,7 @@ impl Correlated {
     ) -> Result<FittedPair> {
         self.check()?;
         check_supported(outputs.schema())?;
-        let dirichlets = self.margins().learn(outputs.schema(), statistics, progress)?;
+        let dirichlets = self.learn_margins(outputs.schema(), statistics, progress)?;
         let counts = ItemCounts::of_pair(statistics, (0, 1), outputs.schema().n_classes());
         self.learn_delta(outputs, dirichlets, &counts, progress)
     }
@@ -128,22 +128,22 @@ impl Correlated {
         counts: &ItemCounts,
         progress: &dyn Progress,
     ) -> Result<FittedPair> {
-        let mut posterior = self.posterior(outputs, dirichlets.fusion.alpha())?;
+        let mut posterior = self.posterior(outputs, dirichlets.fusion.alpha(), progress)?;
         let mut warnings = std::mem::take(&mut dirichlets.warnings);
         warnings.extend(pair_warnings(outputs.schema(), &posterior));
         if self.inference == CorrelatedInference::Map {
             progress.begin("searching the mode", 1);
-            let search = search_mode(&mut posterior, Effort::Quick, progress)?;
+            let search = search_mode(&mut posterior, Effort::Quick)?;
             progress.advance(1);
             warnings.extend(mode_warnings(&search));
             let delta = posterior.delta(&search.mode.point);
             return Ok(assemble(dirichlets, delta, None, Vec::new(), warnings));
         }
-        let drawn = self.draw_delta(&mut posterior, &mut warnings, progress)?;
+        let drawn = self.draw_delta(&mut posterior, &mut warnings)?;
         let draws = &drawn.sampled.draws;
         let alpha_draws = std::mem::take(&mut dirichlets.draws);
         let alpha = dirichlets.fusion.alpha();
-        let alpha_draws = AlphaDraws::new(&posterior, alpha, alpha_draws, counts, draws, progress)?;
+        let alpha_draws = AlphaDraws::new(&posterior, alpha, alpha_draws, counts, draws)?;
         let summary = Summary::new(&posterior, draws, &alpha_draws);
         let delta = summary.mean.clone();
         let report = summary.report(&drawn);
@@ -159,16 +159,15 @@ impl Correlated {
     /// Draws δ by chains on a surrogate of the likelihood around the mode.
     pub(super) fn draw_delta(
         &self,
-        posterior: &mut DeltaPosterior,
+        posterior: &mut DeltaPosterior<'_>,
         warnings: &mut Vec<Warning>,
-        progress: &dyn Progress,
     ) -> Result<PairDraws> {
+        let progress = posterior.progress;
         progress.begin("searching the mode", 1);
-        let search = search_mode(posterior, Effort::Thorough, progress)?;
+        let search = search_mode(posterior, Effort::Thorough)?;
         progress.advance(1);
         warnings.extend(mode_warnings(&search));
-        let sampler =
-            PairSampler { posterior, settings: self.chain_settings(), seed: self.seed, progress };
+        let sampler = PairSampler { posterior, settings: self.chain_settings(), seed: self.seed };
         let sampled = sampler.sample(&search.mode)?;
         let far = sampled.draws.draw(lowest(posterior, &sampled.draws));
         let likelihood_error = likelihood_error(posterior, &search.mode.point, far)?;
@@ -176,13 +175,18 @@ impl Correlated {
     }
 
     /// The posterior of δ given α.
-    pub(super) fn posterior(&self, outputs: &Outputs, alpha: &Alpha) -> Result<DeltaPosterior> {
+    pub(super) fn posterior<'a>(
+        &self,
+        outputs: &Outputs,
+        alpha: &Alpha,
+        progress: &'a dyn Progress,
+    ) -> Result<DeltaPosterior<'a>> {
         let items = PairItems::by_class(outputs)?;
         let class = |(j, items): (usize, PairItems)| {
-            ClassLikelihood::new(items, [&alpha[0][j], &alpha[1][j]], self.resolution())
+            ClassLikelihood::new(items, [&alpha[0][j], &alpha[1][j]], self.resolution(), progress)
         };
         let classes = items.into_iter().enumerate().map(class).collect();
-        Ok(DeltaPosterior { classes, prior: self.delta_prior })
+        Ok(DeltaPosterior { classes, prior: self.delta_prior, progress })
     }
 }
 

@@ -50,6 +50,11 @@ impl PairItems {
         Self { n_classes: self.n_classes, values: items.flatten().copied().collect() }
     }
 
+    /// No items.
+    pub(super) fn none(&self) -> Self {
+        Self { n_classes: self.n_classes, values: Vec::new() }
+    }
+
     /// Number of items with components whose ratios x²/x¹ tie and whose negative powers add up to −1 or
     /// less.
     pub(super) fn n_poles(&self, powers: &[f64]) -> usize {

@@ -1,20 +1,25 @@
 //! The log likelihood of one class's δ, with its gradient and the outer products of the items' scores.
 
+use std::iter::StepBy;
+use std::ops::Range;
 use std::sync::Arc;
 
 use nalgebra::DMatrix;
 
-use super::constants::likelihood::{DIFFERENCE_STEP, GRID_FROM, ITEMS_PER_CHUNK, LARGEST_ETA};
+use super::constants::likelihood::{
+    DIFFERENCE_STEP, GRID_FROM, ITEMS_PER_CHUNK, LARGEST_ETA, RESOLVED_SHAPE,
+};
 use super::pair_items::PairItems;
 use crate::error::Result;
+use crate::progress::Progress;
 use consilience_numerics::parallel;
 use correlated_dirichlet::pair::{
     Gradient, LearningDensity, LearningScratch, PairDensity, RatioNodes, Scratch,
 };
 
 /// The items of a class with both sources' α.
-#[derive(Debug, Clone)]
-pub(super) struct ClassLikelihood {
+#[derive(Clone)]
+pub(super) struct ClassLikelihood<'a> {
     items: PairItems,
     alpha: [Vec<f64>; 2],
     bound: Vec<f64>,
@@ -23,6 +28,7 @@ pub(super) struct ClassLikelihood {
     weight: f64,
     /// The nodes of every item, if tables are used.
     lattices: Arc<[RatioNodes]>,
+    progress: &'a dyn Progress,
 }
 
 /// The log likelihood at one η.
@@ -50,10 +56,11 @@ impl Evaluation {
         }
     }
 
-    /// As if every item had a weight. At a pole of the density, which exact ties may have, the value
-    /// becomes −∞.
+    /// As if every item had a weight. At or near a pole of the density, which exact ties may have, the
+    /// value becomes −∞.
     fn times(mut self, weight: f64) -> Self {
-        if !self.value.is_finite() {
+        let finite = self.value.is_finite() && self.information.iter().all(|x| x.is_finite());
+        if !finite {
             return Self { value: f64::NEG_INFINITY, ..Self::zero(self.gradient.len()) };
         }
         self.value *= weight;
@@ -73,6 +80,11 @@ impl Evaluation {
 /// expit, precise at both ends.
 pub(super) fn expit(x: f64) -> f64 {
     if x >= 0.0 { 1.0 / (1.0 + (-x).exp()) } else { x.exp() / (1.0 + x.exp()) }
+}
+
+/// Whether the outputs of a source with these shapes vary enough for its items to say something about δ.
+pub(super) fn is_resolved(alpha: &[f64]) -> bool {
+    alpha.iter().all(|alpha| *alpha <= RESOLVED_SHAPE)
 }
 
 /// The density at one δ, computed as the resolution requires.
@@ -99,11 +111,18 @@ struct Buffers {
     gradient: Gradient,
 }
 
-impl ClassLikelihood {
-    pub(super) fn new(items: PairItems, alpha: [&[f64]; 2], resolution: f64) -> Self {
+impl<'a> ClassLikelihood<'a> {
+    /// Uses no items if the outputs of a source hardly vary ([`is_resolved`]). Cancellation is checked at every [`ITEMS_PER_CHUNK`] items.
+    pub(super) fn new(
+        items: PairItems,
+        alpha: [&[f64]; 2],
+        resolution: f64,
+        progress: &'a dyn Progress,
+    ) -> Self {
         let bound = alpha[0].iter().zip(alpha[1]).map(|(a, b)| a.min(*b)).collect();
+        let items = if alpha.into_iter().all(is_resolved) { items } else { items.none() };
         let alpha = alpha.map(<[f64]>::to_vec);
-        Self { items, alpha, bound, resolution, weight: 1.0, lattices: Arc::new([]) }
+        Self { items, alpha, bound, resolution, weight: 1.0, lattices: Arc::new([]), progress }
     }
 
     /// A cheap approximation: about `wanted` of the items, with a weight.
@@ -122,6 +141,10 @@ impl ClassLikelihood {
         moved
     }
 
+    pub(super) fn resolution(&self) -> f64 {
+        self.resolution
+    }
+
     /// The weight of every item.
     pub(super) fn weight(&self) -> f64 {
         self.weight
@@ -134,6 +157,11 @@ impl ClassLikelihood {
     /// The items with both outputs.
     pub(super) fn items(&self) -> &PairItems {
         &self.items
+    }
+
+    /// Whether both sources vary enough for their items to be used.
+    pub(super) fn is_resolved(&self) -> bool {
+        self.alpha().into_iter().all(is_resolved)
     }
 
     /// α of both sources.
@@ -182,13 +210,11 @@ impl ClassLikelihood {
         }
         let density = self.grid(eta, false)?;
         let items = &self.items;
-        let chunks = parallel::map(items.len().div_ceil(ITEMS_PER_CHUNK), |chunk| {
+        let chunks = self.in_chunks(1, |chosen| {
             let mut scratch = LearningScratch::default();
-            let range = chunk * ITEMS_PER_CHUNK..((chunk + 1) * ITEMS_PER_CHUNK).min(items.len());
-            range
-                .map(|i| density.nodes(items.pair(i).0, items.pair(i).1, &mut scratch))
-                .collect::<Vec<_>>()
-        });
+            let nodes = |i| density.nodes(items.pair(i).0, items.pair(i).1, &mut scratch);
+            chosen.map(nodes).collect::<Vec<_>>()
+        })?;
         self.lattices = chunks.into_iter().flatten().collect();
         Ok(())
     }
@@ -206,62 +232,62 @@ impl ClassLikelihood {
             .zip(&self.bound)
             .map(|(delta, bound)| delta * (1.0 - delta / bound))
             .collect();
-        let chunks = parallel::map(self.items.len().div_ceil(ITEMS_PER_CHUNK), |chunk| {
+        let chunks = self.in_chunks(1, |chosen| {
             let (mut sum, mut buffers) = (Evaluation::zero(n), Buffers::default());
             let mut score = vec![0.0; n];
-            for i in chunk * ITEMS_PER_CHUNK..((chunk + 1) * ITEMS_PER_CHUNK).min(self.items.len())
-            {
+            for i in chosen {
                 let value = self.score(&density, i, &slopes, &mut buffers, &mut score);
                 sum.add_item(value, &score);
             }
             sum
-        });
+        })?;
         let sum = chunks.into_iter().fold(Evaluation::zero(n), Evaluation::add);
         Ok(sum.times(self.weight))
     }
 
     /// The log likelihood alone.
     pub(super) fn value(&self, eta: &[f64]) -> Result<f64> {
+        let sum = self.partial(eta, 1)?;
+        Ok(if sum.is_finite() { self.weight * sum } else { f64::NEG_INFINITY })
+    }
+
+    /// The log likelihood of every `every`-th item, each with weight 1.
+    pub(super) fn partial(&self, eta: &[f64], every: usize) -> Result<f64> {
         let density = match self.density_kind() {
             DensityKind::Grid => Density::Grid(self.grid(eta, false)?),
             DensityKind::Exact | DensityKind::Differences => {
                 Density::Value(Box::new(self.quadrature(eta)?))
             }
         };
-        let n = self.bound.len();
-        let chunks = parallel::map(self.items.len().div_ceil(ITEMS_PER_CHUNK), |chunk| {
-            let (mut buffers, mut score, slopes) = (Buffers::default(), vec![0.0; n], vec![0.0; n]);
-            let end = ((chunk + 1) * ITEMS_PER_CHUNK).min(self.items.len());
-            let one = |i: usize| self.score(&density, i, &slopes, &mut buffers, &mut score);
-            (chunk * ITEMS_PER_CHUNK..end).map(one).sum::<f64>()
-        });
-        let sum: f64 = chunks.iter().sum();
-        Ok(if sum.is_finite() { self.weight * sum } else { f64::NEG_INFINITY })
+        self.sum_values(&density, every)
     }
 
-    /// The log likelihood of every `every`-th item by adaptive quadrature.
+    /// The same by adaptive quadrature.
     pub(super) fn adaptive(&self, eta: &[f64], every: usize) -> Result<f64> {
-        let density = self.quadrature(eta)?;
-        let chosen: Vec<usize> = (0..self.items.len()).step_by(every).collect();
-        let parts = parallel::map(chosen.len().div_ceil(ITEMS_PER_CHUNK), |chunk| {
-            let mut scratch = Scratch::default();
-            let range = chunk * ITEMS_PER_CHUNK..((chunk + 1) * ITEMS_PER_CHUNK).min(chosen.len());
-            let one = |i: usize| {
-                let (first, second) = self.items.pair(chosen[i]);
-                density.ln_density(first, second, &mut scratch).ln_density
-            };
-            range.map(one).sum::<f64>()
-        });
-        Ok(parts.iter().sum())
+        self.sum_values(&Density::Value(Box::new(self.quadrature(eta)?)), every)
     }
 
-    /// The log likelihood of every `every`-th item as [`Self::evaluate`] computes it.
-    pub(super) fn partial(&self, eta: &[f64], every: usize) -> Result<f64> {
-        let density = self.density_at(eta)?;
-        let (mut buffers, mut score) = (Buffers::default(), vec![0.0; self.bound.len()]);
-        let slopes = vec![0.0; self.bound.len()];
-        let chosen = (0..self.items.len()).step_by(every);
-        Ok(chosen.map(|i| self.score(&density, i, &slopes, &mut buffers, &mut score)).sum())
+    fn sum_values(&self, density: &Density, every: usize) -> Result<f64> {
+        let n = self.bound.len();
+        let chunks = self.in_chunks(every, |chosen| {
+            let (mut buffers, mut score, slopes) = (Buffers::default(), vec![0.0; n], vec![0.0; n]);
+            chosen.map(|i| self.score(density, i, &slopes, &mut buffers, &mut score)).sum::<f64>()
+        })?;
+        Ok(chunks.iter().sum())
+    }
+
+    /// Applies `f` to every chunk of every `every`-th item, in parallel.
+    fn in_chunks<T: Send>(
+        &self,
+        every: usize,
+        f: impl Fn(StepBy<Range<usize>>) -> T + Sync + Send,
+    ) -> Result<Vec<T>> {
+        let (n, step) = (self.items.len(), ITEMS_PER_CHUNK * every);
+        let chunk = |c: usize| {
+            self.progress.check()?;
+            Ok(f((c * step..((c + 1) * step).min(n)).step_by(every)))
+        };
+        parallel::map(n.div_ceil(step), chunk).into_iter().collect()
     }
 
     /// Whether grids are used instead of adaptive quadrature.

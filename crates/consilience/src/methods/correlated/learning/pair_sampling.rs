@@ -19,7 +19,6 @@ use super::mode_search::PosteriorMode;
 use super::polynomial_surrogate::{EvaluatedPoint, PolynomialSurrogate, floored_logit, n_points};
 use super::prior;
 use crate::error::Result;
-use crate::progress::Progress;
 use crate::sampling::diagnostics::{Diagnostics, ESS_PER_CHAIN_LIMIT};
 use crate::sampling::{ChainSettings, Draws, Mode, Target, sample};
 
@@ -45,17 +44,16 @@ struct ClassSurrogate {
 
 /// Draws from the posterior around its mode.
 pub(super) struct PairSampler<'a> {
-    pub(super) posterior: &'a DeltaPosterior,
+    pub(super) posterior: &'a DeltaPosterior<'a>,
     pub(super) settings: ChainSettings,
     pub(super) seed: u64,
-    pub(super) progress: &'a dyn Progress,
 }
 
 impl PairSampler<'_> {
     /// Runs the chains from a mode.
     pub(super) fn sample(&self, found: &PosteriorMode) -> Result<PairSample> {
         let n_classes = self.posterior.classes.len();
-        self.progress.begin("learning the polynomials", n_classes as u64);
+        self.posterior.progress.begin("learning the polynomials", n_classes as u64);
         let curvature = with_least_precision(&found.curvature.l());
         let mut mode = Mode { point: found.point.clone(), curvature, converged: found.converged };
         let covariance = mode.curvature.inverse();
@@ -64,7 +62,8 @@ impl PairSampler<'_> {
             .collect::<Result<Vec<_>>>()?;
         for round in 0.. {
             let target = self.target(&classes, &mode);
-            let draws = sample(&target, &mode, &self.settings, self.seed, 0, self.progress)?;
+            let draws =
+                sample(&target, &mode, &self.settings, self.seed, 0, self.posterior.progress)?;
             self.check_all(&mut classes, &draws, round)?;
             let agree = classes.iter().all(|class| class.spread < SMALL_SPREAD);
             if agree || round + 1 == MOST_ROUNDS {
@@ -108,7 +107,7 @@ impl PairSampler<'_> {
             mode: &normal_approximation(&draws, mode.converged),
             n_draws: (CORRECTED_DRAWS / n_chains).clamp(4, draws.len() / n_chains),
             seed: self.seed,
-            progress: self.progress,
+            progress: self.posterior.progress,
         };
         let corrected = chains.run(&draws)?;
         Ok(PairSample {
@@ -126,7 +125,8 @@ impl PairSampler<'_> {
             Some(worst) if worst.are_poor(settings.n_chains) => thinning(worst, settings.n_chains),
             _ => return Ok(draws),
         };
-        if settings.n_draws * thinning > LONGEST_CHAIN {
+        let thinning = thinning.min(LONGEST_CHAIN / (settings.n_draws * target.dimension()));
+        if thinning < 2 {
             return Ok(draws);
         }
         let mode = normal_approximation(&draws, target.mode.converged);
@@ -135,7 +135,7 @@ impl PairSampler<'_> {
             n_draws: settings.n_draws * thinning,
             ..*settings
         };
-        let all = sample(target, &mode, &longer, self.seed, 0, self.progress)?;
+        let all = sample(target, &mode, &longer, self.seed, 0, self.posterior.progress)?;
         let kept: Vec<usize> = (0..all.len()).skip(thinning - 1).step_by(thinning).collect();
         Ok(all.chosen(&kept, all.acceptance()))
     }
@@ -168,10 +168,10 @@ impl PairSampler<'_> {
         let n_design = n_points(width);
         let mut evaluated = Vec::new();
         for eta in std::iter::once(centre.to_vec()).chain(region.design(0, n_design)) {
-            self.progress.check()?;
+            self.posterior.progress.check()?;
             evaluated.push(self.evaluate(class, &eta, self.mu(&found.point))?);
         }
-        self.progress.advance(1);
+        self.posterior.progress.advance(1);
         let polynomial = PolynomialSurrogate::fit(&evaluated, &region);
         Ok(ClassSurrogate { evaluated, region, polynomial, n_design, spread: f64::INFINITY })
     }
@@ -180,7 +180,7 @@ impl PairSampler<'_> {
     fn check_all(&self, classes: &mut [ClassSurrogate], draws: &Draws, round: usize) -> Result<()> {
         for (j, class) in classes.iter_mut().enumerate() {
             if !(class.spread < SMALL_SPREAD) {
-                self.progress.check()?;
+                self.posterior.progress.check()?;
                 self.check(j, class, draws, round)?;
             }
         }
@@ -243,7 +243,11 @@ fn thinning(worst: Diagnostics, n_chains: usize) -> usize {
 
 /// Largest difference between grid and adaptive quadrature in a class's log likelihood ratio of two
 /// points, extrapolated from some of the items; 0 if no grids are used.
-pub(super) fn likelihood_error(posterior: &DeltaPosterior, a: &[f64], b: &[f64]) -> Result<f64> {
+pub(super) fn likelihood_error(
+    posterior: &DeltaPosterior<'_>,
+    a: &[f64],
+    b: &[f64],
+) -> Result<f64> {
     let mut worst = 0.0f64;
     for (j, class) in posterior.classes.iter().enumerate() {
         if !class.uses_grids() || class.n_items() == 0 {
@@ -261,7 +265,7 @@ pub(super) fn likelihood_error(posterior: &DeltaPosterior, a: &[f64], b: &[f64])
 
 /// The prior plus one polynomial per class.
 struct PolynomialPosterior<'a> {
-    posterior: &'a DeltaPosterior,
+    posterior: &'a DeltaPosterior<'a>,
     classes: &'a [ClassSurrogate],
     mode: &'a Mode,
 }
@@ -319,14 +323,10 @@ mod tests {
         let outputs = Preset::Sim1.truth(0.75).unwrap().simulate(25, 3).unwrap();
         let alpha: Alpha = vec![Preset::Sim1.alpha().map(Vec::from).to_vec(); 2];
         let config = Correlated { resolution: Some(0.1), ..Correlated::default() };
-        let mut posterior = config.posterior(&outputs, &alpha).unwrap();
-        let mode = search_mode(&mut posterior, Effort::Quick, &NoProgress).unwrap().mode;
-        let sampler = PairSampler {
-            posterior: &posterior,
-            settings: config.chain_settings(),
-            seed: 1,
-            progress: &NoProgress,
-        };
+        let mut posterior = config.posterior(&outputs, &alpha, &NoProgress).unwrap();
+        let mode = search_mode(&mut posterior, Effort::Quick).unwrap().mode;
+        let sampler =
+            PairSampler { posterior: &posterior, settings: config.chain_settings(), seed: 1 };
         let refined = sampler.sample(&mode).unwrap();
         assert!(refined.correction.is_none() && refined.spread < CORRECTION_THRESHOLD);
         let curvature = with_least_precision(&mode.curvature.l());

@@ -14,7 +14,7 @@
 use nalgebra::{DMatrix, DVector};
 
 use super::constants::design::NO_EFFECT_LOGIT;
-use super::constants::polynomial::{HALF_WEIGHT_DROP, RADIUS};
+use super::constants::polynomial::{HALF_WEIGHT_DROP, MOST_TERMS, RADIUS};
 use super::gaussian::{Region, factorise};
 use super::pair_likelihood::{Evaluation, expit};
 use super::polynomial::{Polynomial, n_terms};
@@ -104,10 +104,12 @@ fn first_degree(n: usize) -> usize {
     }
 }
 
-/// The highest degree, at most two above the first, with at least two numbers per coefficient.
+/// The highest degree, at most two above the first, with at least two numbers per coefficient and no
+/// more than [`MOST_TERMS`] coefficients.
 fn degree(n: usize, n_evaluated: usize) -> usize {
     let first = first_degree(n);
-    let fits = |degree: &usize| 2 * n_terms(n, *degree) <= n_evaluated * (n + 1);
+    let most = MOST_TERMS.min(n_evaluated * (n + 1) / 2);
+    let fits = |degree: &usize| n_terms(n, *degree) <= most;
     (first + 1..=first + 2).take_while(fits).last().unwrap_or(first)
 }
 

@@ -48,7 +48,7 @@ pub(super) struct PairDraws {
 }
 
 /// The draw with the smallest sum of η, which is far from the mode.
-pub(super) fn lowest(posterior: &DeltaPosterior, draws: &Draws) -> usize {
+pub(super) fn lowest(posterior: &DeltaPosterior<'_>, draws: &Draws) -> usize {
     let height = |i: &usize| draws.draw(*i)[..posterior.n_eta()].iter().sum::<f64>();
     (0..draws.len()).min_by(|a, b| height(a).total_cmp(&height(b))).unwrap_or(0)
 }
@@ -63,7 +63,11 @@ pub(super) struct Summary {
 
 impl Summary {
     /// From draws of δ: means and diagnostics given the point estimate of α, the rest with draws of α.
-    pub(super) fn new(posterior: &DeltaPosterior, draws: &Draws, alpha_draws: &AlphaDraws) -> Self {
+    pub(super) fn new(
+        posterior: &DeltaPosterior<'_>,
+        draws: &Draws,
+        alpha_draws: &AlphaDraws,
+    ) -> Self {
         let n = draws.len();
         let given = (0..n).map(|i| posterior.delta(draws.draw(i)));
         let with_alpha = (0..n).map(|i| alpha_draws.draw(posterior, i, n, draws.draw(i)).delta);
@@ -116,10 +120,10 @@ fn rows<T: Clone>(values: impl Iterator<Item = T>, width: usize) -> Vec<Vec<T>> 
 }
 
 /// Warnings about classes with few items or with exact ties.
-pub(super) fn pair_warnings(schema: &Schema, posterior: &DeltaPosterior) -> Vec<Warning> {
-    let of = |(name, class): (&String, &ClassLikelihood)| {
+pub(super) fn pair_warnings(schema: &Schema, posterior: &DeltaPosterior<'_>) -> Vec<Warning> {
+    let of = |(name, class): (&String, &ClassLikelihood<'_>)| {
         let (n, poles) = (class.n_items(), class.n_poles());
-        let few = (n < FEW_ITEMS).then(|| {
+        let few = (n < FEW_ITEMS && class.is_resolved()).then(|| {
             Warning::data(format!(
                 "class `{name}` has {n} training items with both classifiers: its shared shapes \
                  depend mostly on the prior"
