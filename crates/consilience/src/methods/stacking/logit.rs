@@ -12,7 +12,7 @@
 use nalgebra::DMatrix;
 
 use crate::math::lbfgs::lbfgs;
-use crate::sampling::{Target, find_mode};
+use crate::sampling::{Target, climb};
 
 /// How parameters make linear predictors.
 pub(in crate::methods) trait Design: Sync {
@@ -240,8 +240,7 @@ impl<D: Design> LogitPosterior<'_, D> {
     /// The most probable parameters, and whether the search ended there.
     pub(in crate::methods) fn solve(&self) -> (Vec<f64>, bool) {
         if self.dimension() <= NEWTON_PARAMETERS {
-            let mode = find_mode(self, &self.means);
-            return (mode.point, mode.converged);
+            return climb(self, &self.means);
         }
         let objective = |point: &[f64], gradient: &mut [f64]| {
             let value = self.ln_density(point, gradient);
