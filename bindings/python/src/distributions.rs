@@ -1,6 +1,6 @@
 //! The distributions of classifiers' outputs.
 
-use consilience::{Error, Progress, Result};
+use consilience::{Progress, Result};
 use correlated_dirichlet::SharedPair;
 use correlated_dirichlet::{MultiDensity, MultiScratch};
 use numpy::{
@@ -104,12 +104,8 @@ impl CorrelatedDirichlet {
         seed: u64,
         progress: &dyn Progress,
     ) -> Result<Vec<(f64, f64)>> {
-        let mut density = MultiDensity::new(&self.distribution)?.with_seed(seed);
-        if resolution > 0.0 {
-            density = density.with_log_noise(resolution)?;
-        } else if !(resolution >= 0.0) {
-            return Err(Error::parameter("resolution", "between 0 and 0.2", resolution));
-        }
+        let density = MultiDensity::new(&self.distribution)?.with_seed(seed);
+        let mut density = density.with_resolution(resolution)?;
         if let Some(tolerance) = tolerance {
             density = density.with_tolerance(tolerance)?;
         }

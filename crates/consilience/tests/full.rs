@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use consilience::methods::Method;
 use consilience::methods::correlated::learning::{Correlated, CorrelatedInference};
-use consilience::methods::correlated::{CorrelatedMethod, CorrelatedParameters};
+use consilience::methods::correlated::tree::{TreeFusion, TreeKind, TreePair};
+use consilience::methods::correlated::{CorrelatedFusion, CorrelatedMethod, CorrelatedParameters};
 use consilience::methods::correlated::{FULL_TOLERANCE, FullFusion, Structure};
-use consilience::methods::{Fusion, fuse};
+use consilience::methods::{Fused, Fusion, fuse};
 use consilience::simulation::Truth;
 use consilience::{ClassPrior, Model, Outputs, Schema};
 use correlated_dirichlet::{CorrelatedDirichlet, SharedPair};
@@ -69,8 +70,7 @@ fn what_all_and_what_pairs_share_is_learned() {
         assert_eq!(found.between, wanted.between);
         assert!((found.mean - wanted.mean).abs() < 0.12, "{found:?} {wanted:?}");
     }
-    // the true private shapes are at least 3.2: the exact density is used, without fallback
-    assert_eq!(parameters(&model).resolution(), 0.0);
+    // the true private shapes are at least 3.2: the density is resolved, without fallback
     let test = truth.simulate(12, 4).unwrap();
     let fused = fuse(model.fusion(), &test, &prior).unwrap();
     assert!((0..test.n_items()).all(|i| fused.error(i) < 0.01));
@@ -102,13 +102,64 @@ fn a_common_part_alone_is_learned() {
     assert!(Model::from_json(&model.to_json()).unwrap() == model);
 }
 
-/// Near-copies have hardly anything private: the model then keeps a resolution.
+/// Near-copies have hardly anything private, which the full density does not serve: the fit warns, and the
+/// tree of pairs at the model's resolution fuses, with an error of 1. So it is for a file that is read again.
 #[test]
-fn copies_keep_a_resolution() {
+fn near_copies_are_fused_by_the_tree() {
     let train = truth(0.995, &[]).simulate(25, 6).unwrap();
     let model = config(Structure::Full, &map()).fit(&train).unwrap();
-    assert_eq!(parameters(&model).resolution(), 0.03);
-    assert!(Model::from_json(&model.to_json()).unwrap() == model);
+    let warnings = &model.training().unwrap().warnings;
+    let warning = warnings.iter().find(|w| w.message.contains("private shape")).unwrap();
+    assert_eq!(warning.hint, Some(consilience::Hint::TreeStructure));
+    let tree = tree_of(parameters(&model).classes(), 0.03);
+    let again = Model::from_json(&model.to_json()).unwrap();
+    assert!(again == model);
+    let fused = [again.fusion(), &tree].map(|f| fuse(f, &train, &ClassPrior::uniform(3)).unwrap());
+    assert!(gap(&fused[0], &fused[1]) < 1e-12);
+    assert!((0..train.n_items()).all(|i| fused[0].error(i) == 1.0 && fused[1].error(i) < 0.1));
+}
+
+/// The largest difference of two probabilities.
+fn gap(a: &Fused, b: &Fused) -> f64 {
+    a.all().iter().zip(b.all()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+}
+
+/// The tree of pairs of three sources, the chain through the pairs that share most.
+fn tree_of(classes: &[CorrelatedDirichlet], resolution: f64) -> TreeFusion {
+    let schema = Arc::new(Schema::new(["a", "b", "c"], ["x", "y", "z"]).unwrap());
+    let alpha: Vec<Vec<Vec<f64>>> =
+        (0..3).map(|k| classes.iter().map(|c| c.alpha()[k].clone()).collect()).collect();
+    let total = |rows: &[f64]| rows.iter().sum::<f64>();
+    let pair = |(a, b): (usize, usize)| {
+        let delta: Vec<Vec<f64>> = classes.iter().map(|c| c.shared_by(a, b)).collect();
+        let alpha = |j: usize| total(&alpha[a][j]).min(total(&alpha[b][j]));
+        let gain = delta.iter().enumerate().map(|(j, delta)| total(delta) / alpha(j)).sum();
+        TreePair { between: (a, b), delta, gain, gain_error: 0.0 }
+    };
+    let pairs = [(0, 1), (0, 2), (1, 2)].map(pair).to_vec();
+    TreeFusion::new(schema, &alpha, pairs, TreeKind::Tree, resolution).unwrap()
+}
+
+/// A resolution means the same as for two sources: it changes nothing where three outputs are there, and
+/// two of three are fused as two sources with that resolution, ties included.
+#[test]
+fn the_resolution_is_that_of_two_sources() {
+    let truth = truth(COMMON, &SHARES);
+    let (outputs, prior) = (truth.simulate(3, 9).unwrap(), ClassPrior::uniform(3));
+    let full = |resolution: f64| {
+        FullFusion::new(Arc::clone(truth.schema()), truth.classes(), resolution).unwrap()
+    };
+    let (exact, coarse) = (full(0.0), full(0.2));
+    assert_eq!(fuse(&exact, &outputs, &prior).unwrap(), fuse(&coarse, &outputs, &prior).unwrap());
+    let schema = Arc::new(Schema::new(["a", "b"], ["x", "y", "z"]).unwrap());
+    let classes: Vec<_> = truth.classes().iter().map(|c| c.without(2).unwrap()).collect();
+    for (resolution, full) in [(0.0, exact), (0.2, coarse)] {
+        let two = CorrelatedFusion::new(Arc::clone(&schema), &classes, resolution).unwrap();
+        let found = fuse(&full, &outputs.without(2), &prior).unwrap();
+        let wanted = fuse(&two, &outputs.select(&schema).unwrap(), &prior).unwrap();
+        assert!(gap(&found, &wanted) < 1e-4, "{resolution}: {}", gap(&found, &wanted));
+        assert!((0..outputs.n_items()).all(|i| found.error(i) < 1e-3));
+    }
 }
 
 /// Draws of pairs become draws of the full model, which predictive fusion averages over; the number of

@@ -161,7 +161,8 @@ class CorrelatedDirichlet:
             Outputs inside the simplex.
         resolution : float, default=0.0
             Resolution of the outputs: the standard deviation of the noise of the log ratio of two
-            classifiers' components. 0 is the exact density.
+            classifiers' components. 0 is the exact density, the only one if more than two classifiers
+            share something.
         tolerance : float, default=None
             The error to aim for. If None, that of the library.
         return_error : bool, default=False

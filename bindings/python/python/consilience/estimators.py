@@ -89,7 +89,7 @@ class AutoFusion(Fusion):
         check_is_fitted(self)
         block, labels = self._read_labelled(X, y, reset=False)
         return json.loads(self.model_.worth(
-            block, labels, self.values, seed_of(self.random_state), listener(self.progress)
+            block, labels, self._kind, seed_of(self.random_state), listener(self.progress)
         ))
 
 
@@ -254,7 +254,7 @@ class IndependentFusion(Fusion):
             return self._fit(X, y, sample_weight)  # type: ignore[no-any-return]
         block, labels, weights = self._weighted(*self._read_labelled(X, y, reset=False), sample_weight)
         return self._learned(self.model_.update(  # type: ignore[no-any-return]
-            block, labels, self.values, weights, listener(self.progress)
+            block, labels, self._kind, weights, listener(self.progress)
         ))
 
 
@@ -319,7 +319,8 @@ class CorrelatedFusion(Fusion):
     resolution : float, default=None
         Resolution of the outputs: the standard deviation of the noise of the log ratio of two
         classifiers' components. 0 is the exact density. If None, 0.03 for two and three different
-        classifiers, 0.1 for more.
+        classifiers, 0.1 for more. It applies to densities of two classifiers; `structure="full"` and
+        "common" fuse three and more with the exact density.
     structure : {"tree", "tree-mixture", "full", "common"}, default="tree"
         Model of three and more classifiers. "tree": pairs along the spanning tree with the largest
         gain. "tree-mixture": the average over all spanning trees. "full": the model of the paper, with

@@ -23,7 +23,7 @@ pub(super) fn run(quick: bool) -> Result<()> {
     for (n, j, items) in trees.into_iter().take(if quick { 1 } else { trees.len() }) {
         one(Structure::Tree, (n, j, items), None)?;
     }
-    let full = [(3, 2, 0.0), (3, 3, 0.0), (3, 5, 0.0), (4, 3, 0.0), (5, 3, 0.0), (3, 3, 0.03)];
+    let full = [(3, 2, 0.0), (3, 3, 0.0), (3, 5, 0.0), (4, 3, 0.0), (5, 3, 0.0)];
     for (n, j, resolution) in full.into_iter().take(if quick { 1 } else { full.len() }) {
         one(Structure::Full, (n, j, 50), Some(resolution))?;
     }

@@ -134,7 +134,7 @@ fn shares_of(truth: &Truth) -> Result<(IndependentFusion, DiscountedFusion)> {
     Ok((margins.clone(), DiscountedFusion::new(margins, covariance)?))
 }
 
-/// Test items per class for a learned `full`, which is slow at a finite resolution.
+/// Test items per class for a learned `full`, which is slow.
 const FEW: usize = 200;
 
 /// Models learned from 200 items per class.

@@ -2,9 +2,8 @@
 //!
 //! Most of them shape a proposal: they change the variance of an estimate and its cost but not its mean, and the
 //! replicates measure the variance. "Variance ×0.99, ×1.01" states by which factors the variance changed when the
-//! constant was halved and doubled: the geometric mean over 30 random cases without noise (K = 3 to 5, J = 3, shapes
-//! 0.4 to 100, 8192 points), or over the resolved ones of 12 cases with log noise of 0.03 (K = 3 and 4, private shapes
-//! 0 to 1, 2048 points). Its own uncertainty is about 10 %. The constants that guard accuracy, where a wrong value
+//! constant was halved and doubled: the geometric mean over 30 random cases (K = 3 to 5, J = 3, shapes 0.4 to 100, 8192
+//! points). Its own uncertainty is about 10 %. The constants that guard accuracy, where a wrong value
 //! would give a wrong density or error, name the test that fails.
 
 /// The default error of ln f: 0.1 % of a density, and 0.00025 of a fused probability at the most.
@@ -75,15 +74,12 @@ pub(super) const RELEVANT: f64 = 0.25;
 /// A further pilot is worth its cost if the error is above this multiple of the tolerance.
 pub(super) const LEARN_ABOVE: f64 = 2.0;
 
-// The density without noise
+// The integral
 
 /// Points per replicate of a pilot run.
 pub(super) const FIRST_POINTS: usize = 128;
 // The next numbers of points, 1.5 and 2 times as many, must be whole numbers of batches too.
 const _: () = assert!(FIRST_POINTS.is_multiple_of(2 * BATCH));
-/// Private shapes of 0, which confine the integral to a surface, are raised to this; the estimate is then never
-/// resolved.
-pub(super) const RAISED_PRIVATE: f64 = 1e-3;
 /// The largest scale on which profiles are taken. A gamma of small shape spreads ln D over hundreds of units, but its
 /// profile bends only within a few units of the boundary and is linear beyond. Variance ×0.99, ×1.01.
 pub(super) const WIDEST_PROFILE: f64 = 1.2;
@@ -140,46 +136,3 @@ pub(super) const BOUNDED_NORMAL: f64 = 9.0;
 pub(super) const ALL_PRODUCTS_UP_TO: usize = 20;
 /// Range of the variances that a correction may set.
 pub(super) const PILOT_VARIANCES: [f64; 2] = [0.2, 4.0];
-
-// The density with log-normal noise
-
-/// Points per replicate to begin with.
-pub(super) const FIRST_NOISY_POINTS: usize = 8;
-/// Cost of a point with noise relative to one without; the largest number of points is divided by it.
-pub(super) const NOISY_POINT_COST: usize = 512;
-/// Largest number of pilot rounds for the totals. Variance ×1.49 (2 rounds), ×1.03 (6 rounds).
-pub(super) const TOTALS_PILOTS: usize = 3;
-/// Points of a pilot round. Variance ×2.04, ×0.83.
-pub(super) const TOTALS_PILOT_POINTS: usize = 64;
-/// The effective fraction of a pilot round's points above which no further round is worth its cost. Variance ×2.73,
-/// ×1.00.
-pub(super) const PILOT_SETTLED: f64 = 0.5;
-/// Normal variables n are stretched to n(1 + n²/20), with tails about those of Student's t with 8 degrees of freedom.
-/// Variance ×1.48, ×0.91.
-pub(super) const HEAVY_TAILS: f64 = 20.0;
-/// The first proposal's variances are increased by this many σ². Variance ×0.92, ×1.49.
-pub(super) const FIRST_PROPOSAL_NOISE: f64 = 4.0;
-/// The first proposal's covariance is multiplied by this. Variance ×0.92, ×1.85.
-pub(super) const FIRST_PROPOSAL_COVARIANCE: f64 = 1.5;
-/// Effective pilot points per total that tempering of the weights provides. Variance ×0.93, ×3.20.
-pub(super) const PILOT_POINTS_PER_TOTAL: f64 = 4.0;
-/// The largest share of the old covariance in an updated proposal. It acts on pilots with fewer than seven effective
-/// points: variance ×1.00, ×1.00.
-pub(super) const KEPT_COVARIANCE: f64 = 0.3;
-/// The smallest variance of a look-ahead approximation, in units of (σy)². Variance ×1.14, ×1.22.
-pub(super) const LOOK_AHEAD_NOISE: f64 = 4.0;
-/// Cells of the table of a noisy gamma: an error of ln h of at most 1.4e-4, and 2e-3 with half of them. Guards
-/// accuracy: `the_table_is_fine_enough`.
-pub(super) const NOISY_TABLE_CELLS: usize = 128;
-/// Largest number of nodes of a tabulated conditional density. Variance ×1.41, ×0.87; the cost of a point is
-/// proportional to it.
-pub(super) const CONDITIONAL_NODES: usize = 26;
-/// First nodes around the upper end of the density, in units of σ.
-pub(super) const NODES_AROUND_END: [f64; 8] = [5.0, 3.2, 2.0, 1.0, 0.2, -0.7, -1.8, -4.0];
-/// Steps of u between the nodes below.
-pub(super) const STEPS_BELOW_END: [f64; 6] = [0.15, 0.35, 0.6, 1.1, 2.0, 4.0];
-/// Intervals are halved while one has more than this part of the whole mass, weighted by the difference of its ends.
-/// Variance ×1.00, ×1.00.
-pub(super) const REFINE_ABOVE: f64 = 0.02;
-/// Share of the proposal that is uniform over the range of the nodes. Variance ×0.91, ×1.02.
-pub(super) const UNIFORM_SHARE: f64 = 0.02;

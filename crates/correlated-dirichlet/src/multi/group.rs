@@ -81,15 +81,15 @@ impl Group {
             .flat_map(|c| c.shared.iter().map(|d| d.shape).chain(c.private.iter().copied()))
     }
 
-    /// Raises private shapes of 0 to `smallest`; returns whether there were any.
-    pub(super) fn raise_private(&mut self, smallest: f64) -> bool {
-        let zeros = self.components.iter_mut().flat_map(|c| &mut c.private).filter(|a| **a == 0.0);
-        zeros.map(|a| *a = smallest).count() > 0
+    /// The smallest private shape.
+    pub(super) fn smallest_private(&self) -> f64 {
+        let private = self.components.iter().flat_map(|c| &c.private);
+        private.copied().fold(f64::INFINITY, f64::min)
     }
 
     /// −Σ ln Γ over all shapes of the group.
     pub(super) fn ln_constant(&self) -> f64 {
-        -self.shapes().filter(|&a| a > 0.0).map(ln_gamma).sum::<f64>()
+        -self.shapes().map(ln_gamma).sum::<f64>()
     }
 }
 

@@ -10,12 +10,9 @@
 //!
 //! It has 15 dimensions for three classifiers and three components. Classifiers that share nothing with each other are
 //! independent, so the density first factorises into groups ([`group`]): a single classifier has a Dirichlet density,
-//! two have the quadrature of [`crate::pair`], and the integral over a larger group is estimated by one of two
-//! samplers:
-//!
-//! - [`exact`]: importance sampling at scrambled Sobol points ([`sobol`]), in coordinates without boundaries that are
-//!   centred at the mode of the integrand ([`mode`]);
-//! - [`noisy`]: sequential importance sampling for outputs with log-normal noise, where private shapes may be 0.
+//! two have the quadrature of [`crate::pair`], and the integral over a larger group is estimated ([`exact`]) by
+//! importance sampling at scrambled Sobol points ([`sobol`]), in coordinates without boundaries that are centred at the
+//! mode of the integrand ([`mode`]).
 //!
 //! [`replicates`] turns the weights of the points into an estimate with an error. [`class_estimates`] estimates the
 //! densities under several true classes together, to the accuracy that their posterior probabilities need.
@@ -34,7 +31,6 @@ mod constants;
 mod exact;
 mod group;
 mod mode;
-mod noisy;
 mod replicates;
 mod sobol;
 
@@ -43,7 +39,6 @@ use crate::{CorrelatedDirichlet, Dirichlet, Error, Estimate, Result};
 use constants::{DEFAULT_MAX_POINTS, DIRICHLET_ROUNDING};
 use exact::{ExactIntegral, ExactScratch};
 use group::Group;
-use noisy::{NoisyIntegral, NoisyScratch};
 
 pub use constants::DEFAULT_TOLERANCE;
 #[doc(hidden)]
@@ -74,9 +69,8 @@ pub use exact::importance_points::{ImportancePoints, ReweightedSum};
 /// Groups of one and two classifiers are computed to 1e-14 and 1e-6. For three and more:
 ///
 /// - Private shapes above about 0.5 are served well. Below 0.3 the weights of the points have infinite variance, and
-///   most estimates are not resolved; with a private shape of 0 none is. Use [`Self::with_log_noise`] there, or the
-///   tree of pair densities of the fusion library.
-/// - With log noise private shapes may be 0. Errors are 0.02 to 0.1 at the default number of points.
+///   most estimates are not resolved; with a private shape of 0 none is. The tree of pair densities of the fusion
+///   library serves these cases.
 /// - The same seed gives the same value. It also gives all items the same points, so that the errors of similar items
 ///   are correlated; [`Self::ln_density_of_item`] reflects the points by the item's number, so that errors average out
 ///   over items.
@@ -96,7 +90,6 @@ pub struct MultiDensity {
 pub struct MultiScratch {
     pair: pair::Scratch,
     exact: ExactScratch,
-    noisy: NoisyScratch,
 }
 
 /// The accuracy of one evaluation and the points that it may use.
@@ -113,10 +106,10 @@ struct Goal {
 }
 
 impl MultiDensity {
-    /// Prepares the density of outputs without noise.
+    /// Prepares the exact density.
     pub fn new(distribution: &CorrelatedDirichlet) -> Result<Self> {
         Ok(Self {
-            groups: group_densities(distribution, 0.0)?,
+            groups: group_densities(distribution)?,
             distribution: distribution.clone(),
             goal: Goal {
                 tolerance: DEFAULT_TOLERANCE,
@@ -136,24 +129,33 @@ impl MultiDensity {
         Ok(self)
     }
 
-    /// Adds log-normal noise to every gamma: the density of outputs x^k ∝ G^k e^(η^k), η^k_l ~ N(0, ε²/2) independent.
+    /// Observes the outputs of two classifiers at a finite resolution ε, as [`PairDensity::with_resolution`] does.
     ///
-    /// The difference of two classifiers' log gammas then carries N(0, ε²), and the density is finite for any private
-    /// shapes. 0 means no noise; the largest ε is [`pair::LARGEST_RESOLUTION`]. Tables are computed here, once for all
-    /// items.
-    ///
-    /// # Relation to the resolution of two classifiers
-    /// [`PairDensity::with_resolution`] is another noise model with the same variance of the difference: it holds the
-    /// smaller of the two gammas fixed and moves the other. For two classifiers the two models differ by up to 0.04 in
-    /// ln f at ε = 0.03 with α from 5 to 15, and by more for larger ε and α. Groups of two classifiers keep the model of
-    /// [`PairDensity`], and a single classifier its Dirichlet density, because these have algorithms without sampling
-    /// error.
-    pub fn with_log_noise(mut self, epsilon: f64) -> Result<Self> {
-        if !(0.0..=pair::LARGEST_RESOLUTION).contains(&epsilon) {
-            return Err(Error::parameter("log_noise", "between 0 and 0.2", epsilon));
+    /// An error if more than two classifiers depend on each other: their density is exact only.
+    pub fn with_resolution(mut self, epsilon: f64) -> Result<Self> {
+        for group in &mut self.groups {
+            match group {
+                GroupDensity::Single { .. } => {}
+                GroupDensity::Pair { density, .. } => {
+                    **density = density.as_ref().clone().with_resolution(epsilon)?;
+                }
+                GroupDensity::Exact { .. } if epsilon == 0.0 => {}
+                GroupDensity::Exact { .. } => {
+                    let requirement = "0 if more than two classifiers share something";
+                    return Err(Error::parameter("resolution", requirement, epsilon));
+                }
+            }
         }
-        self.groups = group_densities(&self.distribution, epsilon)?;
         Ok(self)
+    }
+
+    /// The smallest private shape of classifiers whose density is estimated from points; infinite if there are none.
+    pub fn smallest_private(&self) -> f64 {
+        let of_group = |group: &GroupDensity| match group {
+            GroupDensity::Exact { integral, .. } => integral.smallest_private(),
+            _ => f64::INFINITY,
+        };
+        self.groups.iter().map(of_group).fold(f64::INFINITY, f64::min)
     }
 
     /// Sets the seed of the scrambled points.
@@ -163,8 +165,7 @@ impl MultiDensity {
         self
     }
 
-    /// Sets the largest number of points per item; 65 536 by default. With log noise the number is divided by 512,
-    /// because a point costs that much more.
+    /// Sets the largest number of points per item; 65 536 by default.
     #[must_use]
     pub fn with_max_points(mut self, max_points: usize) -> Self {
         self.goal.max_points = max_points;
@@ -214,7 +215,7 @@ impl MultiDensity {
 
     /// Weighted points of an item, `n_batches` of 64, whose weights can be changed to neighbouring shared shapes.
     ///
-    /// `None` if too few points carry the weight, if the classifiers fall into several groups, and with log noise.
+    /// `None` if too few points carry the weight and if the classifiers fall into several groups.
     #[doc(hidden)]
     pub fn importance_points(
         &self,
@@ -242,13 +243,9 @@ enum GroupDensity {
     Single { classifier: usize, margin: Dirichlet },
     Pair { classifiers: [usize; 2], density: Box<PairDensity> },
     Exact { classifiers: Vec<usize>, integral: ExactIntegral },
-    Noisy { classifiers: Vec<usize>, integral: NoisyIntegral },
 }
 
-fn group_densities(
-    distribution: &CorrelatedDirichlet,
-    log_noise: f64,
-) -> Result<Vec<GroupDensity>> {
+fn group_densities(distribution: &CorrelatedDirichlet) -> Result<Vec<GroupDensity>> {
     let density = |group: Group| {
         let classifiers = group.classifiers.clone();
         Ok(match classifiers[..] {
@@ -256,11 +253,8 @@ fn group_densities(
                 GroupDensity::Single { classifier, margin: distribution.marginal(classifier) }
             }
             [a, b] => {
-                let density = distribution.pair_density(a, b)?.with_resolution(log_noise)?;
-                GroupDensity::Pair { classifiers: [a, b], density: Box::new(density) }
-            }
-            _ if log_noise > 0.0 => {
-                GroupDensity::Noisy { classifiers, integral: NoisyIntegral::new(group, log_noise) }
+                let density = Box::new(distribution.pair_density(a, b)?);
+                GroupDensity::Pair { classifiers: [a, b], density }
             }
             _ => GroupDensity::Exact { classifiers, integral: ExactIntegral::new(group) },
         })
@@ -282,9 +276,6 @@ impl GroupDensity {
             }
             Self::Exact { classifiers, integral } => {
                 integral.ln_density(&outputs_of(x, classifiers), goal, &mut scratch.exact)
-            }
-            Self::Noisy { classifiers, integral } => {
-                integral.ln_density(&outputs_of(x, classifiers), goal, &mut scratch.noisy)
             }
         }
     }

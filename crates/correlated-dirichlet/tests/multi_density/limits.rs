@@ -1,4 +1,4 @@
-//! Limits and symmetries: independence, two classifiers, a missing classifier, copies, permutations.
+//! Limits and symmetries: independence, two classifiers, a missing classifier, permutations.
 
 use consilience_numerics::special::ln_multivariate_beta;
 use correlated_dirichlet::CorrelatedDirichlet;
@@ -87,25 +87,6 @@ fn a_missing_classifier_is_integrated_out() {
     assert!((one - ln_dirichlet(&second, &[2.5, 3.0])).abs() < 1e-12);
 }
 
-/// Copies of one classifier, with log noise: the second and third copy change the densities under both classes by the
-/// same factor, so that fusing three copies is fusing one. Outputs are equal and nothing is private.
-#[test]
-fn copies_add_nothing() {
-    let x: &[f64] = &[0.5, 0.3, 0.2];
-    let alphas = [[6.0, 4.0, 4.0], [4.0, 6.0, 4.0]];
-    let excess = alphas.map(|alpha| {
-        let all = CorrelatedDirichlet::new(vec![alpha.to_vec(); 3], Some(alpha.to_vec()), vec![])
-            .unwrap();
-        let density = MultiDensity::new(&all).unwrap().with_log_noise(0.03).unwrap();
-        let got =
-            density.with_max_points(1 << 19).ln_density(&[x; 3], &mut MultiScratch::default());
-        (got.ln_density - ln_dirichlet(x, &alpha), got)
-    });
-    let (difference, errors) = (excess[0].0 - excess[1].0, excess[0].1.error + excess[1].1.error);
-    assert!(excess.iter().all(|e| e.1.is_resolved()) && errors < 0.05, "{excess:?}");
-    assert!(difference.abs() < 2.0 * errors + 2e-3, "{difference}, {excess:?}");
-}
-
 #[test]
 fn the_order_of_classifiers_and_components_does_not_matter() {
     let x = outputs();
@@ -157,7 +138,15 @@ fn values_depend_on_the_seed_only_and_invalid_settings_are_refused() {
     for wrong in [0.0, -1.0, 1.0, f64::NAN] {
         assert!(density.clone().with_tolerance(wrong).is_err());
     }
+    // A resolution is that of two classifiers.
+    let two = MultiDensity::new(&three().without(2).unwrap()).unwrap();
+    assert!(
+        two.clone().with_resolution(0.03).is_ok() && density.clone().with_resolution(0.0).is_ok()
+    );
     for wrong in [-0.1, 0.21, f64::NAN] {
-        assert!(density.clone().with_log_noise(wrong).is_err());
+        assert!(density.clone().with_resolution(wrong).is_err());
+        assert!(two.clone().with_resolution(wrong).is_err());
     }
+    let refused = density.with_resolution(0.03).unwrap_err().to_string();
+    assert!(refused.contains("more than two classifiers"), "{refused}");
 }

@@ -6,7 +6,6 @@
 mod brute_force;
 mod honesty;
 mod limits;
-mod log_noise;
 mod reference;
 
 use correlated_dirichlet::{CorrelatedDirichlet, Estimate, MultiDensity, MultiScratch, SharedPair};

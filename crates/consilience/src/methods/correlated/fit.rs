@@ -19,9 +19,6 @@ use crate::methods::shares::EvidenceCovariance;
 use crate::methods::{Draw, Fit, FitMethod, FitReport, MethodOption, PairPosterior, TrainingSet};
 use crate::warning::Warning;
 
-/// With private shapes of at least this everywhere the exact density is smooth and quick to
-/// estimate, and the full model needs no resolution to fuse.
-const SMOOTH: f64 = 1.0;
 /// Warn if the full model can represent less than this part of what a pair shares.
 const WELL_REPRESENTED: f64 = 0.9;
 
@@ -39,10 +36,7 @@ impl FitMethod for Correlated {
         let mut learned = match self.structure.tree() {
             _ if outputs.schema().n_classifiers() == 2 => config.learn_pair(data),
             Some(kind) => config.learn_tree(kind, data),
-            None => {
-                let exact_if_smooth = self.resolution.is_none();
-                config.learn_full(exact_if_smooth, data)
-            }
+            None => config.learn_full(data),
         }?;
         let report = &mut learned.fit.report;
         report.evidence_covariance = Some(EvidenceCovariance::of(outputs, &learned.alpha)?);
@@ -98,9 +92,9 @@ impl Correlated {
     }
 
     /// The paper's model of three and more classifiers.
-    fn learn_full(&self, exact_if_smooth: bool, data: &TrainingSet<'_>) -> Result<Learned> {
+    fn learn_full(&self, data: &TrainingSet<'_>) -> Result<Learned> {
         if self.inference == CorrelatedInference::Posterior {
-            return self.learn_full_posterior(exact_if_smooth, data);
+            return self.learn_full_posterior(data);
         }
         let outputs = data.outputs;
         let mut fitted = self.fit_pairs_from(outputs, data.statistics, data.progress)?;
@@ -111,54 +105,43 @@ impl Correlated {
             Draw { alpha: draw.alpha.clone(), delta }
         };
         let draws = fitted.draws.iter().map(draw).collect();
-        let parameters =
-            self.full_parameters(exact_if_smooth, outputs, &fitted, &parts.into_all())?;
-        let method = CorrelatedMethod::Joint(parameters);
-        Ok(learned_from_pairs(method, fitted, draws, outputs.schema()))
+        self.learned_full(fitted, &parts.into_all(), draws, outputs)
     }
 
     /// The same with the posterior of all shared shapes, started from the modes of pairs.
-    fn learn_full_posterior(
-        &self,
-        exact_if_smooth: bool,
-        data: &TrainingSet<'_>,
-    ) -> Result<Learned> {
+    fn learn_full_posterior(&self, data: &TrainingSet<'_>) -> Result<Learned> {
         let (outputs, progress) = (data.outputs, data.progress);
         let mut fitted = self.fit_pair_modes(outputs, data.statistics, progress)?;
         let shared = self.fit_shared(outputs, &fitted, self.structure, progress)?;
         fitted.warnings.extend(shared.warnings);
-        let parameters = self.full_parameters(exact_if_smooth, outputs, &fitted, &shared.delta)?;
         let draw = |PairsDraw { alpha, delta }| Draw { alpha, delta };
         let draws = shared.draws.into_iter().map(draw).collect();
-        let method = CorrelatedMethod::Joint(parameters);
-        let mut learned = learned_from_pairs(method, fitted, draws, outputs.schema());
+        let mut learned = self.learned_full(fitted, &shared.delta, draws, outputs)?;
         learned.fit.report.shared_posterior = Some(shared.report);
         Ok(learned)
     }
 
-    /// The full model from its parts, observed exactly if that is wanted and its private shapes
-    /// allow it.
-    fn full_parameters(
+    /// The full model from its parts: the common one first, then those of pairs.
+    fn learned_full(
         &self,
-        exact_if_smooth: bool,
-        outputs: &Outputs,
-        fitted: &FittedPairs,
+        mut fitted: FittedPairs,
         parts: &[Vec<Vec<f64>>],
-    ) -> Result<CorrelatedParameters> {
+        draws: Vec<Draw>,
+        outputs: &Outputs,
+    ) -> Result<Learned> {
         let between = fitted.pairs.iter().map(|pair| pair.between);
         let pairs: Vec<_> =
             between.zip(&parts[1..]).map(|((a, b), rows)| (a, b, rows.clone())).collect();
-        let at = |resolution: f64| {
-            let (schema, common) = (outputs.schema(), Some(parts[0].as_slice()));
-            CorrelatedParameters::from_parts(schema, &fitted.alpha, common, &pairs, resolution)
-        };
-        if exact_if_smooth {
-            let exact = at(0.0)?;
-            if exact.smallest_private() >= SMOOTH {
-                return Ok(exact);
-            }
-        }
-        at(self.resolution())
+        let (schema, common) = (outputs.schema(), Some(parts[0].as_slice()));
+        let parameters = CorrelatedParameters::from_parts(
+            schema,
+            &fitted.alpha,
+            common,
+            &pairs,
+            self.resolution(),
+        )?;
+        fitted.warnings.extend(parameters.fallback_warning());
+        Ok(learned_from_pairs(CorrelatedMethod::Joint(parameters), fitted, draws, schema))
     }
 }
 

@@ -27,7 +27,7 @@ mod tree_parameters;
 
 use std::sync::Arc;
 
-pub use full::{FULL_TOLERANCE, FullFusion};
+pub use full::{FULL_TOLERANCE, FullFusion, SMALLEST_PRIVATE};
 pub use insight::{PairInsight, effective_number};
 pub use learning::Correlated;
 pub use method::CorrelatedMethod;

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use crate::data::class_prior::ClassPrior;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::hint::Hint;
 use crate::methods::Draw;
 use crate::methods::Fusion;
 use crate::methods::correlated::tree::TreePair;
-use crate::methods::correlated::{CorrelatedFusion, FullFusion, PairInsight};
+use crate::methods::correlated::{CorrelatedFusion, FullFusion, PairInsight, SMALLEST_PRIVATE};
 use crate::methods::independent::{Alpha, IndependentFusion, check_alpha};
 use crate::simulation::Truth;
+use crate::warning::Warning;
 use correlated_dirichlet::{CorrelatedDirichlet, SharedPair};
 
 /// Margins α and shared shapes δ of the paper's model for every class.
@@ -130,10 +132,18 @@ impl CorrelatedParameters {
         self.resolution
     }
 
-    /// The smallest private shape of any class and classifier.
-    pub(crate) fn smallest_private(&self) -> f64 {
-        let rows = self.classes.iter().flat_map(CorrelatedDirichlet::private);
-        rows.flatten().copied().fold(f64::INFINITY, f64::min)
+    /// A warning if the full density is not available and a tree of pairs fuses instead.
+    pub(super) fn fallback_warning(&self) -> Option<Warning> {
+        let Rule::Full(full) = &self.rule else { return None };
+        let smallest = full.smallest_private();
+        (smallest < SMALLEST_PRIVATE).then(|| {
+            Warning::data(format!(
+                "the full model leaves a private shape of {smallest:.2}, and its density cannot be \
+                 computed below {SMALLEST_PRIVATE}: a tree of pairs fuses the items, and their \
+                 `error` is 1"
+            ))
+            .with_hint(Hint::TreeStructure)
+        })
     }
 
     /// The rule for fusing.

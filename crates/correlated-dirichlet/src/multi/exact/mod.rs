@@ -1,4 +1,4 @@
-//! The density without noise: importance sampling at scrambled Sobol points.
+//! The density of three and more classifiers: importance sampling at scrambled Sobol points.
 //!
 //! The integral over totals and shared gammas is taken in coordinates without boundaries ([`coordinates`]). Each
 //! coordinate is a function of one normal variable ([`axis_map`]), fitted to the integrand's profile along its axis and
@@ -14,8 +14,8 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::Goal;
 use super::constants::{
-    BATCH, FIRST_POINTS, MAX_SOBOL_POINTS, PILOT_SUFFICES, PROFILE_NODES, RAISED_PRIVATE,
-    REPLICATES, REWEIGHT_WITHOUT_PILOT, WIDEST_PROFILE,
+    BATCH, FIRST_POINTS, MAX_SOBOL_POINTS, PILOT_SUFFICES, PROFILE_NODES, REPLICATES,
+    REWEIGHT_WITHOUT_PILOT, WIDEST_PROFILE,
 };
 use super::group::Group;
 use super::mode::IntegrandMode;
@@ -109,16 +109,17 @@ pub(super) struct ExactScratch {
 pub(super) struct ExactIntegral {
     group: Group,
     ln_constant: f64,
-    /// Private shapes of 0 were raised, so that the value is not the density.
-    is_singular: bool,
     arch: Arch,
 }
 
 impl ExactIntegral {
-    pub(super) fn new(mut group: Group) -> Self {
-        let is_singular = group.raise_private(RAISED_PRIVATE);
+    pub(super) fn new(group: Group) -> Self {
         let ln_constant = group.ln_constant() + ln_gamma(group.total_shape());
-        Self { ln_constant, group, is_singular, arch: Arch::new() }
+        Self { ln_constant, group, arch: Arch::new() }
+    }
+
+    pub(super) fn smallest_private(&self) -> f64 {
+        self.group.smallest_private()
     }
 
     /// ln f at `x[k][l]`, the outputs of the group's classifiers.
@@ -139,7 +140,7 @@ impl ExactIntegral {
         self.finish(&mut run)
     }
 
-    /// Constructs the map and evaluates the first points; `None` if the integrand's mode cannot be found.
+    /// Constructs the map and evaluates the first points; `None` if there is no map.
     pub(super) fn begin(
         &self,
         x: &[Vec<f64>],
@@ -152,8 +153,12 @@ impl ExactIntegral {
         Some(run)
     }
 
-    /// The map before any correction.
+    /// The map before any correction; `None` if the integrand's mode cannot be found, and with a private shape of 0,
+    /// which confines the integral to a surface.
     fn map(&self, x: &[Vec<f64>], scratch: &mut ExactScratch) -> Option<PointMap> {
+        if self.group.smallest_private() == 0.0 {
+            return None;
+        }
         let mode = IntegrandMode::find(&self.group, x)?;
         let coordinates = Coordinates::new(&self.group, x, &mode)?;
         let axis_maps = self.axis_maps(&coordinates, scratch);
@@ -223,11 +228,7 @@ impl ExactIntegral {
 
     /// The estimate from all points so far.
     pub(super) fn finish(&self, run: &mut ExactRun) -> Estimate {
-        let estimate = run.replicates.estimate(self.ln_constant(&run.map));
-        if self.is_singular {
-            return Estimate { error: f64::INFINITY, ..estimate };
-        }
-        estimate
+        run.replicates.estimate(self.ln_constant(&run.map))
     }
 
     /// ln f estimated from all points so far.

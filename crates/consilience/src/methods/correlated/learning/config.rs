@@ -133,8 +133,8 @@ pub struct Correlated {
     /// How more than two classifiers are joined; by a tree of pairs by default.
     pub structure: Structure,
     /// The resolution ε of the outputs, from 0 (exact) to 0.2. By default 0.03, and 0.1 for four
-    /// and more different classifiers, where the errors of many pairs add up; the structures
-    /// `full` and `common` then fuse with the exact density where it is smooth.
+    /// and more different classifiers, where the errors of many pairs add up. It applies to
+    /// densities of two classifiers; that of three and more (`full`, `common`) is exact.
     pub resolution: Option<f64>,
     /// Chains, 1 to 1000; 4 by default.
     pub chains: usize,
