@@ -1,5 +1,5 @@
 # Two commands do all their own set-up: `make demo` and `make test`.
-.PHONY: demo test test-rust lint docs reference readme python bench reproduce validate clean
+.PHONY: demo test test-rust lint docs reference readme python bench fuzz reproduce validate clean
 
 PYTHON := .venv/bin/python
 # The checks of a change; CI runs the same.
@@ -45,19 +45,19 @@ readme: $(PYTHON)
 
 # The wheel in a fresh environment, with the two newest minor versions of scikit-learn.
 FRESH := .venv-wheel/bin/python
-TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
-CHECK = cd bindings/python && CONSILIENCE_PROGRAM=$(TARGET)/debug/consilience \
+BUILD := $(abspath $(or $(CARGO_TARGET_DIR),target))
+CHECK = cd bindings/python && CONSILIENCE_PROGRAM=$(BUILD)/debug/consilience \
 	$(abspath $(FRESH)) -m pytest -p no:cacheprovider
 # What scikit-learn has no part in is tested once.
 APART := $(foreach name,command_line distributions plots,--ignore=tests/test_$(name).py)
 python: | toolchain
 	$(PROGRAM)
-	rm -rf .venv-wheel $(TARGET)/wheels
+	rm -rf .venv-wheel $(BUILD)/wheels
 	python3 -m venv .venv-wheel
 	$(FRESH) -m pip install --quiet --requirement bindings/python/requirements.txt
 	$(FRESH) -m maturin build --quiet --locked --profile dev --interpreter $(abspath $(FRESH)) \
-		--manifest-path bindings/python/Cargo.toml --out $(TARGET)/wheels
-	$(FRESH) -m pip install --quiet $(TARGET)/wheels/*.whl
+		--manifest-path bindings/python/Cargo.toml --out $(BUILD)/wheels
+	$(FRESH) -m pip install --quiet $(BUILD)/wheels/*.whl
 	$(CHECK)
 	$(FRESH) -m pip install --quiet "scikit-learn==1.8.*"
 	$(CHECK) -k "not TiledCorrelated and not stubs and not terminal" $(APART)
@@ -68,11 +68,15 @@ bench: $(PYTHON)
 	$(PYTHON) benches/fuse_vs_numpy.py
 	$(PYTHON) benches/whole_command.py
 
+# Arbitrary bytes as tables and models, SECONDS for each target: `make fuzz SECONDS=600 TARGET=csv`, or all targets.
+fuzz: | toolchain
+	scripts/fuzz.sh $(or $(SECONDS),600) $(TARGET)
+
 # The paper's evaluation, about 12 minutes of processor time. The real data sets come from CONSILIENCE_DATA; without them
 # only the simulated sets are run. `make validate PART=reproduce` updates experiments/reproduce.
 reproduce: | toolchain
 	cargo run --release --locked --package consilience-lab -- reproduce \
-		--output $(TARGET)/reproduce/$$(git rev-parse --short HEAD)
+		--output $(BUILD)/reproduce/$$(git rev-parse --short HEAD)
 
 # The slow tests, and every committed table that depends on slow computations: about seven hours of processor time.
 # `make validate PART=cost` runs one part, `scripts/validate.py --list` lists them with their times.

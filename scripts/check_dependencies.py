@@ -6,7 +6,7 @@ import sys
 
 ALLOWED = {
     "MIT", "MIT-0", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause",
-    "BSL-1.0", "CC0-1.0", "ISC", "Unicode-3.0", "Unlicense", "Zlib", "0BSD",
+    "BSL-1.0", "CC0-1.0", "ISC", "NCSA", "Unicode-3.0", "Unlicense", "Zlib", "0BSD",
 }
 CRATES_IO = "registry+https://github.com/rust-lang/crates.io-index"
 

@@ -16,10 +16,13 @@ pub(crate) type Values<'py> = PyReadonlyArray3<'py, f64>;
 /// Classes by their place.
 pub(crate) type Labels<'py> = PyReadonlyArray1<'py, i64>;
 
-/// The kind of the raw values and the floor.
-pub(crate) fn input_format(kind: &str, floor: f64) -> PyResult<InputFormat> {
+/// The kind of the raw values, and how much their sums may differ from 1.
+pub(crate) type Kind = (String, f64);
+
+/// How raw values are read.
+pub(crate) fn input_format((kind, sum_tolerance): &Kind, floor: f64) -> PyResult<InputFormat> {
     let kind = kind.parse().map_err(|error| raise(&error))?;
-    Ok(InputFormat { kind, floor })
+    Ok(InputFormat { kind, floor, sum_tolerance: *sum_tolerance })
 }
 
 /// The class prior from its JSON form.

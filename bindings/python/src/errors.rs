@@ -26,8 +26,8 @@ pub(crate) fn raise(error: &Error) -> PyErr {
 fn worded(hint: Hint) -> String {
     let text = match hint {
         Hint::OtherValueKind => {
-            "the probabilities of a classifier must add up to 1 within 1e-6; for other values use \
-             `values=\"log-probabilities\"`, `\"logits\"` or `\"odds\"`"
+            "the probabilities of a classifier must add up to 1 within `sum_tolerance`; for other \
+             values use `values=\"log-probabilities\"`, `\"logits\"` or `\"odds\"`"
         }
         Hint::CompleteOutput => {
             "give a value for every class of a classifier, or set all of them to NaN"

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::data::{
-    Labels, Values, input_format, label_slice, outputs, prior_choice, schema, slice,
+    Kind, Labels, Values, input_format, label_slice, outputs, prior_choice, schema, slice,
 };
 use crate::errors::{ConsilienceError, raise};
 use crate::progress::watched;
@@ -59,7 +59,7 @@ pub(crate) fn compare(
     labels: Labels<'_>,
     classifiers: Vec<String>,
     classes: Vec<String>,
-    kind: &str,
+    kind: Kind,
     floor: f64,
     methods: Option<Vec<String>>,
     class_prior: &str,
@@ -70,7 +70,7 @@ pub(crate) fn compare(
     seed: u64,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let (schema, input_format) = (schema(classifiers, classes)?, input_format(kind, floor)?);
+    let (schema, input_format) = (schema(classifiers, classes)?, input_format(&kind, floor)?);
     let values = slice(&values, &schema)?;
     let labels = label_slice(&labels, values.len() / schema.width())?;
     let settings = CompareSettings {

@@ -11,8 +11,8 @@ use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::data::{
-    ItemWeights, Labels, Values, floor_of, input_format, label_slice, outputs, prior_choice, room,
-    schema, slice, training,
+    ItemWeights, Kind, Labels, Values, floor_of, input_format, label_slice, outputs, prior_choice,
+    room, schema, slice, training,
 };
 use crate::errors::{bad_settings, raise};
 use crate::progress::watched;
@@ -49,7 +49,7 @@ impl Model {
         labels: Labels<'_>,
         classifiers: Vec<String>,
         classes: Vec<String>,
-        kind: &str,
+        kind: Kind,
         weights: Option<ItemWeights<'_>>,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
@@ -57,7 +57,7 @@ impl Model {
         let method = MethodConfig::with_options(method, &options).map_err(|error| raise(&error))?;
         let class_prior = prior_choice(Some(class_prior))?.unwrap_or_default();
         let schema = schema(classifiers, classes)?;
-        let input_format = input_format(kind, floor)?;
+        let input_format = input_format(&kind, floor)?;
         let values = slice(&values, &schema)?;
         let labels = label_slice(&labels, values.len() / schema.width())?;
         let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
@@ -80,12 +80,12 @@ impl Model {
         py: Python<'_>,
         values: Values<'_>,
         labels: Labels<'_>,
-        kind: &str,
+        kind: Kind,
         weights: Option<ItemWeights<'_>>,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let schema = self.model.schema();
-        let (input_format, values) = self.raw(&values, kind)?;
+        let (input_format, values) = self.raw(&values, &kind)?;
         let labels = label_slice(&labels, values.len() / schema.width())?;
         let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
         let model = watched(py, progress.as_ref(), |progress| {
@@ -138,13 +138,13 @@ impl Model {
         &self,
         py: Python<'py>,
         values: Values<'_>,
-        kind: &str,
+        kind: Kind,
         class_prior: Option<&str>,
         predictive: bool,
         errors: bool,
     ) -> Fusing<'py> {
         let (rule, prior) = self.rule(class_prior, predictive)?;
-        self.by_item(py, &values, kind, errors, |source, rows, progress| {
+        self.by_item(py, &values, &kind, errors, |source, rows, progress| {
             fuse_rows(rule.fusion(), source, &prior, rows, progress)
         })
     }
@@ -156,11 +156,11 @@ impl Model {
         &self,
         py: Python<'py>,
         values: Values<'_>,
-        kind: &str,
+        kind: Kind,
         predictive: bool,
     ) -> Fusing<'py> {
         let (rule, _) = self.rule(None, predictive)?;
-        self.by_item(py, &values, kind, true, |source, rows, progress| {
+        self.by_item(py, &values, &kind, true, |source, rows, progress| {
             ln_density_rows(rule.fusion(), source, rows, progress)
         })
     }
@@ -172,13 +172,13 @@ impl Model {
         &self,
         py: Python<'py>,
         values: Values<'_>,
-        kind: &str,
+        kind: Kind,
         class_prior: Option<&str>,
         predictive: bool,
     ) -> PyResult<Bound<'py, PyArray3<f64>>> {
         let schema = self.model.schema();
         let (rule, prior) = self.rule(class_prior, predictive)?;
-        let (input_format, values) = self.raw(&values, kind)?;
+        let (input_format, values) = self.raw(&values, &kind)?;
         let evidence = watched(py, None, |progress| {
             let outputs = outputs(schema, input_format, values, None)?;
             explain(rule.fusion(), &outputs, &prior, progress)
@@ -196,7 +196,7 @@ impl Model {
         py: Python<'_>,
         values: Values<'_>,
         labels: Labels<'_>,
-        kind: &str,
+        kind: Kind,
         class_prior: Option<&str>,
         predictive: bool,
         score_items: bool,
@@ -205,7 +205,7 @@ impl Model {
     ) -> PyResult<String> {
         let schema = self.model.schema();
         let (rule, prior) = self.rule(class_prior, predictive)?;
-        let (input_format, values) = self.raw(&values, kind)?;
+        let (input_format, values) = self.raw(&values, &kind)?;
         let labels = label_slice(&labels, values.len() / schema.width())?;
         let settings = EvaluationSettings {
             weighting: if score_items { Weighting::Items } else { Weighting::ClassPrior },
@@ -226,12 +226,12 @@ impl Model {
         py: Python<'_>,
         values: Values<'_>,
         labels: Labels<'_>,
-        kind: &str,
+        kind: Kind,
         seed: u64,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<String> {
         let schema = self.model.schema();
-        let (input_format, values) = self.raw(&values, kind)?;
+        let (input_format, values) = self.raw(&values, &kind)?;
         let labels = label_slice(&labels, values.len() / schema.width())?;
         let settings = GainSettings { seed, ..GainSettings::default() };
         let gain = watched(py, progress.as_ref(), |progress| {
@@ -271,7 +271,7 @@ impl Model {
 
 impl Model {
     /// How numbers are read, and the numbers.
-    fn raw<'a>(&self, values: &'a Values<'_>, kind: &str) -> PyResult<(InputFormat, &'a [f64])> {
+    fn raw<'a>(&self, values: &'a Values<'_>, kind: &Kind) -> PyResult<(InputFormat, &'a [f64])> {
         Ok((input_format(kind, floor_of(&self.model))?, slice(values, self.model.schema())?))
     }
 
@@ -289,7 +289,7 @@ impl Model {
         &self,
         py: Python<'py>,
         values: &Values<'_>,
-        kind: &str,
+        kind: &Kind,
         errors_wanted: bool,
         work: impl FnOnce(Source<'_>, Rows<'_>, &dyn Progress) -> consilience::Result<()> + Send,
     ) -> Fusing<'py> {

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use consilience::simulation::Preset;
-use consilience::{MethodConfig, PriorChoice, ValueKind};
+use consilience::{DEFAULT_SUM_TOLERANCE, MethodConfig, PriorChoice, ValueKind};
 use consilience_io::{Format, Layout, Location};
 
 use crate::error::Failure;
@@ -124,6 +124,15 @@ pub(crate) struct DataOptions {
     /// Raise smaller probabilities to this value [default: 1e-6, or the model's].
     #[arg(long, help_heading = READING, value_name = "P", allow_negative_numbers = true)]
     pub(crate) floor: Option<f64>,
+    /// Renormalise outputs whose sum differs from 1 by at most this much.
+    #[arg(
+        long,
+        help_heading = READING,
+        value_name = "D",
+        default_value_t = DEFAULT_SUM_TOLERANCE,
+        allow_negative_numbers = true
+    )]
+    pub(crate) sum_tolerance: f64,
     /// Names of the classes, in order [default: the values of the label column, or else the
     /// suffixes shared by all classifiers].
     #[arg(long, help_heading = READING, value_delimiter = ',', value_name = "A,B,...")]

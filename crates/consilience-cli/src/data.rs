@@ -38,6 +38,7 @@ impl DataOptions {
             input_format: InputFormat {
                 kind: self.values.into(),
                 floor: self.floor.unwrap_or(floor),
+                sum_tolerance: self.sum_tolerance,
             },
             classes: self.classes.clone(),
             ..ReadOptions::default()

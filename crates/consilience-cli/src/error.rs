@@ -86,8 +86,8 @@ impl Failure {
 fn core_hint(hint: Hint) -> String {
     let text = match hint {
         Hint::OtherValueKind => {
-            "the probabilities of a classifier must add up to 1 within 1e-6; for other values use \
-             `--values log-probabilities`, `logits` or `odds`"
+            "the probabilities of a classifier must add up to 1 within `--sum-tolerance`; for other \
+             values use `--values log-probabilities`, `logits` or `odds`"
         }
         Hint::CorrectLabel => {
             "correct the label, or add it to `--classes` of the fit (the classes of a fitted \
@@ -110,8 +110,9 @@ fn core_hint(hint: Hint) -> String {
 fn table_hint(hint: &TableHint) -> String {
     match hint {
         TableHint::Core(hint) => core_hint(*hint),
-        TableHint::GiveFormat => "known extensions are .csv, .parquet, .arrow and .jsonl; for \
-                                  others use `--input-format` or `--output-format`"
+        TableHint::GiveFormat => "known extensions are .csv, .parquet, .arrow and .jsonl, also \
+                                  .csv.gz and .jsonl.gz for reading; for others use \
+                                  `--input-format` or `--output-format`"
             .into(),
         TableHint::NameClasses => "name every class with `--classes a,b,c`".into(),
         TableHint::NameClassesOnce => "name every class once with `--classes a,b,c`".into(),

@@ -6,8 +6,9 @@ use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, Table, presets};
+use consilience::Doubts;
 
-use crate::error::Failure;
+use crate::error::{Failure, warning_text};
 
 /// Creates the folder of a report, if it does not exist.
 pub(crate) fn make_folder(folder: &Path) -> Result<(), Failure> {
@@ -43,6 +44,13 @@ impl Messages {
     /// Prints a warning, even with `--quiet`.
     pub(crate) fn warning(text: impl std::fmt::Display) {
         print_line(format_args!("{YELLOW}warning:{YELLOW:#} {}", visible(&text.to_string())));
+    }
+
+    /// Warns of values of a table that were accepted although they are unusual.
+    pub(crate) fn doubts(doubts: &Doubts, table: impl std::fmt::Display) {
+        for warning in doubts.warnings() {
+            Self::warning(format_args!("{table}: {}", warning_text(&warning)));
+        }
     }
 
     /// Prints a fault of the program itself.

@@ -2,14 +2,17 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type,
+    DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType,
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    Time32MillisecondType, Time32SecondType, Time64MicrosecondType, Time64NanosecondType,
     TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
     TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray};
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 
-use crate::dates::{push_date, push_time};
+use crate::dates::{push_date, push_duration, push_time, push_time_of_day};
 use crate::text::{parse_number, push_display, push_json_number, push_json_string, push_number};
 
 /// Calls `$body` with `$array` downcast to its integer type, or evaluates `$other`.
@@ -31,16 +34,47 @@ macro_rules! with_integers {
 
 /// Whether columns of this type can be read as probabilities.
 pub(crate) fn is_numeric(data_type: &DataType) -> bool {
-    data_type.is_integer() || data_type.is_floating() || is_text(data_type)
+    match data_type {
+        DataType::Dictionary(_, values) => is_numeric(values),
+        other => other.is_numeric() || is_text(other),
+    }
 }
 
 /// Whether columns of this type can be written as text and JSON, and used as labels.
 pub(crate) fn is_writable(data_type: &DataType) -> bool {
     match data_type {
         DataType::Dictionary(_, values) => is_writable(values),
-        DataType::Boolean | DataType::Date32 | DataType::Timestamp(..) => true,
-        other => is_numeric(other),
+        DataType::Boolean
+        | DataType::Date32
+        | DataType::Date64
+        | DataType::Time32(_)
+        | DataType::Time64(_)
+        | DataType::Duration(_)
+        | DataType::Timestamp(..) => true,
+        other => is_numeric(other) || is_binary(other),
     }
+}
+
+/// Whether columns of this type can be written into a Parquet file.
+pub(crate) fn fits_parquet(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Union(..) => false,
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _)
+        | DataType::RunEndEncoded(_, item) => fits_parquet(item.data_type()),
+        DataType::Struct(fields) => fields.iter().all(|field| fits_parquet(field.data_type())),
+        DataType::Dictionary(_, values) => fits_parquet(values),
+        _ => true,
+    }
+}
+
+fn is_binary(data_type: &DataType) -> bool {
+    use DataType::{Binary, BinaryView, FixedSizeBinary, LargeBinary};
+    matches!(data_type, Binary | BinaryView | FixedSizeBinary(_) | LargeBinary)
 }
 
 fn is_text(data_type: &DataType) -> bool {
@@ -123,9 +157,19 @@ pub(crate) fn push_text(array: &dyn Array, row: usize, out: &mut Vec<u8>) {
         }
         DataType::Boolean => push_display(out, array.as_boolean().value(row)),
         DataType::Date32 => push_date(out, array.as_primitive::<Date32Type>().value(row).into()),
+        DataType::Date64 => {
+            let milliseconds = array.as_primitive::<Date64Type>().value(row);
+            push_date(out, milliseconds.div_euclid(86_400_000));
+        }
         DataType::Timestamp(unit, zone) => {
             push_time(out, ticks(array, *unit, row), *unit, zone.is_some());
         }
+        DataType::Time32(unit) | DataType::Time64(unit) => {
+            push_time_of_day(out, clock(array, *unit, row), *unit);
+        }
+        DataType::Duration(unit) => push_duration(out, duration(array, *unit, row), *unit),
+        data_type if data_type.is_decimal() => push_decimal(array, row, out),
+        data_type if is_binary(data_type) => push_binary(out, bytes_at(array, row)),
         data_type if data_type.is_integer() => push_integer(array, row, out),
         _ => out.extend_from_slice(text_at(array, row).as_bytes()),
     }
@@ -138,10 +182,10 @@ pub(crate) fn push_json(array: &dyn Array, row: usize, out: &mut Vec<u8>) {
         out.extend_from_slice(b"null");
     } else if is_text(array.data_type()) {
         push_json_string(out, text_at(array, row));
-    } else if array.data_type().is_temporal() {
-        out.push(b'"');
-        push_text(array, row, out);
-        out.push(b'"');
+    } else if array.data_type().is_temporal() || is_binary(array.data_type()) {
+        let mut text = Vec::new();
+        push_text(array, row, &mut text);
+        push_json_string(out, &String::from_utf8_lossy(&text));
     } else {
         push_text(array, row, out);
         if matches!(&out[start..], b"" | b"inf" | b"-inf") {
@@ -158,6 +202,53 @@ fn ticks(array: &dyn Array, unit: TimeUnit, row: usize) -> i64 {
         TimeUnit::Microsecond => array.as_primitive::<TimestampMicrosecondType>().value(row),
         TimeUnit::Nanosecond => array.as_primitive::<TimestampNanosecondType>().value(row),
     }
+}
+
+fn clock(array: &dyn Array, unit: TimeUnit, row: usize) -> i64 {
+    match unit {
+        TimeUnit::Second => array.as_primitive::<Time32SecondType>().value(row).into(),
+        TimeUnit::Millisecond => array.as_primitive::<Time32MillisecondType>().value(row).into(),
+        TimeUnit::Microsecond => array.as_primitive::<Time64MicrosecondType>().value(row),
+        TimeUnit::Nanosecond => array.as_primitive::<Time64NanosecondType>().value(row),
+    }
+}
+
+fn duration(array: &dyn Array, unit: TimeUnit, row: usize) -> i64 {
+    match unit {
+        TimeUnit::Second => array.as_primitive::<DurationSecondType>().value(row),
+        TimeUnit::Millisecond => array.as_primitive::<DurationMillisecondType>().value(row),
+        TimeUnit::Microsecond => array.as_primitive::<DurationMicrosecondType>().value(row),
+        TimeUnit::Nanosecond => array.as_primitive::<DurationNanosecondType>().value(row),
+    }
+}
+
+fn push_decimal(array: &dyn Array, row: usize, out: &mut Vec<u8>) {
+    let text = match array.data_type() {
+        DataType::Decimal32(..) => array.as_primitive::<Decimal32Type>().value_as_string(row),
+        DataType::Decimal64(..) => array.as_primitive::<Decimal64Type>().value_as_string(row),
+        DataType::Decimal128(..) => array.as_primitive::<Decimal128Type>().value_as_string(row),
+        _ => array.as_primitive::<Decimal256Type>().value_as_string(row),
+    };
+    out.extend_from_slice(text.as_bytes());
+}
+
+fn bytes_at(array: &dyn Array, row: usize) -> &[u8] {
+    match array.data_type() {
+        DataType::Binary => array.as_binary::<i32>().value(row),
+        DataType::LargeBinary => array.as_binary::<i64>().value(row),
+        DataType::BinaryView => array.as_binary_view().value(row),
+        _ => array.as_fixed_size_binary().value(row),
+    }
+}
+
+/// Bytes as text if they are UTF-8, as older programs store text, otherwise in hexadecimal.
+fn push_binary(out: &mut Vec<u8>, bytes: &[u8]) {
+    if std::str::from_utf8(bytes).is_ok() {
+        out.extend_from_slice(bytes);
+        return;
+    }
+    out.extend_from_slice(b"0x");
+    bytes.iter().for_each(|byte| push_display(out, format_args!("{byte:02x}")));
 }
 
 fn push_f32(out: &mut Vec<u8>, value: f32) {

@@ -105,8 +105,10 @@ impl Batch {
             Body::Columns(batch) => {
                 let mut bad = Ok(());
                 for (offset, &column) in columns.iter().enumerate() {
-                    let array = batch.column(column);
-                    if let Err(row) = arrow_cells::fill_numbers(array, out, offset, columns.len()) {
+                    let array = arrow_cells::plain(batch.column(column))
+                        .expect("dictionary codes were checked when the file was read");
+                    if let Err(row) = arrow_cells::fill_numbers(&array, out, offset, columns.len())
+                    {
                         bad = bad.map_err(|first: (usize, usize)| first.min((row, column)));
                         bad = bad.and(Err((row, column)));
                     }

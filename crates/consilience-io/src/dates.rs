@@ -14,22 +14,53 @@ pub(crate) fn push_date(out: &mut Vec<u8>, days: i64) {
 
 /// Appends a time given since 1970-01-01T00:00:00, with `Z` if it is tied to a time zone.
 pub(crate) fn push_time(out: &mut Vec<u8>, value: i64, unit: TimeUnit, zoned: bool) {
-    let (ticks, digits) = match unit {
+    let (per_day, _) = ticks_of(unit);
+    let per_day = per_day * SECONDS_PER_DAY;
+    push_date(out, value.div_euclid(per_day));
+    out.push(b'T');
+    push_time_of_day(out, value.rem_euclid(per_day), unit);
+    if zoned {
+        out.push(b'Z');
+    }
+}
+
+/// Appends a time since midnight.
+pub(crate) fn push_time_of_day(out: &mut Vec<u8>, value: i64, unit: TimeUnit) {
+    let (ticks, digits) = ticks_of(unit);
+    let (second, fraction) = (value.div_euclid(ticks), value.rem_euclid(ticks));
+    let (hour, minute, second) =
+        (second.div_euclid(3600), second.div_euclid(60).rem_euclid(60), second.rem_euclid(60));
+    push_display(out, format_args!("{hour:02}:{minute:02}:{second:02}"));
+    push_fraction(out, fraction, digits);
+}
+
+/// Appends a duration in seconds, such as `PT90.5S`.
+pub(crate) fn push_duration(out: &mut Vec<u8>, value: i64, unit: TimeUnit) {
+    let (ticks, digits) = ticks_of(unit);
+    let sign = if value < 0 { "-" } else { "" };
+    let (value, ticks) = (value.unsigned_abs(), ticks.unsigned_abs());
+    push_display(out, format_args!("{sign}PT{}", value / ticks));
+    push_fraction(out, value % ticks, digits);
+    out.push(b'S');
+}
+
+/// Ticks per second, and the number of digits of a fraction of a second.
+fn ticks_of(unit: TimeUnit) -> (i64, usize) {
+    match unit {
         TimeUnit::Second => (1, 0),
         TimeUnit::Millisecond => (1_000, 3),
         TimeUnit::Microsecond => (1_000_000, 6),
         TimeUnit::Nanosecond => (1_000_000_000, 9),
-    };
-    let (seconds, fraction) = (value.div_euclid(ticks), value.rem_euclid(ticks));
-    push_date(out, seconds.div_euclid(SECONDS_PER_DAY));
-    let second = seconds.rem_euclid(SECONDS_PER_DAY);
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    push_display(out, format_args!("T{hour:02}:{minute:02}:{second:02}"));
-    if fraction > 0 {
-        push_display(out, format_args!(".{fraction:0digits$}"));
     }
-    if zoned {
-        out.push(b'Z');
+}
+
+fn push_fraction<T: std::fmt::Display + Default + PartialEq>(
+    out: &mut Vec<u8>,
+    fraction: T,
+    digits: usize,
+) {
+    if fraction != T::default() {
+        push_display(out, format_args!(".{fraction:0digits$}"));
     }
 }
 
@@ -84,5 +115,11 @@ mod tests {
             "1970-01-01T23:59:59.000050Z"
         );
         assert_eq!(time(i64::MIN, TimeUnit::Nanosecond, false), "1677-09-21T00:12:43.145224192");
+        let clock = |value, unit| text(|out| push_time_of_day(out, value, unit));
+        assert_eq!(clock(86_399, TimeUnit::Second), "23:59:59");
+        assert_eq!(clock(1_500, TimeUnit::Millisecond), "00:00:01.500");
+        let duration = |value, unit| text(|out| push_duration(out, value, unit));
+        assert_eq!(duration(-90_500, TimeUnit::Millisecond), "-PT90.500S");
+        assert_eq!(duration(i64::MIN, TimeUnit::Second), "-PT9223372036854775808S");
     }
 }

@@ -9,7 +9,7 @@
 //! a column is ignored.
 //!
 //! Columns that an earlier run has added (`fused_…`, `evidence_…`, `log_density_…`) are not
-//! outputs.
+//! outputs. They are recognised by their place beside the other columns that a run adds.
 //!
 //! If neither classes nor labels are known, the classes are the suffixes that the classifiers
 //! share. Of all sets of suffixes, the one is used that covers most columns and, among those, the
@@ -40,10 +40,7 @@ type Finding = (String, Hint);
 /// Finds classifiers and classes; `table` is named in errors.
 pub(crate) fn resolve(table: &str, columns: &[String], known: &Known) -> Result<Schema> {
     check_unique(table, columns)?;
-    let added = added_prefixes(columns);
-    let is_output =
-        |column: &&str| *column != LABEL && !added.iter().any(|prefix| column.starts_with(prefix));
-    let candidates: Vec<&str> = columns.iter().map(String::as_str).filter(is_output).collect();
+    let candidates = candidates(table, columns)?;
     let found = match known {
         Known::Given(classes) => {
             check_given(table, classes)?;
@@ -66,18 +63,62 @@ pub(crate) fn resolve(table: &str, columns: &[String], known: &Known) -> Result<
     })
 }
 
-/// Prefixes of columns that an earlier run has added, which are not outputs of a classifier. An
-/// earlier run is recognised by the other columns that it adds.
-fn added_prefixes(columns: &[String]) -> Vec<&'static str> {
-    let has = |name: &str| columns.iter().any(|column| column == name);
-    let mut prefixes = Vec::new();
-    if has("predicted") && has("entropy") && has("error") {
-        prefixes.extend(["fused_", "evidence_"]);
+/// Names of classifiers with a column for every class, beside the known ones.
+pub(crate) fn other_classifiers(columns: &[String], schema: &Schema) -> Vec<String> {
+    let known: HashSet<&str> = schema.classifiers().iter().map(String::as_str).collect();
+    let results = earlier_results(columns);
+    let outputs = columns.iter().zip(&results).filter(|(_, result)| !**result);
+    let header = Header::new(outputs.map(|(column, _)| column.as_str()).collect());
+    let classes: Vec<&str> = schema.classes().iter().map(String::as_str).collect();
+    let found = header.complete(&classes).into_iter();
+    found.filter(|classifier| !known.contains(classifier)).map(str::to_owned).collect()
+}
+
+/// The columns that may be outputs. Columns that are named like results of an earlier run but are
+/// not in their place may be results or outputs, which is an error.
+fn candidates<'a>(table: &str, columns: &'a [String]) -> Result<Vec<&'a str>> {
+    let results = earlier_results(columns);
+    let names: HashSet<&str> = columns.iter().map(String::as_str).collect();
+    let has = |all: &[&str]| all.iter().all(|name| names.contains(name));
+    let (fused, dense) = (has(&["predicted", "entropy", "error"]), has(&["log_evidence", "error"]));
+    let outputs = columns.iter().zip(results).filter(|(_, result)| !result);
+    let outputs: Vec<&str> =
+        outputs.map(|(column, _)| column.as_str()).filter(|column| *column != LABEL).collect();
+    let like_result = |column: &&&str| {
+        fused && (column.starts_with("fused_") || column.starts_with("evidence_"))
+            || dense && column.starts_with("log_density_")
+    };
+    match outputs.iter().find(like_result) {
+        None => Ok(outputs),
+        Some(column) => Err(Error::header(
+            table,
+            format!("column `{column}` may be a result of an earlier run or a classifier's output"),
+            "remove the results of the earlier run, or rename the classifier",
+        )),
     }
-    if has("log_evidence") && has("error") {
-        prefixes.push("log_density_");
+}
+
+/// Which columns an earlier run has added: `fused_…` before `predicted`, `entropy` and `error`,
+/// `evidence_…` after them, and `log_density_…` before `log_evidence` and `error`.
+fn earlier_results(columns: &[String]) -> Vec<bool> {
+    let mut results = vec![false; columns.len()];
+    let at = |index: usize| columns.get(index).map_or("", String::as_str);
+    let mut mark = |indices: &mut dyn Iterator<Item = usize>, prefix: &str| {
+        indices
+            .take_while(|index| at(*index).starts_with(prefix))
+            .for_each(|index| results[index] = true);
+    };
+    for index in 0..columns.len() {
+        if (at(index), at(index + 1), at(index + 2)) == ("predicted", "entropy", "error") {
+            mark(&mut (0..index).rev(), "fused_");
+            let decided = (at(index + 3), at(index + 4)) == ("decision", "expected_cost");
+            mark(&mut (index + if decided { 5 } else { 3 }..columns.len()), "evidence_");
+        }
+        if (at(index), at(index + 1)) == ("log_evidence", "error") {
+            mark(&mut (0..index).rev(), "log_density_");
+        }
     }
-    prefixes
+    results
 }
 
 /// Advice where a table has fewer than two classes.
@@ -131,30 +172,28 @@ impl<'a> Header<'a> {
     ) -> Result<(Vec<&'a str>, Vec<&'c str>), Finding> {
         let mut classifiers = self.complete(&classes);
         let claimed = self.claim(&classifiers, &classes)?;
+        let parts = (NameSet::new(&classifiers), NameSet::new(&classes));
         for (index, column) in self.columns.iter().enumerate() {
             if !claimed.contains(&index) {
-                self.check_left_over(column, &classifiers, &classes, known)?;
+                self.check_left_over(column, &parts, &classes, known)?;
             }
         }
         let first_index =
             |classifier: &&str| self.indices_of(classifier, &classes).into_iter().min();
-        classifiers.sort_by_key(first_index);
+        classifiers.sort_by_cached_key(first_index);
         let Some(first) = classifiers.first() else {
             return Err(self.nothing_found(&classes));
         };
         if !matches!(known, Known::Given(_)) {
-            classes.sort_by_key(|class| self.index_of(first, class));
+            classes.sort_by_cached_key(|class| self.index_of(first, class));
         }
         Ok((classifiers, classes))
     }
 
     /// Prefixes that have a column for every class.
     fn complete(&self, classes: &[&str]) -> Vec<&'a str> {
-        let mut seen = HashSet::new();
-        let prefixes = self
-            .columns
-            .iter()
-            .flat_map(|column| classes.iter().filter_map(|class| prefix_before(column, class)));
+        let (mut seen, suffixes) = (HashSet::new(), NameSet::new(classes));
+        let prefixes = self.columns.iter().flat_map(|column| suffixes.prefixes_of(column));
         prefixes
             .filter(|&prefix| seen.insert(prefix))
             .filter(|prefix| classes.iter().all(|class| self.index_of(prefix, class).is_some()))
@@ -187,16 +226,14 @@ impl<'a> Header<'a> {
     fn check_left_over(
         &self,
         column: &str,
-        classifiers: &[&str],
+        (classifiers, suffixes): &(NameSet, NameSet),
         classes: &[&str],
         known: &Known,
     ) -> Result<(), Finding> {
-        let fitting = classes.iter().filter_map(|class| prefix_before(column, class));
-        if let Some(classifier) = fitting.min_by_key(|prefix| prefix.len()) {
+        if let Some(classifier) = suffixes.prefixes_of(column).min_by_key(|prefix| prefix.len()) {
             return Err(self.incomplete(classifier, classes, known));
         }
-        let begins = |classifier: &&&str| suffix_after(column, classifier).is_some();
-        let owner = classifiers.iter().filter(begins).max_by_key(|classifier| classifier.len());
+        let owner = classifiers.beginnings_of(column).max_by_key(|classifier| classifier.len());
         match (owner, known) {
             (None, _) | (_, Known::Given(_)) => Ok(()),
             (Some(owner), _) => Err(unknown_class(column, owner, classes, known)),
@@ -268,8 +305,35 @@ fn name_columns(class: &str) -> Hint {
     Hint::OtherLayout { needed: needed.into(), other: Layout::Long }
 }
 
-fn prefix_before<'a>(column: &'a str, class: &str) -> Option<&'a str> {
-    column.strip_suffix(class)?.strip_suffix('_').filter(|prefix| !prefix.is_empty())
+/// Names by length, to find those that begin or end a column without trying all of them.
+struct NameSet<'a> {
+    names: HashSet<&'a str>,
+    lengths: BTreeSet<usize>,
+}
+
+impl<'a> NameSet<'a> {
+    fn new(names: &[&'a str]) -> Self {
+        let lengths = names.iter().map(|name| name.len()).collect();
+        Self { names: names.iter().copied().collect(), lengths }
+    }
+
+    /// What precedes `_<name>` in a column, for every name that ends it.
+    fn prefixes_of<'c>(&self, column: &'c str) -> impl Iterator<Item = &'c str> {
+        self.lengths.iter().filter_map(|length| {
+            let (rest, name) = column.split_at_checked(column.len().checked_sub(*length)?)?;
+            let prefix = rest.strip_suffix('_').filter(|prefix| !prefix.is_empty())?;
+            self.names.contains(name).then_some(prefix)
+        })
+    }
+
+    /// The names that precede a `_` and something more in a column.
+    fn beginnings_of<'c>(&self, column: &'c str) -> impl Iterator<Item = &'c str> {
+        self.lengths.iter().filter_map(|length| {
+            let (name, rest) = column.split_at_checked(*length)?;
+            rest.strip_prefix('_').filter(|suffix| !suffix.is_empty())?;
+            self.names.contains(name).then_some(name)
+        })
+    }
 }
 
 fn suffix_after<'a>(column: &'a str, classifier: &str) -> Option<&'a str> {
@@ -313,16 +377,26 @@ fn cuts<'a>(columns: &[&'a str]) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
 
 /// The sets of suffixes that cover most columns and, among these, have most prefixes.
 fn best_suffixes<'a>(cuts: &BTreeMap<&str, BTreeSet<&'a str>>) -> Vec<BTreeSet<&'a str>> {
+    let mut by_suffix: HashMap<&str, Vec<&BTreeSet<&str>>> = HashMap::new();
+    for suffixes in cuts.values() {
+        for suffix in suffixes {
+            by_suffix.entry(suffix).or_default().push(suffixes);
+        }
+    }
+    let sets: BTreeSet<_> = cuts.values().filter(|classes| classes.len() >= 2).collect();
     let mut best = Vec::new();
     let mut best_rank = (0, 0);
-    for classes in cuts.values().filter(|classes| classes.len() >= 2) {
-        let n = cuts.values().filter(|suffixes| classes.is_subset(suffixes)).count();
+    for classes in sets {
+        // Every prefix with all these suffixes has the rarest of them.
+        let rarest = classes.iter().map(|suffix| &by_suffix[suffix]).min_by_key(|with| with.len());
+        let all = rarest.into_iter().flatten().filter(|suffixes| classes.is_subset(suffixes));
+        let n = all.count();
         let rank = (n * classes.len(), n);
         if rank > best_rank {
             best.clear();
             best_rank = rank;
         }
-        if rank == best_rank && !best.contains(classes) {
+        if rank == best_rank {
             best.push(classes.clone());
         }
     }

@@ -57,7 +57,8 @@ impl fmt::Display for Hint {
             Self::Core(hint) => hint.fmt(f),
             Self::Text(text) => f.write_str(text),
             Self::GiveFormat => f.write_str(
-                "known extensions are .csv, .parquet, .arrow and .jsonl; for others give the format",
+                "known extensions are .csv, .parquet, .arrow and .jsonl, also .csv.gz and .jsonl.gz for \
+                 reading; for others give the format",
             ),
             Self::NameClasses => f.write_str("name every class"),
             Self::NameClassesOnce => f.write_str("name every class once"),

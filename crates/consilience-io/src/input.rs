@@ -9,7 +9,7 @@ use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::reader::{ChunkReader, Length};
 
 use crate::error::{Error, Result};
-use crate::location::{Format, Location};
+use crate::location::{Format, Location, descriptor};
 
 /// Number of bytes that are read at once.
 const BUFFER: usize = 1 << 17;
@@ -76,8 +76,8 @@ pub(crate) enum Content {
 impl Content {
     fn open(location: &Location) -> Result<Self> {
         let path = match location {
-            Location::Standard => return Ok(Self::Stream(Box::new(io::stdin()))),
-            Location::Path(path) => path,
+            Location::Path(path) if descriptor(path) != Some(0) => path,
+            _ => return Ok(Self::Stream(Box::new(io::stdin()))),
         };
         let cannot = |reason| Error::io("read", location, reason);
         let file = File::open(path).map_err(cannot)?;

@@ -64,7 +64,21 @@ fn is_gzip(path: &Path) -> bool {
 }
 
 fn is_stream(path: &Path) -> bool {
-    path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+    descriptor(path).is_some()
+        || path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+}
+
+/// The number of the open file that a path such as `/dev/stdout` or `/dev/fd/1` stands for.
+pub(crate) fn descriptor(path: &Path) -> Option<u32> {
+    match path.to_str()? {
+        "/dev/stdin" => Some(0),
+        "/dev/stdout" => Some(1),
+        "/dev/stderr" => Some(2),
+        other => {
+            let number = ["/dev/fd/", "/proc/self/fd/"].iter().find_map(|f| other.strip_prefix(f));
+            number?.parse().ok()
+        }
+    }
 }
 
 impl FromStr for Format {

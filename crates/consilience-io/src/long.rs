@@ -13,7 +13,7 @@ use crate::hint::Hint;
 use crate::location::Layout;
 use crate::source::Source;
 use crate::wide::{
-    Names, Use, check_type, find_column, missing_label, not_a_number, unknown_label,
+    Labels, Names, Use, check_type, find_column, missing_label, not_a_number, unknown_label,
 };
 
 /// The batch and row of a cell.
@@ -24,15 +24,15 @@ pub(crate) struct Long {
     table: String,
     schema: Arc<Schema>,
     columns: Columns,
-    needs_labels: bool,
+    labels: Labels,
     classifiers: Names,
     classes: Names,
     item: Option<Item>,
-    /// Hashes of the items without some classifier. If the rows of an item are not consecutive,
-    /// its first rows are incomplete or later rows repeat them; so only incomplete items must be
-    /// remembered, and a table without missing outputs needs no memory. Among a hundred million
-    /// such items the probability of equal hashes is below 0.001.
+    /// Hashes of the items without some classifier, whose other rows may come later. Among a hundred
+    /// million such items the probability of equal hashes is below 0.001.
     incomplete: HashSet<u64>,
+    /// Hashes of the last complete items, which must not come again.
+    complete: Recent,
     /// The batches of this chunk; the last is being read.
     batches: Vec<Arc<Batch>>,
     /// The next row of the last batch.
@@ -67,17 +67,18 @@ impl Long {
         table: &str,
         source: &dyn Source,
         schema: &Arc<Schema>,
-        needs_labels: bool,
+        labels: Labels,
     ) -> Result<Self> {
         Ok(Self {
             table: table.to_owned(),
-            columns: Columns::find(table, source)?,
-            needs_labels,
+            columns: Columns::find(table, source, labels)?,
+            labels,
             classifiers: Names::new(schema.classifiers()),
             classes: Names::new(schema.classes()),
             schema: Arc::clone(schema),
             item: None,
             incomplete: HashSet::new(),
+            complete: Recent::default(),
             batches: Vec::new(),
             next_row: 0,
             item_spots: Vec::new(),
@@ -139,7 +140,8 @@ impl Long {
         let bad = batch.fill_numbers(&[columns.probability], &mut values).err();
         let items = batch.texts(columns.item);
         let (classifiers, classes) = (batch.texts(columns.classifier), batch.texts(columns.class));
-        let labels = columns.label.map(|label| batch.texts(label));
+        let read_labels = columns.label.filter(|_| self.labels != Labels::Ignored);
+        let labels = read_labels.map(|label| batch.texts(label));
         while self.next_row < batch.n_rows() {
             let row = self.next_row;
             let key = items.get(row).unwrap_or_default();
@@ -175,10 +177,14 @@ impl Long {
                 None,
             ));
         }
-        if self.incomplete.contains(&hash_of(key)) {
+        let hash = hash_of(key);
+        if self.incomplete.contains(&hash) || self.complete.contains(hash) {
             let problem =
                 format!("item `{}` occurs again after other items", String::from_utf8_lossy(key));
-            let hint = Some("sort the table by item, so that the rows of an item are consecutive");
+            let hint = Some(
+                "sort the table by item, so that the rows of an item are consecutive, and give \
+                 every item once",
+            );
             return Err(self.bad_cell(batch, row, self.columns.item, problem, hint));
         }
         let (spot, width) = ((self.batches.len() - 1, row), self.schema.width());
@@ -269,15 +275,20 @@ impl Long {
         for (k, spots) in item.spots.chunks_exact(self.schema.n_classes()).enumerate() {
             self.check_whole(&item, k, spots)?;
         }
-        if let (None, true, Some(column)) = (item.label, self.needs_labels, self.columns.label) {
+        if let (None, true, Some(column)) =
+            (item.label, self.labels == Labels::Needed, self.columns.label)
+        {
             let (batch, row) = item.spot;
             return Err(missing_label(&self.table, &self.batches[batch], row, column));
         }
         builder
             .push_indexed(&item.values, item.label)
             .map_err(|cause| self.rejected(&item, cause))?;
+        let hash = hash_of(&item.key);
         if item.spots.iter().any(Option::is_none) {
-            self.incomplete.insert(hash_of(&item.key));
+            self.incomplete.insert(hash);
+        } else {
+            self.complete.insert(hash);
         }
         self.item_spots.push(item.spot);
         self.label_spots.push(item.label_spot);
@@ -354,7 +365,7 @@ fn long_hint() -> Hint {
 }
 
 impl Columns {
-    fn find(table: &str, source: &dyn Source) -> Result<Self> {
+    fn find(table: &str, source: &dyn Source, labels: Labels) -> Result<Self> {
         check_unique(table, source.names())?;
         let name = |name| {
             let column = find_column(table, source, name, long_hint)?;
@@ -363,13 +374,16 @@ impl Columns {
         };
         let probability = find_column(table, source, PROBABILITY, long_hint)?;
         check_type(table, source, probability, Use::Number)?;
-        let label = source.names().iter().any(|name| name == LABEL);
+        let label = source.names().iter().position(|name| name == LABEL);
+        if let Some(label) = label.filter(|_| labels != Labels::Ignored) {
+            check_type(table, source, label, Use::Name)?;
+        }
         Ok(Self {
             item: name("item")?,
             classifier: name("classifier")?,
             class: name("class")?,
             probability,
-            label: label.then(|| name(LABEL)).transpose()?,
+            label,
         })
     }
 }
@@ -381,7 +395,7 @@ pub(crate) fn discover(
     classes: Option<&[String]>,
     chunk: usize,
 ) -> Result<Schema> {
-    let columns = Columns::find(table, source)?;
+    let columns = Columns::find(table, source, Labels::Ignored)?;
     let mut classifiers = Distinct::default();
     let mut found = Distinct::default();
     while let Some(batch) = source.next_batch(chunk)? {
@@ -432,6 +446,30 @@ impl Distinct {
 
     fn into_names(self) -> Vec<String> {
         self.names.into_iter().map(|(name, _)| name).collect()
+    }
+}
+
+/// The hashes of the last items, between [`REMEMBERED`] and twice as many, so that a table of any
+/// length is read in bounded memory.
+#[derive(Default)]
+struct Recent {
+    new: HashSet<u64>,
+    old: HashSet<u64>,
+}
+
+/// Number of items among which a repeated one is certainly found; takes about 40 MB.
+const REMEMBERED: usize = 1 << 20;
+
+impl Recent {
+    fn contains(&self, hash: u64) -> bool {
+        self.new.contains(&hash) || self.old.contains(&hash)
+    }
+
+    fn insert(&mut self, hash: u64) {
+        if self.new.len() >= REMEMBERED {
+            self.old = std::mem::take(&mut self.new);
+        }
+        self.new.insert(hash);
     }
 }
 

@@ -11,7 +11,7 @@ use crate::input::{Input, from_start};
 use crate::location::{Format, Layout, Location};
 use crate::long::{self, Distinct, Long};
 use crate::source::{self, Source};
-use crate::wide::{Use, Wide, check_labelled, check_type};
+use crate::wide::{Labels, Use, Wide, check_labelled, check_type, whole_number};
 
 /// Options for reading a table.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +26,8 @@ pub struct ReadOptions {
     pub classes: Option<Vec<String>>,
     /// Whether every item must have a label; by default false.
     pub needs_labels: bool,
+    /// Whether labels are not read, so that they may be anything; by default false.
+    pub ignores_labels: bool,
     /// Number of items per chunk, at least 1; by default 8192.
     pub chunk_items: usize,
 }
@@ -38,7 +40,18 @@ impl Default for ReadOptions {
             input_format: InputFormat::default(),
             classes: None,
             needs_labels: false,
+            ignores_labels: false,
             chunk_items: 8192,
+        }
+    }
+}
+
+impl ReadOptions {
+    fn labels(&self) -> Labels {
+        match (self.needs_labels, self.ignores_labels) {
+            (true, _) => Labels::Needed,
+            (false, true) => Labels::Ignored,
+            (false, false) => Labels::Optional,
         }
     }
 }
@@ -86,7 +99,7 @@ pub fn read_outputs_from(mut input: Input, options: &ReadOptions) -> Result<Outp
         source = source::open(Input { name: name.clone(), format, content }, chunk)?;
     }
     let mut builder = OutputsBuilder::new(Arc::clone(&schema), options.input_format)?;
-    let labels = options.needs_labels;
+    let labels = options.labels();
     match options.layout {
         Layout::Wide => {
             let needed = Wide::new(&name, source.as_ref(), &schema, labels)?.needed();
@@ -119,6 +132,7 @@ fn discover(table: &str, source: &mut dyn Source, options: &ReadOptions) -> Resu
     }
     header::check_unique(table, &columns)?;
     let labels = distinct_labels(table, source, chunk)?;
+    let labels = as_in_header(&columns, labels);
     let known = if labels.is_empty() { Known::Nothing } else { Known::Labels(&labels) };
     header::resolve(table, &columns, &known)
 }
@@ -140,6 +154,28 @@ fn distinct_labels(
         labels.add(table, &batch, label)?;
     }
     Ok(labels.names)
+}
+
+/// The labels as the columns spell them: `1.0` as `1` if a column ends in `_1` and none in `_1.0`,
+/// and the other way round.
+fn as_in_header(columns: &[String], labels: Vec<(String, u64)>) -> Vec<(String, u64)> {
+    let ends = |suffix: &str| {
+        columns.iter().any(|column| column.strip_suffix(suffix).is_some_and(|c| c.ends_with('_')))
+    };
+    let mut found: Vec<(String, u64)> = Vec::with_capacity(labels.len());
+    for (label, row) in labels {
+        let number = whole_number(label.as_bytes()).and_then(|n| std::str::from_utf8(n).ok());
+        let spellings = number.map(|number| [number.to_owned(), format!("{number}.0")]);
+        let spelled = match spellings {
+            Some(spellings) if !ends(&label) => spellings.into_iter().find(|name| ends(name)),
+            _ => None,
+        };
+        let name = spelled.unwrap_or(label);
+        if !found.iter().any(|(known, _)| *known == name) {
+            found.push((name, row));
+        }
+    }
+    found
 }
 
 /// Reader of a table whose classifiers and classes are known, in chunks and bounded memory.
@@ -173,8 +209,8 @@ impl TableReader {
         let chunk_items = options.chunk_items.max(1);
         let total_bytes = input.content.len();
         let source = source::open(input, chunk_items)?;
-        let labels = options.needs_labels;
-        if labels && !source.names().is_empty() {
+        let labels = options.labels();
+        if labels == Labels::Needed && !source.names().is_empty() {
             check_labelled(&name, source.as_ref())?;
         }
         let rows = match options.layout {
@@ -220,6 +256,14 @@ impl TableReader {
                 Ok(batch)
             }
             Rows::Long(long) => long.carried_empty(self.source.as_ref()),
+        }
+    }
+
+    /// Classifiers with a column for every class that the schema does not have. They are not used.
+    pub fn unknown_classifiers(&self) -> &[String] {
+        match &self.rows {
+            Rows::Wide(wide) => &wide.unknown_classifiers,
+            Rows::Long(_) | Rows::Nothing => &[],
         }
     }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 use crate::error::{Error, Result};
-use crate::location::Location;
+use crate::location::{Location, descriptor};
 use crate::unfinished::Unfinished;
 
 /// Number of bytes that are written at once.
@@ -43,9 +43,7 @@ impl Output {
     pub(crate) fn create(location: &Location) -> Result<Self> {
         let name = location.output_name();
         let kind = match location {
-            Location::Standard => {
-                Ok(Kind::Standard(BufWriter::with_capacity(BUFFER, io::stdout())))
-            }
+            Location::Standard => Ok(Kind::standard()),
             Location::Path(path) => Kind::create(path),
         };
         let kind = kind.map_err(|reason| Error::io("write", &name, reason))?;
@@ -80,7 +78,20 @@ impl Write for Output {
 }
 
 impl Kind {
+    fn standard() -> Self {
+        Self::Standard(BufWriter::with_capacity(BUFFER, io::stdout()))
+    }
+
     fn create(path: &Path) -> io::Result<Self> {
+        match descriptor(path) {
+            Some(1) => return Ok(Self::standard()),
+            Some(_) => {
+                // Opening begins at the start of a file, which may have content.
+                let file = OpenOptions::new().append(true).open(path)?;
+                return Ok(Self::Direct(BufWriter::with_capacity(BUFFER, file)));
+            }
+            None => {}
+        }
         let existing = match fs::metadata(path) {
             Ok(metadata) => Some(metadata),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,

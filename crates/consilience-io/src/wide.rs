@@ -8,7 +8,7 @@ use consilience::{OutputsBuilder, Schema};
 use crate::arrow_cells;
 use crate::batch::{Batch, LABEL, column_names};
 use crate::error::{Error, Result, quoted};
-use crate::header::check_unique;
+use crate::header::{check_unique, other_classifiers};
 use crate::hint::Hint;
 use crate::location::Layout;
 use crate::source::Source;
@@ -19,9 +19,12 @@ pub(crate) struct Wide {
     schema: Arc<Schema>,
     /// The column of every value, classifier by classifier.
     columns: Vec<usize>,
+    /// The column of labels, if labels are read.
     label: Option<usize>,
     needs_labels: bool,
     classes: Names,
+    /// Classifiers of the table that the schema does not have.
+    pub(crate) unknown_classifiers: Vec<String>,
     numeric: Arc<[bool]>,
     /// The values of a batch, row by row.
     raw: Vec<f64>,
@@ -33,18 +36,22 @@ impl Wide {
         table: &str,
         source: &dyn Source,
         schema: &Arc<Schema>,
-        needs_labels: bool,
+        labels: Labels,
     ) -> Result<Self> {
         check_unique(table, source.names())?;
         let needed: Vec<String> = column_names(schema).collect();
         check_distinct(table, &needed)?;
-        let hint = || wide_hint(schema);
-        let columns = needed.iter().map(|name| find_column(table, source, name, hint));
-        let columns: Vec<usize> = columns.collect::<Result<_>>()?;
+        let indices: HashMap<&str, usize> =
+            source.names().iter().map(String::as_str).zip(0..).collect();
+        let find = |name: &String| match indices.get(name.as_str()) {
+            Some(&column) => Ok(column),
+            None => find_column(table, source, name, || wide_hint(schema)),
+        };
+        let columns: Vec<usize> = needed.iter().map(find).collect::<Result<_>>()?;
         for &column in &columns {
             check_type(table, source, column, Use::Number)?;
         }
-        let label = source.names().iter().position(|name| name == LABEL);
+        let label = indices.get(LABEL).copied().filter(|_| labels != Labels::Ignored);
         if let Some(label) = label {
             check_type(table, source, label, Use::Name)?;
         }
@@ -57,8 +64,9 @@ impl Wide {
             schema: Arc::clone(schema),
             columns,
             label,
-            needs_labels,
+            needs_labels: labels == Labels::Needed,
             classes: Names::new(schema.classes()),
+            unknown_classifiers: other_classifiers(source.names(), schema),
             numeric: numeric.into(),
             raw: Vec::new(),
         })
@@ -120,6 +128,17 @@ impl Wide {
             cause: Box::new(cause),
         }
     }
+}
+
+/// What is done with the column of labels.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Labels {
+    /// It is not looked at.
+    Ignored,
+    /// Labels are read where they are known.
+    Optional,
+    /// Every item must have one.
+    Needed,
 }
 
 /// What a column is needed for.
@@ -233,6 +252,8 @@ pub(crate) fn unknown_label(
 pub(crate) struct Names {
     few: Vec<Box<[u8]>>,
     many: HashMap<Box<[u8]>, usize>,
+    /// The names that are whole numbers, without their fraction; `None` if two are the same number.
+    numbers: HashMap<Box<[u8]>, Option<usize>>,
 }
 
 /// Up to this many names are compared one by one, which is faster than hashing.
@@ -241,16 +262,45 @@ const FEW: usize = 8;
 impl Names {
     pub(crate) fn new(names: &[String]) -> Self {
         let bytes = || names.iter().map(|name| name.as_bytes().into());
-        if names.len() <= FEW {
-            return Self { few: bytes().collect(), many: HashMap::new() };
+        let mut numbers: HashMap<Box<[u8]>, Option<usize>> = HashMap::new();
+        for (index, name) in names.iter().enumerate() {
+            if let Some(number) = whole_number(name.as_bytes()) {
+                numbers
+                    .entry(number.into())
+                    .and_modify(|twice| *twice = None)
+                    .or_insert(Some(index));
+            }
         }
-        Self { few: Vec::new(), many: bytes().zip(0..).collect() }
+        let (few, many) = match names.len() {
+            0..=FEW => (bytes().collect(), HashMap::new()),
+            _ => (Vec::new(), bytes().zip(0..).collect()),
+        };
+        Self { few, many, numbers }
     }
 
+    /// The index of a name. If there is none, `1.0` and `1` are the same name, because data frames
+    /// write whole numbers as floats where some are missing.
     pub(crate) fn get(&self, name: &[u8]) -> Option<usize> {
-        match self.few.as_slice() {
+        let exact = match self.few.as_slice() {
             [] => self.many.get(name).copied(),
             few => few.iter().position(|known| **known == *name),
-        }
+        };
+        exact.or_else(|| *self.numbers.get(whole_number(name)?)?)
     }
+}
+
+/// The digits of a whole number, with its sign and without a fraction of zeros.
+pub(crate) fn whole_number(name: &[u8]) -> Option<&[u8]> {
+    let digits = match name.iter().position(|byte| *byte == b'.') {
+        None => name,
+        Some(point) => {
+            let zeros = &name[point + 1..];
+            if zeros.is_empty() || zeros.iter().any(|byte| *byte != b'0') {
+                return None;
+            }
+            &name[..point]
+        }
+    };
+    let unsigned = digits.strip_prefix(b"-").unwrap_or(digits);
+    (!unsigned.is_empty() && unsigned.iter().all(u8::is_ascii_digit)).then_some(digits)
 }

@@ -1,6 +1,7 @@
 //! Writer of tables: input columns and added columns; an incomplete file never appears.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use crate::batch::Batch;
 use crate::error::{Error, Result};
@@ -113,8 +114,10 @@ impl TableWriter {
             .into()),
             None => {
                 let names: Vec<String> = names().map(str::to_owned).collect();
-                for (index, name) in names.iter().enumerate().skip(carried.names().len()) {
-                    if names[..index].contains(name) {
+                let (carried, added) = names.split_at(carried.names().len());
+                let mut seen: HashSet<&String> = carried.iter().collect();
+                for name in added {
+                    if !seen.insert(name) {
                         let (name, column) = (self.name.clone(), name.clone());
                         return Err(Error::ColumnExists { name, column });
                     }

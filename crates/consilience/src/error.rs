@@ -202,6 +202,8 @@ pub enum OutputProblem {
     OddsBelowOne(f64),
     /// Probabilities that do not add up to 1.
     WrongSum(f64),
+    /// Values that add up to about 100.
+    Percentages(f64),
 }
 
 impl OutputProblem {
@@ -211,6 +213,7 @@ impl OutputProblem {
             Self::Negative(_) | Self::AboveOne(_) | Self::WrongSum(_) => Hint::OtherValueKind,
             Self::OddsBelowOne(_) => Hint::DecimalOdds,
             Self::Infinite(_) => Hint::EmptyOutput,
+            Self::Percentages(_) => Hint::DividePercentages,
         }
     }
 }
@@ -226,6 +229,13 @@ impl fmt::Display for OutputProblem {
             Self::OddsBelowOne(value) => write!(f, "decimal odds below 1 ({})", number(value)),
             Self::WrongSum(value) => {
                 write!(f, "the probabilities add up to {}, not 1", number(value))
+            }
+            Self::Percentages(value) => {
+                write!(
+                    f,
+                    "the values add up to {}, not 1: they look like percentages",
+                    number(value)
+                )
             }
         }
     }

@@ -26,6 +26,8 @@ pub enum Hint {
     CompleteOutput,
     /// The values may be of another [`ValueKind`](crate::ValueKind).
     OtherValueKind,
+    /// Percentages must be divided by 100.
+    DividePercentages,
     /// Decimal odds include the stake.
     DecimalOdds,
     /// A missing output must be left empty.
@@ -51,10 +53,14 @@ impl fmt::Display for Hint {
                 "give a value for every class of a classifier, or leave all of them empty"
             }
             Self::OtherValueKind => {
-                "the probabilities of a classifier must add up to 1 within 1e-6; if the values \
-                 are log-probabilities, logits or odds, set their kind"
+                "the probabilities of a classifier must add up to 1 within the sum tolerance; if \
+                 the values are log-probabilities, logits or odds, set their kind"
             }
-            Self::DecimalOdds => "decimal odds include the stake, so they are at least 1",
+            Self::DividePercentages => "divide percentages by 100",
+            Self::DecimalOdds => {
+                "decimal odds include the stake, so they are at least 1; probabilities are another \
+                 kind of values"
+            }
             Self::EmptyOutput => "if the classifier has no output, leave all its classes empty",
             Self::CorrectLabel => {
                 "correct the label, or add it to the classes of the fit (the classes of a fitted \

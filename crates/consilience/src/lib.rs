@@ -49,7 +49,9 @@ mod text;
 mod warning;
 
 pub use data::class_prior::{ClassPrior, PriorChoice};
-pub use data::input_format::{DEFAULT_FLOOR, InputFormat, SUM_TOLERANCE, ValueKind};
+pub use data::input_format::{
+    DEFAULT_FLOOR, DEFAULT_SUM_TOLERANCE, Doubts, InputFormat, ValueKind,
+};
 pub use data::outputs::{Items, Outputs, OutputsBuilder};
 pub use data::schema::Schema;
 pub use error::{Error, OutputProblem, Result};

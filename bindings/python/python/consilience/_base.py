@@ -73,6 +73,7 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
     class_prior: ClassPrior = "uniform"
     values: str = "probabilities"
     floor: float = 1e-6
+    sum_tolerance: float = 0.02
     layout: str = "wide"
     n_classifiers: int | None = None
     classifiers: Sequence[str] | None = None
@@ -121,8 +122,13 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
         return self._learned(_core.Model.fit(
             self._method, json.dumps(self._options()), json.dumps(given(self.class_prior)),
             self.floor, block, labels, list(self.classifiers_),
-            [str(c) for c in self.classes_], self.values, weights, listener(self.progress),
+            [str(c) for c in self.classes_], self._kind, weights, listener(self.progress),
         ))
+
+    @property
+    def _kind(self) -> tuple[str, float]:
+        """How the numbers in X are read."""
+        return self.values, self.sum_tolerance
 
     def _weighted(self, block: Floats, labels: Any, sample_weight: Any) -> tuple[Floats, Any, Floats | None]:
         """Items and labels, repeated by whole weights or together with real weights."""
@@ -183,7 +189,7 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
             The fused probabilities.
         """
         block = self._read(X)
-        return self.model_.fuse(block, self.values, _prior(class_prior), predictive, errors=False)[0]
+        return self.model_.fuse(block, self._kind, _prior(class_prior), predictive, errors=False)[0]
 
     def fuse(
         self, X: Any, *, class_prior: ClassPrior | None = None, predictive: bool = False
@@ -207,7 +213,7 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
             Estimate of the largest absolute numerical error of an item's fused probabilities.
         """
         block = self._read(X)
-        return self.model_.fuse(block, self.values, _prior(class_prior), predictive)
+        return self.model_.fuse(block, self._kind, _prior(class_prior), predictive)
 
     def predict_log_proba(self, X: Any, *, class_prior: ClassPrior | None = None) -> Floats:
         """Logarithms of the fused probabilities.
@@ -292,7 +298,7 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
             The log densities. Methods without a density raise an error.
         """
         block = self._read(X)
-        return self.model_.density(block, self.values, predictive)[0]
+        return self.model_.density(block, self._kind, predictive)[0]
 
     def explain(
         self, X: Any, *, class_prior: ClassPrior | None = None, predictive: bool = False
@@ -314,7 +320,7 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
             Evidence in nats, with mean 0 over the classes; 0 for a missing output.
         """
         block = self._read(X)
-        return self.model_.explain(block, self.values, _prior(class_prior), predictive)
+        return self.model_.explain(block, self._kind, _prior(class_prior), predictive)
 
     def evaluate(
         self, X: Any, y: Any, *, class_prior: ClassPrior | None = None, predictive: bool = False,
@@ -348,7 +354,7 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
         check_is_fitted(self)
         block, labels = self._read_labelled(X, y, reset=False)
         return json.loads(self.model_.evaluate(
-            block, labels, self.values, _prior(class_prior), predictive, score_items,
+            block, labels, self._kind, _prior(class_prior), predictive, score_items,
             bootstrap, seed_of(random_state),
         ))
 

@@ -41,12 +41,12 @@ class Model:
         labels: _Labels,
         classifiers: Sequence[str],
         classes: Sequence[str],
-        kind: str,
+        kind: tuple[str, float],
         weights: _Floats | None = None,
         progress: _Progress = None,
     ) -> Model: ...
     def update(
-        self, values: _Floats, labels: _Labels, kind: str, weights: _Floats | None = None,
+        self, values: _Floats, labels: _Labels, kind: tuple[str, float], weights: _Floats | None = None,
         progress: _Progress = None,
     ) -> Model: ...
     @staticmethod
@@ -55,25 +55,25 @@ class Model:
     def insight(self) -> str: ...
     @overload
     def fuse(
-        self, values: _Floats, kind: str, class_prior: str | None = None, predictive: bool = False,
+        self, values: _Floats, kind: tuple[str, float], class_prior: str | None = None, predictive: bool = False,
         errors: Literal[True] = True,
     ) -> tuple[_Floats, _Floats]: ...
     @overload
     def fuse(
-        self, values: _Floats, kind: str, class_prior: str | None = None, predictive: bool = False,
+        self, values: _Floats, kind: tuple[str, float], class_prior: str | None = None, predictive: bool = False,
         *, errors: Literal[False],
     ) -> tuple[_Floats, None]: ...
     def density(
-        self, values: _Floats, kind: str, predictive: bool = False
+        self, values: _Floats, kind: tuple[str, float], predictive: bool = False
     ) -> tuple[_Floats, _Floats]: ...
     def explain(
-        self, values: _Floats, kind: str, class_prior: str | None = None, predictive: bool = False
+        self, values: _Floats, kind: tuple[str, float], class_prior: str | None = None, predictive: bool = False
     ) -> _Floats: ...
     def evaluate(
         self,
         values: _Floats,
         labels: _Labels,
-        kind: str,
+        kind: tuple[str, float],
         class_prior: str | None,
         predictive: bool,
         score_items: bool,
@@ -81,7 +81,7 @@ class Model:
         seed: int,
     ) -> str: ...
     def worth(
-        self, values: _Floats, labels: _Labels, kind: str, seed: int, progress: _Progress = None
+        self, values: _Floats, labels: _Labels, kind: tuple[str, float], seed: int, progress: _Progress = None
     ) -> str: ...
     def simulate(self, items_per_class: int, seed: int) -> tuple[_Floats, _Labels]: ...
     def __reduce__(self) -> tuple[Callable[[str], Model], tuple[str]]: ...
@@ -128,7 +128,7 @@ def compare(
     labels: _Labels,
     classifiers: Sequence[str],
     classes: Sequence[str],
-    kind: str,
+    kind: tuple[str, float],
     floor: float,
     methods: Sequence[str] | None,
     class_prior: str,

@@ -13,6 +13,8 @@ values : {"probabilities", "log-probabilities", "logits", "odds"}, default="prob
     The kind of numbers in X. "odds" are decimal odds.
 floor : float, default=1e-6
     Smaller probabilities are raised to this value, and the output is normalised.
+sum_tolerance : float, default=0.02
+    Outputs whose sum differs from 1 by at most this much are normalised; others are an error.
 layout : {"wide", "positive"}, default="wide"
     "wide": one column per classifier and class. "positive": two classes, and one column per
     classifier, its value for the second class.

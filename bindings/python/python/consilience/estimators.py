@@ -89,7 +89,7 @@ class AutoFusion(Fusion):
         check_is_fitted(self)
         block, labels = self._read_labelled(X, y, reset=False)
         return json.loads(self.model_.worth(
-            block, labels, self.values, seed_of(self.random_state), listener(self.progress)
+            block, labels, self._kind, seed_of(self.random_state), listener(self.progress)
         ))
 
 
@@ -254,7 +254,7 @@ class IndependentFusion(Fusion):
             return self._fit(X, y, sample_weight)  # type: ignore[no-any-return]
         block, labels, weights = self._weighted(*self._read_labelled(X, y, reset=False), sample_weight)
         return self._learned(self.model_.update(  # type: ignore[no-any-return]
-            block, labels, self.values, weights, listener(self.progress)
+            block, labels, self._kind, weights, listener(self.progress)
         ))
 
 

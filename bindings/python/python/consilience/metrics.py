@@ -75,7 +75,7 @@ def compare(
     X: Any, y: Any, methods: Any = None, *, class_prior: ClassPrior = "uniform", folds: int = 10,
     repeats: int = 1, splits: int | None = None, test_share: float = 0.2, inference: str = "map",
     score_items: bool = False, values: str = "probabilities", floor: float = 1e-6,
-    random_state: Any = None, progress: Progress = None,
+    sum_tolerance: float = 0.02, random_state: Any = None, progress: Progress = None,
 ) -> dict[str, Any]:
     """Compare methods by cross-validation on the same items.
 
@@ -107,6 +107,8 @@ def compare(
         The kind of numbers in X.
     floor : float, default=1e-6
         Smaller probabilities are raised to this value, and the output is normalised.
+    sum_tolerance : float, default=0.02
+        Outputs whose sum differs from 1 by at most this much are normalised; others are an error.
     random_state : int, RandomState instance or None, default=None
         Seed; None is the same as 0.
     progress : callable, "tqdm" or None, default=None
@@ -133,7 +135,7 @@ def compare(
     block, labels = reader._read_labelled(X, y)
     return json.loads(_core.compare(
         block, labels, list(reader.classifiers_), [str(c) for c in reader.classes_],
-        values, floor, None if methods is None else list(methods), json.dumps(given(class_prior)),
+        (values, sum_tolerance), floor, None if methods is None else list(methods), json.dumps(given(class_prior)),
         (folds, repeats), None if splits is None else (splits, test_share), inference == "map",
         score_items, seed_of(random_state), listener(progress),
     ))

@@ -132,6 +132,7 @@ impl CompareOptions {
         let reading =
             ReadOptions { needs_labels: true, ..self.reading.read_options(DEFAULT_FLOOR) };
         let outputs = read_outputs(&self.data, &reading)?;
+        Messages::doubts(&outputs.doubts(), &self.data);
         let candidates = self.candidates(&outputs, seed)?;
         let settings = CompareSettings {
             protocol: self.protocol(),

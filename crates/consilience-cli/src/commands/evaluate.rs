@@ -21,6 +21,7 @@ pub(crate) fn run(
     loaded.reading.needs_labels = true;
     let outputs =
         read_all(&input.data, loaded.model.schema(), &loaded.reading, messages.is_quiet())?;
+    Messages::doubts(&outputs.doubts(), &input.data);
     let settings = EvaluationSettings {
         weighting: if options.score_items { Weighting::Items } else { Weighting::ClassPrior },
         bootstrap: BootstrapSettings { replicates: options.bootstrap, seed: common.seed() },

@@ -17,7 +17,8 @@ pub(crate) fn run(
     messages: &Messages,
 ) -> Result<(), Failure> {
     options.model.check_output(&options.table, options.costs.as_ref())?;
-    let loaded = options.model.load()?;
+    let mut loaded = options.model.load()?;
+    loaded.reading.ignores_labels = true;
     let source = (&options.model.data, &loaded.reading);
     let schema = loaded.model.schema();
     let costs = options.costs.as_ref().map(|costs| read_costs(costs, schema)).transpose()?;

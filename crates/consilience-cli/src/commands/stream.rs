@@ -4,11 +4,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use consilience::{Outputs, Progress};
+use consilience::{Doubts, Outputs, Progress};
 use consilience_io::{Added, AddedValues, Chunk, Location, ReadOptions, TableReader, TableWriter};
 
 use crate::args::TableOutput;
 use crate::error::Failure;
+use crate::output::Messages;
 use crate::progress::{TerminalProgress, Unit, stoppable};
 
 /// What went through.
@@ -42,12 +43,19 @@ pub(super) fn add_columns(
     let progress = TerminalProgress::new(quiet, Unit::Bytes);
     progress.begin("fusing", reader.total_bytes().unwrap_or(0));
     let empty = reader.empty_batch()?;
-    let mut streamed = Streamed::default();
+    let (mut streamed, mut doubts) = (Streamed::default(), Doubts::default());
+    if !reader.unknown_classifiers().is_empty() {
+        Messages::warning(format_args!(
+            "{data} has outputs of {}, which the model does not have; they are not used",
+            reader.unknown_classifiers().join(", ")
+        ));
+    }
     let (chunks, reading) = read_ahead(reader);
     while let Some((chunk, bytes)) = next(&chunks, &progress)? {
         compute(&chunk.outputs, &progress, &mut |added| Ok(writer.write(&chunk.carried, added)?))?;
         streamed.n_items += chunk.outputs.n_items() as u64;
         streamed.n_raised += chunk.outputs.n_raised() as u64;
+        doubts.merge(&chunk.outputs.doubts());
         progress.set(bytes);
     }
     reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
@@ -58,6 +66,7 @@ pub(super) fn add_columns(
     }
     progress.check()?;
     writer.finish()?;
+    Messages::doubts(&doubts, data);
     Ok(streamed)
 }
 

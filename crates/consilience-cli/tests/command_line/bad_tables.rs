@@ -187,10 +187,7 @@ fn files_cut_off_or_of_another_format() {
     let bench = Bench::stocked();
     for (format, problem) in [
         ("parquet", "cannot be read as Parquet: Invalid Parquet file. Corrupt footer"),
-        (
-            "arrow",
-            "cannot be read as Arrow IPC: Parser error: Arrow file does not contain correct footer",
-        ),
+        ("arrow", "cannot be read as Arrow IPC: Ipc error: the file ends too early"),
     ] {
         let (whole, cut) = (format!("whole.{format}"), format!("cut.{format}"));
         bench.good(&format!("fuse model.json table.csv -o {whole}"));
@@ -285,13 +282,16 @@ fn faults_of_the_long_layout() {
         (
             "1,x,a,x,0.5\n1,x,a,y,0.5\n2,y,a,x,0.5\n2,y,a,y,0.5\n1,x,b,x,0.5\n1,x,b,y,0.5\n",
             "row 5 (line 6), column `item`: item `1` occurs again after other items",
-            "sort the table by item, so that the rows of an item are consecutive",
+            "sort the table by item, so that the rows of an item are consecutive, and give every item \
+             once",
         ),
     ] {
         bench.write("bad.csv", format!("item,label,classifier,class,probability\n{rows}"));
         let message = format!("bad.csv, {problem}");
         bench.refused("fit bad.csv --layout long --classes x,y", &message, hint);
-        bench.refused("fuse model.json bad.csv --layout long", &message, hint);
+        if !problem.contains("label") {
+            bench.refused("fuse model.json bad.csv --layout long", &message, hint);
+        }
     }
     bench.write("bad.csv", "item,classifier,class,probability\n1,c,x,0.5\n1,c,y,0.5\n");
     bench.refused(

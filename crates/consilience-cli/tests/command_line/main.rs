@@ -16,6 +16,7 @@ mod hostile;
 mod own_files;
 mod paths;
 mod signals;
+mod tables;
 mod whole_files;
 
 use std::collections::BTreeMap;

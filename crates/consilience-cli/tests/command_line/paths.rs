@@ -5,8 +5,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::{Bench, is_root};
 
-const EXTENSIONS: &str = "known extensions are .csv, .parquet, .arrow and .jsonl; for others use \
-                          `--input-format` or `--output-format`";
+const EXTENSIONS: &str = "known extensions are .csv, .parquet, .arrow and .jsonl, also .csv.gz and \
+                          .jsonl.gz for reading; for others use `--input-format` or \
+                          `--output-format`";
 
 #[test]
 fn inputs_that_cannot_be_read() {

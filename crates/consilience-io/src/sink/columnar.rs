@@ -59,6 +59,7 @@ impl ColumnarSink {
             return Ok(());
         };
         self.state = if format == Format::Parquet {
+            check_types(&self.name, schema)?;
             let writer = ArrowWriter::try_new(output, Arc::clone(schema), Some(properties(schema)));
             State::Parquet(Box::new(writer.map_err(|error| write_error(&self.name, &error))?))
         } else {
@@ -130,6 +131,19 @@ impl Sink for ColumnarSink {
                 Err(Error::malformed(&self.name, "the file could not be started"))
             }
         }
+    }
+}
+
+/// Checks that Parquet has all types; its writer would panic.
+fn check_types(name: &str, schema: &SchemaRef) -> Result<()> {
+    match schema.fields().iter().find(|field| !arrow_cells::fits_parquet(field.data_type())) {
+        None => Ok(()),
+        Some(field) => Err(Error::ColumnType {
+            name: name.to_owned(),
+            column: field.name().clone(),
+            data_type: field.data_type().to_string(),
+            cannot: "cannot be written as Parquet",
+        }),
     }
 }
 

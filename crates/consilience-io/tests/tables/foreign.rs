@@ -2,7 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
+use arrow_array::builder::UnionBuilder;
+use arrow_array::types::Int32Type;
+use arrow_array::{
+    ArrayRef, BinaryArray, BooleanArray, Decimal128Array, DurationMillisecondArray, Float64Array,
+    RecordBatch, Time64MicrosecondArray,
+};
 use arrow_ipc::writer::FileWriter;
 use consilience_io::{Layout, Location, ReadOptions, TableReader, read_outputs};
 
@@ -139,15 +144,79 @@ fn damaged_files_never_panic() {
 fn a_probability_of_an_unusable_type_is_named() {
     let files = Files::new();
     let flag = Arc::new(BooleanArray::from(vec![true])) as ArrayRef;
-    let batch =
-        RecordBatch::try_from_iter(["a_x", "a_y"].map(|name| (name, flag.clone()))).unwrap();
-    let file = std::fs::File::create(files.path("t.arrow")).unwrap();
-    let mut writer = FileWriter::try_new(file, &batch.schema()).unwrap();
-    writer.write(&batch).unwrap();
-    writer.finish().unwrap();
-    let error = read_outputs(&files.at("t.arrow"), &options()).unwrap_err();
+    let table = arrow_file(&files, ["a_x", "a_y"].map(|name| (name, flag.clone())).to_vec());
+    let error = read_outputs(&table, &options()).unwrap_err();
     assert_eq!(
         files.message(&error),
         "t.arrow, column `a_x`: the type Boolean cannot be read as probabilities"
     );
+}
+
+fn arrow_file(files: &Files, columns: Vec<(&str, ArrayRef)>) -> Location {
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let file = std::fs::File::create(files.path("t.arrow")).unwrap();
+    let mut writer = FileWriter::try_new(file, &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    files.at("t.arrow")
+}
+
+fn decimals(values: [i128; 2]) -> ArrayRef {
+    let decimals = Decimal128Array::from_iter_values(values);
+    Arc::new(decimals.with_precision_and_scale(10, 3).unwrap())
+}
+
+#[test]
+fn decimals_are_numbers_and_times_durations_and_bytes_are_text() {
+    let files = Files::new();
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("a_x", decimals([250, 1000])),
+        ("a_y", decimals([750, 0])),
+        ("b_x", decimals([500, 500])),
+        ("b_y", decimals([500, 500])),
+        ("price", decimals([-1050, 7])),
+        ("time", Arc::new(Time64MicrosecondArray::from(vec![3_600_000_001, 0]))),
+        ("lasted", Arc::new(DurationMillisecondArray::from(vec![Some(1500), None]))),
+        ("bytes", Arc::new(BinaryArray::from(vec![&b"text"[..], &[0xff, 0x00]]))),
+    ];
+    let from = arrow_file(&files, columns);
+    let outputs = read_outputs(&from, &options()).unwrap();
+    assert_eq!(outputs.output(0, 0), Some(&[0.25, 0.75][..]));
+    copy(&from, &files.at("o.csv"), &options()).unwrap();
+    let text = files.text("o.csv");
+    let mut rows = text.lines().skip(1);
+    assert_eq!(
+        rows.next(),
+        Some("0.250,0.750,0.500,0.500,-1.050,01:00:00.000001,PT1.500S,text,0.5,early")
+    );
+    assert_eq!(rows.next(), Some("1.000,0.000,0.500,0.500,0.007,00:00:00,,0xff00,1.0,early"));
+    copy(&from, &files.at("o.jsonl"), &options()).unwrap();
+    let text = files.text("o.jsonl");
+    assert!(
+        text.contains(r#""price":0.007,"time":"00:00:00","lasted":null,"bytes":"0xff00""#),
+        "{text}"
+    );
+    copy(&from, &files.at("o.parquet"), &options()).unwrap();
+}
+
+/// The Parquet writer panics at unions.
+#[test]
+fn a_union_is_refused_by_its_name() {
+    let files = Files::new();
+    let mut union = UnionBuilder::new_dense();
+    union.append::<Int32Type>("i", 1).unwrap();
+    let half: ArrayRef = Arc::new(Float64Array::from(vec![0.5]));
+    let mut columns: Vec<(&str, ArrayRef)> =
+        ["a_x", "a_y", "b_x", "b_y"].map(|name| (name, half.clone())).to_vec();
+    columns.push(("either", Arc::new(union.build().unwrap())));
+    let from = arrow_file(&files, columns);
+    for name in ["o.parquet", "o.csv", "o.jsonl"] {
+        let error = copy(&from, &files.at(name), &options()).unwrap_err();
+        let message = files.message(&error);
+        assert!(
+            message.starts_with(&format!("{name}, column `either`: the type Union(")),
+            "{message}"
+        );
+    }
+    copy(&from, &files.at("o.arrow"), &options()).unwrap();
 }

@@ -155,3 +155,21 @@ fn whole_tables_without_rows_or_with_one_class_are_refused() {
     let (message, _) = refusal(&format!("{header}1,a,x,1\n"), &options);
     assert!(message.ends_with("there is no row for class `y`"));
 }
+
+#[test]
+fn an_item_that_comes_again_as_a_whole_is_refused() {
+    let rows = |item: &str, label: &str| {
+        let row = |cell: &str| format!("{item},{cell},0.5,{label}\n");
+        ["a,x", "a,y", "b,x", "b,y"].map(row).concat()
+    };
+    let table = "item,classifier,class,probability,label\n".to_owned()
+        + &rows("1", "x")
+        + &rows("2", "y")
+        + &rows("1", "y");
+    let (message, hint) = refusal(&table, &long_options());
+    assert_eq!(
+        message,
+        "t.csv, row 9 (line 10), column `item`: item `1` occurs again after other items"
+    );
+    assert!(hint.ends_with("give every item once"), "{hint}");
+}

@@ -1,9 +1,11 @@
 //! The wide layout: columns found, cells read, bad ones refused with their place.
 
 use consilience::{InputFormat, ValueKind};
-use consilience_io::{Layout, ReadOptions, read_outputs};
+use consilience_io::{
+    Format, Input, Layout, ReadOptions, TableReader, read_outputs, read_outputs_from,
+};
 
-use crate::{Files, copy, known_refusal, long_options, options, refusal};
+use crate::{Files, copy, known_refusal, long_options, options, refusal, schema};
 
 const GOOD: &str = "\
 id,label,a_x,a_y,b_x,b_y
@@ -110,7 +112,7 @@ fn given_classes_set_the_order() {
 #[test]
 fn other_kinds_of_values_are_converted() {
     let files = Files::new();
-    let input_format = InputFormat { kind: ValueKind::Odds, floor: 0.0 };
+    let input_format = InputFormat { kind: ValueKind::Odds, floor: 0.0, ..InputFormat::default() };
     let odds = files.with("t.csv", "label,a_x,a_y\nx,1.25,5\ny,2,2\n");
     let outputs = read_outputs(&odds, &ReadOptions { input_format, ..options() }).unwrap();
     assert!((outputs.output(0, 0).unwrap()[0] - 0.8).abs() < 1e-15);
@@ -239,4 +241,86 @@ fn needed_labels_are_missed_with_their_place() {
     let table = "item,classifier,class,probability,label\n1,a,x,0.5,\n1,a,y,0.5,\n";
     let (message, _) = refusal(table, &long);
     assert_eq!(message, "t.csv, row 1 (line 2), column `label`: the label is empty");
+}
+
+fn classifiers_of(content: &str) -> Vec<String> {
+    let files = Files::new();
+    let outputs = read_outputs(&files.with("t.csv", content), &options()).unwrap();
+    outputs.schema().classifiers().to_vec()
+}
+
+#[test]
+fn results_of_an_earlier_run_are_told_from_classifiers_by_their_place() {
+    let run = "label,a_x,a_y,fused_x,fused_y,predicted,entropy,error,evidence_a_x,evidence_a_y\n\
+               x,1,0,1,0,x,0,0,1,0\ny,0,1,0,1,y,0,0,1,0\n";
+    assert_eq!(classifiers_of(run), ["a"]);
+    let alone = "label,a_x,a_y,fused_x,fused_y\nx,1,0,1,0\ny,0,1,0,1\n";
+    assert_eq!(classifiers_of(alone), ["a", "fused"]);
+    let moved = "label,fused_x,fused_y,a_x,a_y,predicted,entropy,error\nx,1,0,1,0,x,0,0\n";
+    let (message, hint) = refusal(moved, &options());
+    assert_eq!(
+        message,
+        "t.csv: column `fused_x` may be a result of an earlier run or a classifier's output"
+    );
+    assert_eq!(hint, "remove the results of the earlier run, or rename the classifier");
+    let dense = "label,log_density_x,a_x,a_y,log_evidence,error\nx,1,0,1,0,0\n";
+    assert!(refusal(dense, &options()).0.contains("`log_density_x` may be a result"));
+}
+
+#[test]
+fn labels_that_are_not_read_may_be_anything() {
+    let table = "label,a_x,a_y,b_x,b_y\nwhatever,1,0,1,0\n";
+    let (ignored, read) = (ReadOptions { ignores_labels: true, ..options() }, options());
+    let input = || Input::from_bytes("t", Format::Csv, table);
+    let mut reader = TableReader::new(input(), &schema(), &ignored).unwrap();
+    let chunk = reader.next_chunk().unwrap().unwrap();
+    assert_eq!((chunk.outputs.label(0), chunk.carried.names()[0].as_str()), (None, "label"));
+    assert!(TableReader::new(input(), &schema(), &read).unwrap().next_chunk().is_err());
+}
+
+#[test]
+fn classifiers_that_the_schema_does_not_have_are_told() {
+    let table = "a_x,a_y,b_x,b_y,c_x,c_y,d_x,fused_x,fused_y,predicted,entropy,error\n";
+    let input = Input::from_bytes("t", Format::Csv, table);
+    let reader = TableReader::new(input, &schema(), &options()).unwrap();
+    assert_eq!(reader.unknown_classifiers(), ["c"]);
+}
+
+#[test]
+fn whole_numbers_are_the_same_label_with_and_without_a_fraction() {
+    let labels = |content: &str| {
+        let files = Files::new();
+        let outputs = read_outputs(&files.with("t.csv", content), &options()).unwrap();
+        let labels: Vec<_> = (0..outputs.n_items()).map(|item| outputs.label(item)).collect();
+        (outputs.schema().classes().to_vec(), labels)
+    };
+    let numbers = vec![Some(0), Some(1), Some(0)];
+    let (one, float) = (vec!["1".to_owned(), "2".into()], vec!["1.0".to_owned(), "2.0".into()]);
+    let found = labels("label,a_1,a_2\n1.0,1,0\n2.0,0,1\n1,1,0\n");
+    assert_eq!(found, (one, numbers.clone()));
+    let found = labels("label,a_1.0,a_2.0\n1,1,0\n2,0,1\n1.0,1,0\n");
+    assert_eq!(found, (float, numbers));
+    let names = labels("label,a_1,a_1.0\n1.0,1,0\n1,0,1\n").0;
+    assert_eq!(names, ["1", "1.0"], "exact names come first");
+    assert!(refusal("label,a_1,a_2\n1.5,1,0\n2.0,0,1\n", &options()).0.contains("1.5"));
+}
+
+/// Looking up every column in a list of all took minutes.
+#[test]
+fn very_wide_tables_are_read_in_linear_time() {
+    let begun = std::time::Instant::now();
+    let columns = (0..30_000).map(|k| format!("c{k}_x,c{k}_y"));
+    let header = columns.collect::<Vec<_>>().join(",");
+    for label in ["", "label,"] {
+        let cells = if label.is_empty() { "" } else { "x," };
+        let row = cells.to_owned() + &vec!["1,0"; 30_000].join(",");
+        let other = row.replacen('x', "y", 1);
+        let table = format!("{label}{header}\n{row}\n{other}\n");
+        let input = Input::from_bytes("t", Format::Csv, table.clone());
+        let outputs = read_outputs_from(input, &options()).unwrap();
+        assert_eq!(outputs.schema().n_classifiers(), 30_000);
+        let input = Input::from_bytes("t", Format::Csv, table);
+        TableReader::new(input, outputs.schema(), &options()).unwrap().next_chunk().unwrap();
+    }
+    assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
 }

@@ -5,18 +5,24 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, OutputProblem, Result};
+use crate::hint::Hint;
 use crate::math::row_sums::Plain;
 use crate::math::transpose::LANES;
+use crate::warning::Warning;
 use consilience_numerics::simplex;
 
-/// Largest deviation of an output's sum from 1; within it the output is renormalised.
-pub const SUM_TOLERANCE: f64 = 1e-6;
+/// Default of [`InputFormat::sum_tolerance`]: what rounding to two digits can do to a few classes.
+pub const DEFAULT_SUM_TOLERANCE: f64 = 0.02;
+
+/// Deviations of a sum from 1, and negative values, up to this size are errors of arithmetic and not
+/// worth a warning.
+const ROUNDING: f64 = 1e-6;
 
 /// Default of [`InputFormat::floor`], chosen by measurements on real data sets (see the guide).
 pub const DEFAULT_FLOOR: f64 = 1e-6;
 
 /// One classifier's output for one item after its conversion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Converted {
     /// All values were NaN.
     Missing,
@@ -24,7 +30,20 @@ pub(crate) enum Converted {
     Present {
         /// Number of probabilities that were raised to the floor.
         n_raised: usize,
+        /// What was unusual about the values.
+        doubt: Doubt,
     },
+}
+
+/// What was unusual about the values of an output that was accepted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Doubt {
+    /// Nothing.
+    None,
+    /// The sum was off by this much, more than [`ROUNDING`].
+    Rounded(f64),
+    /// The values look like another kind.
+    OtherKind,
 }
 
 /// Why the values of one classifier for one item are not an output.
@@ -69,7 +88,7 @@ impl FromStr for ValueKind {
     }
 }
 
-/// The kind of the raw values and the smallest probability that is kept.
+/// The kind of the raw values and how exact they must be.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct InputFormat {
     /// The kind of the raw values.
@@ -77,16 +96,23 @@ pub struct InputFormat {
     /// Smaller probabilities are raised to the floor and the output is renormalised; at least 0
     /// and below 1 / number of classes.
     pub floor: f64,
+    /// Largest deviation of an output's sum from 1, at least 0 and below 1; within it the output is
+    /// renormalised.
+    pub sum_tolerance: f64,
 }
 
 impl Default for InputFormat {
     fn default() -> Self {
-        Self { kind: ValueKind::Probabilities, floor: DEFAULT_FLOOR }
+        Self {
+            kind: ValueKind::Probabilities,
+            floor: DEFAULT_FLOOR,
+            sum_tolerance: DEFAULT_SUM_TOLERANCE,
+        }
     }
 }
 
 impl InputFormat {
-    /// Checks the floor against the number of classes.
+    /// Checks the floor against the number of classes, and the tolerance.
     pub fn check(&self, n_classes: usize) -> Result<()> {
         if !(self.floor >= 0.0 && self.floor * (n_classes as f64) < 1.0) {
             return Err(Error::parameter(
@@ -94,6 +120,10 @@ impl InputFormat {
                 "at least 0 and below 1 / number of classes",
                 self.floor,
             ));
+        }
+        if !(0.0..1.0).contains(&self.sum_tolerance) {
+            let name = "sum_tolerance";
+            return Err(Error::parameter(name, "at least 0 and below 1", self.sum_tolerance));
         }
         Ok(())
     }
@@ -111,10 +141,20 @@ impl InputFormat {
             };
         }
         for (class, value) in values.iter().enumerate() {
-            self.check_value(*value).map_err(|problem| rejected(Some(class), problem))?;
+            self.check_value(*value).map_err(|problem| match problem {
+                OutputProblem::AboveOne(_) if looks_like_percentages(values) => {
+                    rejected(None, OutputProblem::Percentages(values.iter().sum()))
+                }
+                problem => rejected(Some(class), problem),
+            })?;
         }
+        let other_kind = match self.kind {
+            ValueKind::Logits => looks_like_probabilities(values),
+            ValueKind::Odds => looks_like_percentages(values),
+            ValueKind::Probabilities | ValueKind::LogProbabilities => false,
+        };
         match self.kind {
-            ValueKind::Probabilities => {}
+            ValueKind::Probabilities => values.iter_mut().for_each(|value| *value = value.max(0.0)),
             ValueKind::LogProbabilities => values.iter_mut().for_each(|value| *value = value.exp()),
             ValueKind::Logits => simplex::softmax(values),
             ValueKind::Odds => {
@@ -123,13 +163,19 @@ impl InputFormat {
             }
         }
         let sum: f64 = values.iter().sum();
-        if !((sum - 1.0).abs() <= SUM_TOLERANCE) {
+        let off = (sum - 1.0).abs();
+        if !(off <= self.sum_tolerance.max(1e-12)) {
             return Err(rejected(None, OutputProblem::WrongSum(sum)));
         }
         if sum != 1.0 {
             values.iter_mut().for_each(|value| *value /= sum);
         }
-        Ok(Converted::Present { n_raised: simplex::raise_to_floor(values, self.floor) })
+        let doubt = match (other_kind, off > ROUNDING) {
+            (true, _) => Doubt::OtherKind,
+            (_, true) => Doubt::Rounded(off),
+            _ => Doubt::None,
+        };
+        Ok(Converted::Present { n_raised: simplex::raise_to_floor(values, self.floor), doubt })
     }
 
     /// Converts many outputs of `n_classes` values each from `raw` into `values`. `report` gets
@@ -144,9 +190,9 @@ impl InputFormat {
     ) -> Result<()> {
         // A value of at least `least` is at least the floor after renormalising, and an output of
         // such values that adds up to 1 has none above 1.
-        let least = self.floor * (1.0 + 2.0 * SUM_TOLERANCE);
-        let plain = (self.kind == ValueKind::Probabilities)
-            .then_some(Plain { least, tolerance: SUM_TOLERANCE });
+        let tolerance = ROUNDING.min(self.sum_tolerance);
+        let least = self.floor * (1.0 + 2.0 * ROUNDING);
+        let plain = (self.kind == ValueKind::Probabilities).then_some(Plain { least, tolerance });
         let mut done = 0;
         while done < values.len() {
             let (raw, values) = (&raw[done..], &mut values[done..]);
@@ -171,15 +217,90 @@ impl InputFormat {
             return Err(OutputProblem::Infinite(value));
         }
         match self.kind {
-            ValueKind::Probabilities if value < 0.0 => Err(OutputProblem::Negative(value)),
-            ValueKind::Probabilities if value > 1.0 + SUM_TOLERANCE => {
+            ValueKind::Probabilities if value < -ROUNDING => Err(OutputProblem::Negative(value)),
+            ValueKind::Probabilities if value > 1.0 + ROUNDING => {
                 Err(OutputProblem::AboveOne(value))
             }
-            ValueKind::LogProbabilities if value > SUM_TOLERANCE => {
+            ValueKind::LogProbabilities if value > ROUNDING => {
                 Err(OutputProblem::AboveOne(value.exp()))
             }
             ValueKind::Odds if value < 1.0 => Err(OutputProblem::OddsBelowOne(value)),
             _ => Ok(()),
         }
+    }
+}
+
+/// Whether the values could be probabilities, rounded or not.
+fn looks_like_probabilities(values: &[f64]) -> bool {
+    let sum: f64 = values.iter().sum();
+    values.iter().all(|value| (0.0..=1.0).contains(value))
+        && (sum - 1.0).abs() <= DEFAULT_SUM_TOLERANCE
+}
+
+/// Whether the values could be percentages, rounded or not.
+fn looks_like_percentages(values: &[f64]) -> bool {
+    let sum: f64 = values.iter().sum();
+    values.iter().all(|value| *value >= 0.0) && (sum - 100.0).abs() <= 2.0
+}
+
+/// What was unusual about the raw values of a table although they were accepted: sums that were
+/// rounded, or values that look like another kind.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Doubts {
+    kind: ValueKind,
+    /// Outputs that were not simply probabilities.
+    n_checked: usize,
+    n_rounded: usize,
+    largest: f64,
+    n_other_kind: usize,
+}
+
+/// Share of the outputs from which on the values are said to look like another kind.
+const MOST: f64 = 0.9;
+
+impl Doubts {
+    pub(crate) fn new(kind: ValueKind) -> Self {
+        Self { kind, ..Self::default() }
+    }
+
+    pub(crate) fn add(&mut self, doubt: Doubt) {
+        self.n_checked += 1;
+        match doubt {
+            Doubt::None => {}
+            Doubt::OtherKind => self.n_other_kind += 1,
+            Doubt::Rounded(off) => {
+                self.n_rounded += 1;
+                self.largest = self.largest.max(off);
+            }
+        }
+    }
+
+    /// Adds the doubts about another part of the same table.
+    pub fn merge(&mut self, other: &Self) {
+        self.kind = other.kind;
+        self.n_checked += other.n_checked;
+        self.n_rounded += other.n_rounded;
+        self.largest = self.largest.max(other.largest);
+        self.n_other_kind += other.n_other_kind;
+    }
+
+    /// The doubts in words.
+    pub fn warnings(&self) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        if self.n_rounded > 0 {
+            let outputs = if self.n_rounded == 1 { "output" } else { "outputs" };
+            warnings.push(Warning::data(format!(
+                "{} {outputs} did not add up to 1 (largest deviation {:.2e}) and were renormalised",
+                self.n_rounded, self.largest
+            )));
+        }
+        if self.n_other_kind as f64 > MOST * self.n_checked as f64 {
+            let look = match self.kind {
+                ValueKind::Odds => "the odds look like percentages: they add up to 100",
+                _ => "the logits look like probabilities: they add up to 1",
+            };
+            warnings.push(Warning::data(look.into()).with_hint(Hint::OtherValueKind));
+        }
+        warnings
     }
 }

@@ -1,5 +1,7 @@
 //! Names of the classifiers and classes of a table or model.
 
+use std::collections::HashSet;
+
 use crate::error::{Error, Result, quoted};
 
 /// The classifiers (sources) and classes of a data set or model, in order.
@@ -88,11 +90,12 @@ impl Schema {
 }
 
 fn check_names(kind: &str, names: &[String]) -> Result<()> {
+    let mut seen = HashSet::with_capacity(names.len());
     for (i, name) in names.iter().enumerate() {
         if name.is_empty() {
             return Err(Error::InvalidNames(format!("{kind} {} has an empty name", i + 1)));
         }
-        if names[..i].contains(name) {
+        if !seen.insert(name) {
             return Err(Error::InvalidNames(format!("{kind} `{name}` is named twice")));
         }
     }

@@ -169,7 +169,7 @@ impl Reader<'_> {
         self.checked.resize(raw.len());
         let checked = &mut self.checked;
         let any_missing =
-            convert_items(&input_format, schema, range.start, raw, checked, |_, _| {})?;
+            convert_items(&input_format, schema, range.start, raw, checked, |_, _, _| {})?;
         Ok(Items::new(schema, &self.checked, any_missing))
     }
 }

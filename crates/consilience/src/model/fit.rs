@@ -100,6 +100,7 @@ impl Model {
         let mut training = training.clone();
         training.statistics.merge(&SufficientStatistics::of(&outputs)?)?;
         training.raised += outputs.n_raised() as u64;
+        training.warnings = outputs.doubts().warnings();
         let class_prior = training.resolve(&settings.class_prior, self.schema.classes())?;
         let data = TrainingSet {
             outputs: &outputs,
@@ -126,7 +127,7 @@ impl Model {
     ) -> Result<Self> {
         let report = fit.report;
         let training = Training {
-            warnings: report.warnings,
+            warnings: [training.warnings, report.warnings].concat(),
             evidence_covariance: report.evidence_covariance,
             observed_correlations: report.observed_correlations,
             ..training
@@ -162,7 +163,7 @@ impl Training {
             statistics: SufficientStatistics::of(outputs)?,
             evidence_covariance: None,
             observed_correlations: Vec::new(),
-            warnings: Vec::new(),
+            warnings: outputs.doubts().warnings(),
         })
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Outputs;
-use crate::data::input_format::{Converted, InputFormat, Rejected};
+use crate::data::input_format::{Converted, Doubt, Doubts, InputFormat, Rejected};
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 
@@ -19,7 +19,8 @@ impl OutputsBuilder {
     pub fn new(schema: impl Into<Arc<Schema>>, input_format: InputFormat) -> Result<Self> {
         let schema = schema.into();
         input_format.check(schema.n_classes())?;
-        Ok(Self { input_format, outputs: empty(schema) })
+        let doubts = Doubts::new(input_format.kind);
+        Ok(Self { input_format, outputs: empty(schema, doubts) })
     }
 
     /// Number of items so far.
@@ -82,18 +83,25 @@ impl OutputsBuilder {
     /// Takes the items added so far and starts an empty table with the same names and format.
     pub fn take(&mut self) -> Outputs {
         let schema = Arc::clone(&self.outputs.schema);
-        std::mem::replace(&mut self.outputs, empty(schema))
+        let doubts = Doubts::new(self.input_format.kind);
+        std::mem::replace(&mut self.outputs, empty(schema, doubts))
     }
 
     fn push_values(&mut self, first: usize, raw: &[f64]) -> Result<()> {
-        let Outputs { schema, values, n_raised, any_missing, .. } = &mut self.outputs;
+        let Outputs { schema, values, n_raised, any_missing, doubts, .. } = &mut self.outputs;
+        let mut new_doubts = Doubts::new(self.input_format.kind);
         let start = values.len();
         values.resize(start + raw.len(), 0.0);
         let (first_output, mut found) = (start / schema.n_classes(), Vec::new());
         let into = &mut values[start..];
-        let missing = convert_items(&self.input_format, schema, first, raw, into, |output, n| {
-            found.push((first_output + output, n));
-        })?;
+        let seen = |output, n_raised, doubt| {
+            new_doubts.add(doubt);
+            if n_raised > 0 {
+                found.push((first_output + output, n_raised));
+            }
+        };
+        let missing = convert_items(&self.input_format, schema, first, raw, into, seen)?;
+        doubts.merge(&new_doubts);
         if !(found.is_empty() && n_raised.is_empty()) {
             n_raised.resize(values.len() / schema.n_classes(), 0);
         }
@@ -133,21 +141,21 @@ impl OutputsBuilder {
 }
 
 /// Converts the raw values of whole items, the first of which has index `first`, to outputs.
-/// `raised` gets the index of every output, within these items, of which values were raised to
-/// the floor, and their number. Returns whether any output is missing.
+/// `seen` gets the index of every output, within these items, that needed more than division by its
+/// sum, the number of values raised to the floor, and what was unusual. Returns whether any output
+/// is missing.
 pub(crate) fn convert_items(
     input_format: &InputFormat,
     schema: &Schema,
     first: usize,
     raw: &[f64],
     values: &mut [f64],
-    mut raised: impl FnMut(usize, usize),
+    mut seen: impl FnMut(usize, usize, Doubt),
 ) -> Result<bool> {
     let (n_classifiers, mut any_missing) = (schema.n_classifiers(), false);
     input_format.convert_all(raw, values, schema.n_classes(), |output, converted| {
         match converted {
-            Ok(Converted::Present { n_raised: 0 }) => {}
-            Ok(Converted::Present { n_raised }) => raised(output, n_raised),
+            Ok(Converted::Present { n_raised, doubt }) => seen(output, n_raised, doubt),
             Ok(Converted::Missing) => any_missing = true,
             Err(Rejected { class, problem }) => {
                 return Err(Error::InvalidOutput {
@@ -164,7 +172,7 @@ pub(crate) fn convert_items(
 }
 
 /// A table without items.
-fn empty(schema: Arc<Schema>) -> Outputs {
+fn empty(schema: Arc<Schema>, doubts: Doubts) -> Outputs {
     Outputs {
         schema,
         values: Vec::new(),
@@ -172,6 +180,7 @@ fn empty(schema: Arc<Schema>) -> Outputs {
         weights: Vec::new(),
         n_raised: Vec::new(),
         any_missing: false,
+        doubts,
     }
 }
 
@@ -183,7 +192,7 @@ mod tests {
 
     fn builder(kind: ValueKind, floor: f64) -> OutputsBuilder {
         let schema = Schema::new(["a", "b"], ["x", "y"]).unwrap();
-        OutputsBuilder::new(schema, InputFormat { kind, floor }).unwrap()
+        OutputsBuilder::new(schema, InputFormat { kind, floor, ..InputFormat::default() }).unwrap()
     }
 
     fn problem_of(kind: ValueKind, raw: [f64; 4]) -> OutputProblem {
@@ -223,6 +232,7 @@ mod tests {
             OutputProblem::Infinite(f64::INFINITY)
         );
         assert_eq!(problem_of(p, [0.5, 0.25, 0.5, 0.5]), OutputProblem::WrongSum(0.75));
+        assert_eq!(problem_of(p, [60.0, 41.0, 0.5, 0.5]), OutputProblem::Percentages(101.0));
         assert_eq!(
             problem_of(ValueKind::Odds, [0.5, 2.0, 2.0, 2.0]),
             OutputProblem::OddsBelowOne(0.5)
@@ -259,9 +269,67 @@ mod tests {
     fn a_sum_within_tolerance_is_renormalised_and_one_beyond_is_not() {
         let mut builder = builder(ValueKind::Probabilities, 0.0);
         builder.push(&[0.5, 0.500_000_9, 0.5, 0.5], None).unwrap();
-        assert!(builder.push(&[0.5, 0.500_001_1, 0.5, 0.5], None).is_err());
-        let sum: f64 = builder.finish().output(0, 0).unwrap().iter().sum();
-        assert!((sum - 1.0).abs() < 1e-15);
+        assert!(builder.outputs().doubts().warnings().is_empty());
+        builder.push(&[0.5, 0.500_001_1, 0.333, 0.648], None).unwrap();
+        assert!(builder.push(&[0.5, 0.520_001, 0.5, 0.5], None).is_err());
+        let outputs = builder.finish();
+        for (item, classifier) in [(0, 0), (1, 0), (1, 1)] {
+            let sum: f64 = outputs.output(item, classifier).unwrap().iter().sum();
+            assert!((sum - 1.0).abs() < 1e-15);
+        }
+        assert!((outputs.output(1, 1).unwrap()[0] - 0.333 / 0.981).abs() < 1e-15);
+        let warnings = outputs.doubts().warnings();
+        assert_eq!(
+            warnings[0].message,
+            "2 outputs did not add up to 1 (largest deviation 1.90e-2) and were renormalised"
+        );
+    }
+
+    #[test]
+    fn the_sum_tolerance_can_be_changed() {
+        let schema = Schema::new(["a"], ["x", "y"]).unwrap();
+        let with = |sum_tolerance| InputFormat { sum_tolerance, ..InputFormat::default() };
+        for (tolerance, sum, accepted) in
+            [(0.0, 1.0, true), (0.0, 1.000_001, false), (0.3, 0.71, true), (0.3, 0.69, false)]
+        {
+            let mut builder = OutputsBuilder::new(schema.clone(), with(tolerance)).unwrap();
+            let pushed = builder.push(&[0.4, sum - 0.4], None);
+            assert_eq!(pushed.is_ok(), accepted, "{tolerance} {sum}");
+        }
+        for bad in [-0.1, 1.0, f64::NAN] {
+            assert!(OutputsBuilder::new(schema.clone(), with(bad)).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn tiny_negative_values_count_as_zero() {
+        let mut builder = builder(ValueKind::Probabilities, 0.0);
+        builder.push(&[1.0, -1e-6, 0.5, 0.5], None).unwrap();
+        assert_eq!(builder.outputs().output(0, 0), Some(&[1.0, 0.0][..]));
+        assert!(builder.push(&[1.0, -1.1e-6, 0.5, 0.5], None).is_err());
+    }
+
+    #[test]
+    fn values_of_another_kind_are_doubted() {
+        let warned = |kind, raw: [f64; 4]| {
+            let mut builder = builder(kind, 0.0);
+            builder.push(&raw, None).unwrap();
+            builder
+                .finish()
+                .doubts()
+                .warnings()
+                .into_iter()
+                .map(|warning| warning.message)
+                .collect::<Vec<_>>()
+        };
+        let none: [&str; 0] = [];
+        let logits = ["the logits look like probabilities: they add up to 1"];
+        let odds = ["the odds look like percentages: they add up to 100"];
+        assert_eq!(warned(ValueKind::Logits, [0.3, 0.7, 0.11, 0.9]), logits);
+        assert_eq!(warned(ValueKind::Logits, [-0.3, 1.3, 0.11, 0.9]), none);
+        assert_eq!(warned(ValueKind::Odds, [30.0, 70.0, 1.0, 99.0]), odds);
+        assert_eq!(warned(ValueKind::Odds, [1.2, 3.6, 30.0, 70.0]), none);
+        assert_eq!(warned(ValueKind::Probabilities, [0.3, 0.7, 0.1, 0.9]), none);
     }
 
     /// Groups of outputs that are only renormalised, some of them just within the tolerance, then
@@ -294,7 +362,7 @@ mod tests {
                 let mut converted = item.to_vec();
                 for output in converted.chunks_exact_mut(n_classes) {
                     let n_raised = match input_format.convert(output).unwrap() {
-                        Converted::Present { n_raised } => n_raised,
+                        Converted::Present { n_raised, .. } => n_raised,
                         Converted::Missing => 0,
                     };
                     one_by_one.outputs.n_raised.push(n_raised);

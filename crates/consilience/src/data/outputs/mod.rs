@@ -11,6 +11,7 @@ use std::sync::Arc;
 pub use builder::OutputsBuilder;
 pub(crate) use builder::convert_items;
 
+use crate::data::input_format::Doubts;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 
@@ -40,6 +41,7 @@ pub struct Outputs {
     /// Number of values raised to the floor per output; empty if there are none.
     n_raised: Vec<usize>,
     any_missing: bool,
+    doubts: Doubts,
 }
 
 /// Allowed weights other than 0. With [`LARGEST_TOTAL`] this keeps sums of weights, and of
@@ -130,6 +132,7 @@ impl Outputs {
         let weights: Vec<f64> = counting.iter().map(|&item| weights[item]).collect();
         let plain = weights.iter().all(|weight| *weight == 1.0);
         weighted.weights = if plain { Vec::new() } else { weights };
+        weighted.doubts = self.doubts;
         Ok(weighted)
     }
 
@@ -162,6 +165,11 @@ impl Outputs {
     /// Number of values that were raised to the floor.
     pub fn n_raised(&self) -> usize {
         self.n_raised.iter().sum()
+    }
+
+    /// What was unusual about the raw values. Nothing is said of selected items.
+    pub fn doubts(&self) -> Doubts {
+        self.doubts
     }
 
     /// Whether any output is missing.
@@ -206,6 +214,7 @@ impl Outputs {
         self.values.extend(other.values);
         self.labels.extend(other.labels);
         self.any_missing |= other.any_missing;
+        self.doubts.merge(&other.doubts);
         Ok(())
     }
 
@@ -229,6 +238,7 @@ impl Outputs {
                 Vec::new()
             },
             n_raised: self.n_raised_of(outputs),
+            doubts: Doubts::default(),
         }
     }
 
@@ -284,6 +294,7 @@ impl Outputs {
             labels: self.labels.clone(),
             weights: self.weights.clone(),
             n_raised: self.n_raised_of(outputs),
+            doubts: self.doubts,
         })
     }
 

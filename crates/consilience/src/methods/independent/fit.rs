@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::methods::{Draw, Fit, FitMethod, FitReport, MethodOption, TrainingSet, read};
 use crate::progress::Progress;
 use crate::sampling::diagnostics::Diagnostics;
-use crate::sampling::{Draws, find_mode, sample};
+use crate::sampling::{Draws, climb, find_mode, sample};
 use crate::warning::Warning;
 use consilience_numerics::log_space::log_sum_exp;
 use consilience_numerics::parallel;
@@ -247,9 +247,9 @@ pub(in crate::methods) fn posterior_modes(statistics: &SufficientStatistics) -> 
         }
         let prior = DirichletPrior::default();
         let target = DirichletPosterior::new(statistics, (k, j), prior, Measure::Alpha);
-        let mode = find_mode(&target, &target.start());
-        converged &= mode.converged;
-        mode.point.iter().map(|theta| theta.exp()).collect()
+        let (point, at_mode) = climb(&target, &target.start());
+        converged &= at_mode;
+        point.iter().map(|theta| theta.exp()).collect()
     };
     let row = |k: usize| (0..n_classes).map(|j| mode(k, j)).collect();
     let alpha = (0..statistics.n_classifiers()).map(row).collect();

@@ -181,7 +181,7 @@ pub(in crate::methods) fn fit_logistic(
     let width = logs.nrows();
     let n_classes = training.class_weights.len();
     let (features, moments) = standardised(logs, &training.weights);
-    let design = SharedFeatures { features, n_classes };
+    let design = SharedFeatures::new(features, n_classes);
     let (offsets, weights) = match balance {
         ClassBalance::Offset => (training.ln_frequencies(), training.weights.clone()),
         ClassBalance::Weights => {

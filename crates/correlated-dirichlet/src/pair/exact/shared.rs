@@ -242,7 +242,9 @@ impl SharedIntegral {
         {
             self.window.start += GROUP;
         }
-        let open = self.window.start > outermost || onset < (CLOSING - 1) as f64;
+        let open = self.window.start > outermost
+            || onset < (CLOSING - 1) as f64
+            || onset >= self.window.end as f64;
         self.close(0, if open { None } else { Some(onset as usize) }, self.side.shared);
     }
 

@@ -15,8 +15,11 @@ pub(crate) const NODE_ONSET: f64 = 0.3;
 /// Exponents are cut here so that a product of two exponentials does not overflow.
 pub(crate) const LARGEST_EXPONENT: f64 = 650.0;
 
-/// Total shape of a component from which on the integral over its shared part is summed around its peak.
-pub(crate) const WINDOWED_FROM: f64 = 4000.0;
+/// Total shape of a component from which on the integral over its shared part is summed around its peak, and the same for the
+/// tables that learning reads. Impossible outputs need it: with 4000 the density was off by up to 40 for shapes of 1000 to
+/// 3000. It takes three times as long for shapes of 1000.
+pub(crate) const WINDOWED_FROM: f64 = 500.0;
+pub(crate) const LEARNING_WINDOWED_FROM: f64 = 4000.0;
 
 /// Nodes whose terms are below e^−this of the largest for every M and distance are not made.
 pub(crate) const END_CUT: f64 = 80.0;
@@ -29,6 +32,10 @@ pub(crate) const FIXED_NODES: f64 = 500.0;
 
 /// Logarithm that stands for 0 in a table.
 pub(crate) const NOTHING: f64 = -690.0;
+
+/// Terms that the tables of one class may cost (a second), and the numbers that they may hold (512 MB).
+pub(crate) const MAX_TABLE_TERMS: f64 = 4e9;
+pub(crate) const MAX_TABLE_NUMBERS: f64 = 6.4e7;
 
 /// Half width and step of a table's core, in resolutions.
 ///
@@ -53,8 +60,10 @@ pub(crate) const LEARNING_SERIES: f64 = 1e-2;
 /// ln s that one line may cover below the series: this, and this over the total shape.
 pub(crate) const WINDOW: [f64; 2] = [6.0, 40.0];
 
-/// ln s runs from this and a window below to this above the logarithm of the total shape.
-pub(crate) const SCALES: [f64; 2] = [150.0, 12.0];
+/// ln s runs from this, or this over the total shape, and a window below to this above the logarithm of the total shape: the
+/// integrand falls like s^N, and s > e^−700.
+pub(crate) const SCALES: [f64; 3] = [150.0, 40.0, 12.0];
+pub(crate) const LOWEST_SCALE: f64 = -700.0;
 
 /// |τ|/ε up to which the empty side of a component has columns: beyond, everything is below e^−5000.
 pub(crate) const EMPTY: f64 = 100.0;
@@ -85,11 +94,23 @@ pub(crate) const FADE: [f64; LOWER_CLOSING] = [1.0 / 16.0, 5.0 / 16.0, 11.0 / 16
 /// Attempts at placing a line's points.
 pub(crate) const MAX_TRIES: usize = 60;
 
+/// Terms of one item, at most: 0.1 to 0.3 s.
+pub(crate) const MAX_TERMS: f64 = 1e8;
+
+/// The error of a line whose integrand is not negligible at the end of the tables: an integral is not known if such a line is
+/// more than the reciprocal of this of it.
+pub(crate) const TRUNCATED: f64 = 1e12;
+
 /// Sets of points that a line may interleave.
 pub(crate) const MAX_PHASES: usize = 32;
 
 /// Relative error of a table per component, where the resolution is finer than its density.
 pub(crate) const TABLE_ERROR: f64 = 3e-8;
+
+/// The additional error of impossible outputs, per unit of ln f below −`FAR`: tables are steep there. With shapes of 300 to
+/// 10 000 and opposite outputs, ln f at a resolution of 1e-5 is off from the exact value by up to 5e-7 of its size.
+pub(crate) const FAR_ERROR: f64 = 1e-6;
+pub(crate) const FAR: f64 = 1000.0;
 
 /// The finest tolerance that makes sense with these tables.
 pub(crate) const FINEST_TOLERANCE: f64 = 2e-8;
