@@ -98,6 +98,8 @@ PARTS = [
     table("bookies", 15, needs_data=True),
     table("cost", 5, ONE_THREAD),
     Part("cost-figure", 0, [[PYTHON, "experiments/many/plot_cost.py"]], ["experiments/many/cost.svg"]),
+    Part("attack", 90, [[sys.executable, "scripts/attack.py", "--program", PROGRAM, "--full"]],
+         printed="experiments/attacks/attacks.csv", quick=["--count", "2"]),
     Part("reference", 5, [[PYTHON, "reference/make_density_resolution.py", "reference/density_resolution_stress.csv"]],
          ["reference/density_resolution_stress.csv"]),
 ]

@@ -244,7 +244,8 @@ impl GaussianNodes {
         Self((-half..=half).map(node).collect())
     }
 
-    /// Writes ln h_ε − (n−1) ln M + 2M at a distance from the tie, for `[near, far]` private shapes.
+    /// Writes ln h_ε − (n−1) ln M + 2M at a distance from the tie, for `[near, far]` private shapes. Nodes beyond the tie,
+    /// where the formula does not hold and the weights are negligible, are left out.
     pub(crate) fn smooth(
         &self,
         part: &SharedPart<'_>,
@@ -257,7 +258,8 @@ impl GaussianNodes {
             row.iter_mut().for_each(|log| *log += ln_weight);
             row
         };
-        let rows: Vec<Vec<f64>> = self.0.iter().map(row).collect();
+        let this_side = |node: &&(f64, f64)| distance + node.0 > 0.0;
+        let rows: Vec<Vec<f64>> = self.0.iter().filter(this_side).map(row).collect();
         let mut largest = vec![f64::NEG_INFINITY; out.len()];
         for row in &rows {
             largest.iter_mut().zip(row).for_each(|(largest, log)| *largest = largest.max(*log));
