@@ -33,6 +33,13 @@ pub(crate) struct Mode {
     pub(crate) precision_s: f64,
 }
 
+impl Mode {
+    /// Whether the search for the mode has succeeded, which may fail for outputs below 1e-150.
+    pub(crate) fn is_finite(&self) -> bool {
+        [self.y, self.sd_y, self.ln_s, self.slope, self.precision_s].iter().all(|x| x.is_finite())
+    }
+}
+
 /// One component at the mode: its shared part, and the standard deviation of the logit of its share.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Share {

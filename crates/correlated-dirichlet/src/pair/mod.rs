@@ -77,14 +77,15 @@ pub use smoothed::{LearningDensity, LearningScratch, RatioNodes};
 /// - Without a resolution the density is infinite where components with equal ratios x²ₗ/x¹ₗ have
 ///   Σ min(a¹ₗ + a²ₗ − 1, 0) ≤ −1, and 0 outside its support.
 /// - Resolutions from 1e-5 to 0.2. Tables for a resolution are made at the first item: 2 to 10 ms for three components with
-///   shapes up to 100, up to 2 s for shapes of 20 000 or resolutions below 1e-4.
+///   shapes up to 100, up to 4 s for shapes of 20 000 or resolutions below 1e-4. Tables that would take longer or more than
+///   500 MB are not made; the exact density is returned then, with the change that smoothing may make as its error.
 /// - Time per item for three components: 20 µs without a resolution for shapes around 10, 100 to 200 µs for small shapes
-///   or high correlations; 30 to 80 µs with a resolution of 0.03.
+///   or high correlations; 30 to 80 µs with a resolution of 0.03. No item takes longer than about half a second.
 ///
 /// # Error
 /// [`Estimate::error`] is the estimated absolute error of the log density. It aims at the tolerance (1e-6 by default) and
-/// exceeds the true error in at least 98 % of random cases, hostile ones included. It does not cover outputs that are
-/// impossible under the parameters (ln f below about −1000) if a component has shapes above 1000 and a resolution.
+/// exceeds the true error in at least 98 % of random cases, hostile ones included. It is infinite if the density is not
+/// resolved, as for many impossible outputs and for total shapes below 0.01; the value is then that of independent outputs.
 ///
 /// # Reference
 /// Trick & Rothkopf (2022), "Bayesian Classifier Fusion with an Explicit Model of Correlation", AISTATS.
@@ -102,8 +103,8 @@ pub struct PairDensity {
     inside: Option<Box<PairDensity>>,
     /// The resolution and its tables, made when they are first needed; the second have slopes.
     epsilon: f64,
-    tables: OnceLock<Arc<Tables>>,
-    slope_tables: OnceLock<Arc<Tables>>,
+    tables: OnceLock<Option<Arc<Tables>>>,
+    slope_tables: OnceLock<Option<Arc<Tables>>>,
 }
 
 /// The default tolerance: the wanted relative error of a density.
@@ -184,8 +185,8 @@ impl PairDensity {
         );
         if self.epsilon > 0.0 {
             let mode = scratch.locate(&self.components, [x1, x2]);
-            let tables = self.tables.get_or_init(|| Arc::new(self.make_tables(&[])));
-            let estimate = self.smooth(tables, &mode, scratch, None);
+            let tables = self.tables.get_or_init(|| self.make_tables(&[]).map(Arc::new));
+            let estimate = self.smooth(tables.as_deref(), &mode, scratch, None);
             return self.or_exact(estimate, [x1, x2], scratch);
         }
         self.exact([x1, x2], scratch)
@@ -199,9 +200,10 @@ impl PairDensity {
         self.refine([x1, x2], scratch, false)
     }
 
-    /// The estimate from tables, or the exact density if the tables underflow, as for outputs that differ by more than about
-    /// 10 standard deviations at ε ≥ 0.1. Smoothing changes ln f there by about ½ε² Σ(∂ ln h/∂τ)², which is added to the
-    /// error, with the private shapes for the derivatives.
+    /// The estimate from tables, or the exact density if they underflow, as for outputs that differ by more than about 10
+    /// standard deviations at ε ≥ 0.1, or cost too much. Smoothing changes ln f there by about ½ε² Σ(∂ ln h/∂τ)², which is
+    /// added to the error, with the private shapes for the derivatives. A pole has a finite density at a resolution, which
+    /// is not known then.
     fn or_exact(
         &self,
         estimate: Option<Estimate>,
@@ -211,6 +213,9 @@ impl PairDensity {
         let finite = |e: &Estimate| e.ln_density.is_finite() && e.error.is_finite();
         estimate.filter(finite).unwrap_or_else(|| {
             let exact = self.exact(outputs, scratch);
+            if !exact.ln_density.is_finite() {
+                return self.unresolved(outputs);
+            }
             let slope = |c: &Component| c.private[0].max(c.private[1]).powi(2);
             let change =
                 0.5 * self.epsilon.powi(2) * self.components.iter().map(slope).sum::<f64>();
@@ -250,12 +255,18 @@ impl PairDensity {
         gradient: &mut Gradient,
     ) {
         let mode = scratch.locate(&self.components, outputs);
-        let make = || Arc::new(self.make_tables(&Direction::ALL));
+        let tables =
+            self.slope_tables.get_or_init(|| self.make_tables(&Direction::ALL).map(Arc::new));
         let mut slopes = vec![f64::NAN; Direction::ALL.len() * self.n_classes()];
-        self.smooth(self.slope_tables.get_or_init(make), &mode, scratch, Some(&mut slopes));
+        self.smooth(tables.as_deref(), &mode, scratch, Some(&mut slopes));
         let each =
             |d: usize| slopes.iter().skip(d).step_by(Direction::ALL.len()).copied().collect();
         *gradient = Gradient { delta: each(0), alpha1: each(1), alpha2: each(2) };
+    }
+
+    /// The estimate of a density that is too difficult: that of independent outputs, with an infinite error.
+    fn unresolved(&self, [x1, x2]: [&[f64]; 2]) -> Estimate {
+        Estimate { error: f64::INFINITY, ..self.independent(x1, x2) }
     }
 
     /// δ = 0: the product of two Dirichlet densities.

@@ -1,7 +1,7 @@
 //! Adaptive refinement of the exact density: places the nodes, integrates, and repeats with finer steps until the estimated
 //! error is small enough.
 
-use super::constants::{ACCEPT, EQUIDISTANT_FROM, MAX_PASSES, ROUNDING, SAFETY};
+use super::constants::{ACCEPT, EQUIDISTANT_FROM, MAX_PASSES, MAX_TERMS, ROUNDING, SAFETY};
 use super::gradient::GradientSum;
 use super::kernel::TermRecord;
 use super::kinks::{self, AtKink};
@@ -29,16 +29,10 @@ pub struct Scratch {
     pieces: Vec<Piece>,
     convergence: Vec<Convergence>,
     record: TermRecord,
+    /// Terms that may still be summed for the present item.
+    work: f64,
     pub(crate) tally: GradientSum,
     pub(crate) smoothed: SmoothedScratch,
-}
-
-/// Buffers of the integrals over the scale.
-pub(crate) struct ScaleBuffers<'a> {
-    pub(crate) outputs: &'a [OutputPair],
-    pub(crate) active: &'a [usize],
-    pub(crate) grid: &'a mut EquidistantScales,
-    pub(crate) record: Option<&'a mut TermRecord>,
 }
 
 /// Factors on the default steps in the ratio, the scale and the shared gammas.
@@ -82,10 +76,17 @@ impl PairDensity {
         if let Some(ln_density) = poles::ln_density(&self.components, &scratch.outputs) {
             return Estimate { ln_density, error: 0.0 };
         }
+        if !mode.is_finite() {
+            return self.unresolved([x1, x2]);
+        }
+        scratch.work = MAX_TERMS;
         let mut steps = Steps::NORMAL;
         for pass in 1.. {
             let result = self.one_pass(&mode, scratch, steps, slopes);
             let done = result.error <= ACCEPT * self.accuracy.tolerance || result.wanted == steps;
+            if scratch.work < 0.0 || !result.ln_density.is_finite() {
+                return self.unresolved([x1, x2]);
+            }
             if done || pass == MAX_PASSES {
                 let error = SAFETY * result.error + ROUNDING * self.power;
                 return Estimate { ln_density: result.ln_density, error };
@@ -109,13 +110,22 @@ impl PairDensity {
         let Scratch { outputs, breaks, pieces, .. } = scratch;
         let plan = kinks::plan(&self.components, outputs, mode, &self.accuracy, normal, breaks);
         lay_pieces(mode, normal * plan.factor, breaks, pieces);
-        let buffers = ScaleBuffers {
+        kinks::drop_far_pieces(&self.components, mode, pieces);
+        let mut lines = ScaleIntegrals {
+            arch: self.arch,
+            accuracy: self.accuracy,
+            components: &self.components,
             outputs: &scratch.outputs,
             active: &scratch.active,
+            rest,
+            power: self.power,
+            mode: *mode,
+            laguerre: if gauss { &self.laguerre } else { &[] },
+            rule: (0, 1.0),
             grid: &mut scratch.grid,
             record: slopes.then_some(&mut scratch.record),
+            work: &mut scratch.work,
         };
-        let mut lines = self.lines(mode, rest, gauss, buffers);
         if let Some(rigid) = rigid {
             let at = Position { anchor: scratch.outputs[rigid].kink, offset: 0.0 };
             let line = lines.settle(&mut scratch.inner, at);
@@ -186,30 +196,6 @@ impl PairDensity {
         (rest, rigid)
     }
 
-    /// Integrals over the scale, at Gauss-Laguerre points or at equidistant ones.
-    pub(crate) fn lines<'a>(
-        &'a self,
-        mode: &Mode,
-        rest: KnownFactors,
-        gauss: bool,
-        buffers: ScaleBuffers<'a>,
-    ) -> ScaleIntegrals<'a> {
-        ScaleIntegrals {
-            arch: self.arch,
-            accuracy: self.accuracy,
-            components: &self.components,
-            outputs: buffers.outputs,
-            active: buffers.active,
-            rest,
-            power: self.power,
-            mode: *mode,
-            laguerre: if gauss { &self.laguerre } else { &[] },
-            rule: (0, 1.0),
-            grid: buffers.grid,
-            record: buffers.record,
-        }
-    }
-
     /// The error of all three integrals together, and the steps that would make it small enough.
     fn judge(
         &self,
@@ -250,5 +236,5 @@ fn lay_pieces(mode: &Mode, step: f64, breaks: &[f64], pieces: &mut Vec<Piece>) {
         pieces.push(Piece { lower, upper, scale, centre: mode.y });
         lower = upper;
     }
-    pieces.sort_by_key(|piece| !piece.contains(mode.y));
+    pieces.sort_by_key(|piece| piece.nearest(mode.y) != mode.y);
 }

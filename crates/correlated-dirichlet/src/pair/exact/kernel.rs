@@ -229,7 +229,8 @@ impl WithSimd for Equidistant<'_, SharedIntegral> {
             out.even += product[0] + product[2];
             out.odd += product[1] + product[3];
             out.last = product[3];
-            if out.last < self.cut * out.largest {
+            // far below the centre all terms may be the smallest number
+            if t[GROUP - 1] > 1.0 && out.last < self.cut * out.largest {
                 break;
             }
         }

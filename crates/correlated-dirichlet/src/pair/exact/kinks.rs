@@ -6,7 +6,10 @@
 
 use std::f64::consts::{LN_2, TAU};
 
-use super::constants::{NEIGHBOUR_STEP, RATIOS_PER_LATTICE, RATIOS_PER_PIECE, SAME_CORNER, STRONG};
+use super::constants::{
+    FAR, NEIGHBOUR_STEP, RATIOS_PER_LATTICE, RATIOS_PER_PIECE, SAME_CORNER, STRONG,
+};
+use super::pieces::Piece;
 use crate::pair::accuracy::Accuracy;
 use crate::pair::component::Component;
 use crate::pair::item::OutputPair;
@@ -28,7 +31,8 @@ pub(crate) fn ln_error(c: &Component, x2: f64, y: f64, mode: &Mode, step: f64, t
     let power = a1 + a2;
     let s = (mode.ln_s + mode.slope * (y - mode.y)).exp();
     let ln_inner = ln_kummer(c.shared, power - 1.0, s * x2);
-    power * (step / TAU).ln() + ln_gamma(a1) + ln_gamma(a2) + s * x2
+    let omega = TAU / step;
+    -power * omega.hypot(c.shared + s * x2).ln() + ln_gamma(a1) + ln_gamma(a2) + s * x2
         - ln_inner
         - tail(y, mode, total)
         - (0.5 * TAU.sqrt() * mode.sd_y).ln()
@@ -97,9 +101,10 @@ pub(crate) fn corners(
     breaks: &mut Vec<f64>,
 ) {
     breaks.clear();
-    let total = smaller_total(components);
+    let (total, far) =
+        (smaller_total(components), 3.0 - accuracy.tolerance.ln() + gain(components));
     for (c, outputs) in components.iter().zip(outputs) {
-        if c.kink_power() < 0.0 || tail(outputs.kink, mode, total) < 3.0 - accuracy.tolerance.ln() {
+        if c.kink_power() < 0.0 || tail(outputs.kink, mode, total) < far {
             breaks.push(outputs.kink);
         }
     }
@@ -153,6 +158,21 @@ pub(crate) fn plan(
     breaks.sort_unstable_by(f64::total_cmp);
     breaks.dedup();
     Plan { factor: 1.0, error }
+}
+
+/// ln of how much larger the integrand may be elsewhere than at the mode of the Laplace approximation.
+///
+/// A private shape a < 1 makes it smaller by a factor of about a where its classifier has the larger total, or larger by 1/a
+/// in a spike.
+fn gain(components: &[Component]) -> f64 {
+    let one = |c: &Component| -c.private[0].min(c.private[1]).min(1.0).ln();
+    components.iter().filter(|c| !c.is_independent()).map(one).sum()
+}
+
+/// Drops the pieces in which the integrand is negligible.
+pub(crate) fn drop_far_pieces(components: &[Component], mode: &Mode, pieces: &mut Vec<Piece>) {
+    let (total, far) = (smaller_total(components), FAR + gain(components));
+    pieces.retain(|piece| !(tail(piece.nearest(mode.y), mode, total) > far));
 }
 
 /// Adds weak kinks beside a break, near which the nodes are spaced by their distance to it.

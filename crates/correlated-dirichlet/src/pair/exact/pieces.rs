@@ -125,17 +125,13 @@ impl Piece {
         }
     }
 
-    /// Whether y lies in the piece.
-    pub(crate) fn contains(&self, y: f64) -> bool {
-        let above = match self.lower {
-            End::Break(a) => y >= a,
-            End::Infinite => true,
-        };
-        let below = match self.upper {
-            End::Break(b) => y < b,
-            End::Infinite => true,
-        };
-        above && below
+    /// The point of the piece, with its ends, that is nearest to y.
+    pub(crate) fn nearest(&self, y: f64) -> f64 {
+        match (self.lower, self.upper) {
+            (End::Break(a), _) if y < a => a,
+            (_, End::Break(b)) if y >= b => b,
+            _ => y,
+        }
     }
 }
 

@@ -14,7 +14,25 @@ pub(crate) fn ln_density(components: &[Component], outputs: &[OutputPair]) -> Op
     {
         return Some(f64::NEG_INFINITY);
     }
-    outputs.iter().any(|pair| is_pole(components, outputs, pair.kink)).then_some(f64::INFINITY)
+    let [lower, upper] = support(components, outputs);
+    if lower > upper {
+        return Some(f64::NEG_INFINITY);
+    }
+    let mut inside = outputs.iter().map(|pair| pair.kink).filter(|y| (lower..=upper).contains(y));
+    if inside.any(|kink| is_pole(components, outputs, kink)) {
+        return Some(f64::INFINITY);
+    }
+    (lower == upper && rigid().next().is_none()).then_some(f64::NEG_INFINITY)
+}
+
+/// The range of y that is possible: if a private gamma is 0, the total of its classifier is the smaller one.
+fn support(components: &[Component], outputs: &[OutputPair]) -> [f64; 2] {
+    let (mut lower, mut upper) = (f64::NEG_INFINITY, f64::INFINITY);
+    for (pair, c) in outputs.iter().zip(components).filter(|(_, c)| !c.is_independent()) {
+        upper = if c.private[0] == 0.0 { upper.min(pair.kink) } else { upper };
+        lower = if c.private[1] == 0.0 { lower.max(pair.kink) } else { lower };
+    }
+    [lower, upper]
 }
 
 fn is_pole(components: &[Component], outputs: &[OutputPair], kink: f64) -> bool {

@@ -48,6 +48,8 @@ pub(crate) struct ScaleIntegrals<'a> {
     pub(crate) grid: &'a mut EquidistantScales,
     /// Terms kept for the derivatives, if they are wanted.
     pub(crate) record: Option<&'a mut TermRecord>,
+    /// Terms that may still be summed for this item; all integrals are 0 once there are none left.
+    pub(crate) work: &'a mut f64,
 }
 
 /// ln of the factors of components in closed form: constant + slope · y + tilt · s.
@@ -97,10 +99,10 @@ impl EquidistantScales {
         self.square = (TAU / (shape * self.step)).powi(2);
         // shape·(ln t − t + 1) = −cut, t < 1
         let target = (accuracy.cut + 1.0) / shape;
-        let mut t = (-target).exp() * 0.4;
+        let mut t = (1.0 - (2.0 * target).sqrt()).max((-target).exp() * 0.4);
         for _ in 0..6 {
             let value = t.ln() - t + 1.0 + target;
-            t = (t - value / (1.0 / t - 1.0)).clamp(1e-6, 0.999);
+            t = (t - value / (1.0 / t - 1.0)).clamp(1e-6, 1.0 - target.sqrt().min(0.5));
         }
         // the same for t > 1
         let mut upper = 1.0 + (2.0 * target).sqrt() + 0.7 * target;
@@ -175,13 +177,22 @@ pub(crate) fn gauss_points(tolerance: f64, ratio: f64, power: f64) -> f64 {
     (0.01 * tolerance).ln() / (2.0 * ratio.ln()) + 2.0 + 0.25 * power
 }
 
+/// The nearest ln s at which the integrand of a ratio may have its maximum.
+///
+/// It is a mixture of s^N e^(−s(1+ρ−κ)) with 0 ≤ κ ≤ Σ min(ρx¹, x²) ≤ min(ρ, 1).
+pub(crate) fn possible_ln_s(ln_s: f64, y: f64, power: f64) -> f64 {
+    let largest = power.ln() - y.max(0.0);
+    ln_s.max(largest - (-y.abs()).exp().ln_1p()).min(largest)
+}
+
 impl ScaleIntegrals<'_> {
     /// Evaluates the integral without a neighbour: the Laplace approximation gives the centre in s, and the integral is repeated
     /// until its largest term is near the centre.
     pub(crate) fn settle(&mut self, inner: &mut [SharedIntegral], at: Position) -> ScaleIntegral {
         let mode = self.mode;
         let width = 2.0 / mode.precision_s.sqrt();
-        let mut guess = mode.ln_s + mode.slope * (at.y() - mode.y);
+        let y = at.y();
+        let mut guess = possible_ln_s(mode.ln_s + mode.slope * (y - mode.y), y, self.power);
         let mut line = self.evaluate(inner, at, guess);
         for _ in 0..8 {
             if (line.ln_s - guess).abs() < width || line.ln_value == f64::NEG_INFINITY {
@@ -202,6 +213,9 @@ impl ScaleIntegrals<'_> {
     ) -> ScaleIntegral {
         let y = at.y();
         let (rho, s) = (y.exp(), ln_s.exp());
+        if *self.work < 0.0 {
+            return ScaleIntegral::ZERO;
+        }
         let mut constant = self.rest.constant
             + (self.components.len() as f64 + self.rest.slope) * y
             + self.rest.tilt * s;
@@ -239,10 +253,12 @@ impl ScaleIntegrals<'_> {
     ) -> ScaleIntegral {
         let centre = ln_s.exp();
         let cut = (-self.accuracy.cut - 1.0).exp();
+        let nodes: usize = self.active.iter().map(|&l| inner[l].window.len()).sum();
         loop {
             if let Some(record) = &mut self.record {
                 record.clear();
             }
+            *self.work -= ((nodes + GROUP) * (self.grid.t.len() + GROUP)) as f64;
             let sum = run(
                 self.arch,
                 Equidistant {
@@ -301,6 +317,8 @@ impl ScaleIntegrals<'_> {
         if let Some(record) = &mut self.record {
             record.clear();
         }
+        let nodes: usize = self.active.iter().map(|&l| inner[l].window.len()).sum();
+        *self.work -= ((nodes + GROUP) * rule.nodes.len()) as f64;
         let (sum, best) = run(
             self.arch,
             AtNodes {

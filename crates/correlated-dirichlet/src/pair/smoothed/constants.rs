@@ -1,6 +1,7 @@
 //! Constants of the smoothed density.
 
 /// Relative accuracy that the tabulated integrals aim at, per component.
+/// Guard: lib entries_have_the_stated_error
 pub(crate) const TABLE_ACCURACY: f64 = 1e-8;
 
 /// The same for the tables that learning reads, whose interpolation error is 1e-5.
@@ -10,13 +11,18 @@ pub(crate) const LEARNING_TABLE_ACCURACY: f64 = 1e-6;
 pub(crate) const INNER_CLOSING: usize = 4;
 
 /// The expansion parameter at which such an end is closed, over the fourth root of the accuracy.
+/// Guard: pair_density resolution::
 pub(crate) const NODE_ONSET: f64 = 0.3;
 
 /// Exponents are cut here so that a product of two exponentials does not overflow.
 pub(crate) const LARGEST_EXPONENT: f64 = 650.0;
 
-/// Total shape of a component from which on the integral over its shared part is summed around its peak.
-pub(crate) const WINDOWED_FROM: f64 = 4000.0;
+/// Total shape of a component from which on the integral over its shared part is summed around its peak, and the same for the
+/// tables that learning reads. Impossible outputs need it: with 4000 the density was off by up to 40 for shapes of 1000 to
+/// 3000. It takes three times as long for shapes of 1000.
+/// Guard: extremes impossible_outputs
+pub(crate) const WINDOWED_FROM: f64 = 500.0;
+pub(crate) const LEARNING_WINDOWED_FROM: f64 = 4000.0;
 
 /// Nodes whose terms are below e^−this of the largest for every M and distance are not made.
 pub(crate) const END_CUT: f64 = 80.0;
@@ -30,31 +36,42 @@ pub(crate) const FIXED_NODES: f64 = 500.0;
 /// Logarithm that stands for 0 in a table.
 pub(crate) const NOTHING: f64 = -690.0;
 
+/// Terms that the tables of one class may cost (a second), and the numbers that they may hold (512 MB).
+pub(crate) const MAX_TABLE_TERMS: f64 = 4e9;
+pub(crate) const MAX_TABLE_NUMBERS: f64 = 6.4e7;
+
 /// Half width and step of a table's core, in resolutions.
 ///
 /// ln h_ε has branch points about ε/2 from the real line, where a spike gives way to its tails.
 pub(crate) const CORE: f64 = 8.0;
+/// Guard: lib columns_and_series
 pub(crate) const CORE_STEP: f64 = 1.0 / 16.0;
 
 /// Step in ln |τ| of a table's columns outside its core.
+/// Guard: lib columns_and_series
 pub(crate) const SIDE_STEP: f64 = 0.04;
 
 /// Step in ln M of a table for shapes up to 15; it falls with the eighth root of the largest shape.
+/// Guard: lib entries_have_the_stated_error
 pub(crate) const MASS_STEP: f64 = 0.11;
 
 /// M below which columns are polynomials in M, and the number of their points.
+/// Guard: lib columns_and_series
 pub(crate) const LOW: f64 = 0.3;
 pub(crate) const CHEBYSHEV: usize = 8;
 
 /// M up to which the first two terms of a power series are used; and in the tables that learning reads.
+/// Guard: lib columns_and_series
 pub(crate) const SERIES: f64 = 2e-4;
 pub(crate) const LEARNING_SERIES: f64 = 1e-2;
 
 /// ln s that one line may cover below the series: this, and this over the total shape.
 pub(crate) const WINDOW: [f64; 2] = [6.0, 40.0];
 
-/// ln s runs from this and a window below to this above the logarithm of the total shape.
-pub(crate) const SCALES: [f64; 2] = [150.0, 12.0];
+/// ln s runs from this, or this over the total shape, and a window below to this above the logarithm of the total shape: the
+/// integrand falls like s^N, and s > e^−700.
+pub(crate) const SCALES: [f64; 3] = [150.0, 40.0, 12.0];
+pub(crate) const LOWEST_SCALE: f64 = -700.0;
 
 /// |τ|/ε up to which the empty side of a component has columns: beyond, everything is below e^−5000.
 pub(crate) const EMPTY: f64 = 100.0;
@@ -75,6 +92,7 @@ pub(crate) const TAIL_INFINITY: f64 = 1e-12;
 /// Step of the differences that slopes are, relative to the smallest shape that changes.
 ///
 /// Tables are good to 1e-8, so that derivatives in the logarithm of a shape are good to about 1e-4.
+/// Guard: lib entries_have_the_stated_error
 pub(crate) const SLOPE_STEP: f64 = 2e-4;
 
 /// Number of exponentials in the closed lower end of a sum over s, and weights that let an alternating sum fade out over
@@ -85,11 +103,25 @@ pub(crate) const FADE: [f64; LOWER_CLOSING] = [1.0 / 16.0, 5.0 / 16.0, 11.0 / 16
 /// Attempts at placing a line's points.
 pub(crate) const MAX_TRIES: usize = 60;
 
+/// Terms of one item, at most: 0.1 to 0.3 s.
+pub(crate) const MAX_TERMS: f64 = 1e8;
+
+/// The error of a line whose integrand is not negligible at the end of the tables: an integral is not known if such a line is
+/// more than the reciprocal of this of it.
+pub(crate) const TRUNCATED: f64 = 1e12;
+
 /// Sets of points that a line may interleave.
 pub(crate) const MAX_PHASES: usize = 32;
 
 /// Relative error of a table per component, where the resolution is finer than its density.
+/// Guard: lib entries_have_the_stated_error
 pub(crate) const TABLE_ERROR: f64 = 3e-8;
+
+/// The additional error of impossible outputs, per unit of ln f below −`FAR`: tables are steep there. With shapes of 300 to
+/// 10 000 and opposite outputs, ln f at a resolution of 1e-5 is off from the exact value by up to 5e-7 of its size.
+/// Guard: extremes impossible_outputs
+pub(crate) const FAR_ERROR: f64 = 1e-6;
+pub(crate) const FAR: f64 = 1000.0;
 
 /// The finest tolerance that makes sense with these tables.
 pub(crate) const FINEST_TOLERANCE: f64 = 2e-8;
@@ -101,6 +133,7 @@ pub(crate) const SHARP: f64 = 3.0;
 pub(crate) const SAFETY: f64 = 5.0;
 
 /// Spacing of the tables that learning reads, relative to those of fusing: 256 times the error.
+/// Guard: lib entries_have_the_stated_error
 pub(crate) const LEARNING_SPACING: f64 = 2.0;
 
 /// Accuracy of learning's integrals over the scale.
@@ -110,6 +143,7 @@ pub(crate) const LEARNING_ACCURACY: f64 = 1e-3;
 pub(crate) const LEARNING_CUT: f64 = 12.0;
 
 /// Error of one item that learning's nodes may have from ties.
+/// Guard: pair_density learning::
 pub(crate) const LEARNING_KINK_ERROR: f64 = 4e-3;
 
 /// Nodes of one item at the most, in each direction.
@@ -119,6 +153,7 @@ pub(crate) const MAX_RATIOS: i64 = 4000;
 pub(crate) const PANEL_POINTS: [usize; 3] = [6, 10, 14];
 
 /// The share of the tolerance that the error of one panel may be, and below which the rest of the axis is negligible.
+/// Guard: pair_density resolution::
 pub(crate) const PANEL_GOAL: f64 = 0.3;
 pub(crate) const NEGLIGIBLE: f64 = 0.05;
 

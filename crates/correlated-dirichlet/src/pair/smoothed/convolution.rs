@@ -16,7 +16,7 @@ use pulp::Arch;
 
 use super::constants::{COARSER_GAUSSIAN, FIXED_NODES, NOTHING, SHORTER_GAUSSIAN};
 use super::kernel::{Exponentiate, Gaussian, SumRows};
-use super::shared_part::{SharedNodes, SharedPart, flush, typical};
+use super::shared_part::{self, SharedNodes, SharedPart, flush, typical};
 use crate::pair::component::Component;
 use crate::pair::exact::constants::CLOSING;
 use crate::pair::exact::kernel::run;
@@ -157,6 +157,25 @@ pub(crate) fn shared_nodes(arch: Arch, c: &Component, epsilon: f64, accuracy: f6
     SharedNodes::new(arch, c, side_nodes(c, epsilon, 0.0, accuracy)[0].0, accuracy)
 }
 
+/// What it costs to compute so many columns up to `reach`, of them `n_far` beyond the fixed nodes: terms, and numbers that are
+/// kept meanwhile.
+pub(crate) fn cost(
+    c: &Component,
+    epsilon: f64,
+    accuracy: f64,
+    n_masses: f64,
+    (reach, n_columns, n_far): (f64, f64, f64),
+) -> (f64, f64) {
+    let Spacing { scale, step } = Spacing::new(c, epsilon);
+    let width = half_width(c, epsilon) * epsilon;
+    let nearest = side_nodes(c, epsilon, 0.0, accuracy)[0].0;
+    let rows = 2.0 * (reach.min(FIXED_NODES * epsilon) + width) / (scale * step) + 60.0;
+    let per_column = 2.0 * width / (scale * step);
+    let (row, kept) = shared_part::cost(c, nearest, accuracy, n_masses);
+    let terms = (rows + n_far * per_column) * row + n_columns * per_column * n_masses;
+    (terms, kept + 2.0 * rows * n_masses)
+}
+
 /// Nodes of one side and their weights, to beyond `furthest`; the innermost six are a closed end.
 fn side_nodes(c: &Component, epsilon: f64, furthest: f64, accuracy: f64) -> Vec<(f64, f64)> {
     let sharp = 1.0 + c.shared + 3.0 * c.power();
@@ -225,7 +244,8 @@ impl GaussianNodes {
         Self((-half..=half).map(node).collect())
     }
 
-    /// Writes ln h_ε − (n−1) ln M + 2M at a distance from the tie, for `[near, far]` private shapes.
+    /// Writes ln h_ε − (n−1) ln M + 2M at a distance from the tie, for `[near, far]` private shapes. Nodes beyond the tie,
+    /// where the formula does not hold and the weights are negligible, are left out.
     pub(crate) fn smooth(
         &self,
         part: &SharedPart<'_>,
@@ -238,7 +258,8 @@ impl GaussianNodes {
             row.iter_mut().for_each(|log| *log += ln_weight);
             row
         };
-        let rows: Vec<Vec<f64>> = self.0.iter().map(row).collect();
+        let this_side = |node: &&(f64, f64)| distance + node.0 > 0.0;
+        let rows: Vec<Vec<f64>> = self.0.iter().filter(this_side).map(row).collect();
         let mut largest = vec![f64::NEG_INFINITY; out.len()];
         for row in &rows {
             largest.iter_mut().zip(row).for_each(|(largest, log)| *largest = largest.max(*log));

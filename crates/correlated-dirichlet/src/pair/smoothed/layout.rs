@@ -109,6 +109,14 @@ impl Columns {
         (self.ln_first + self.side_step * longest as f64).exp()
     }
 
+    /// The number of columns beyond this |τ|.
+    pub(crate) fn n_beyond(&self, tau: f64) -> f64 {
+        let one = |side: usize| {
+            (side as f64 - ((tau.ln() - self.ln_first) / self.side_step).max(0.0)).max(0.0)
+        };
+        one(self.sides[0]) + one(self.sides[1])
+    }
+
     pub(crate) fn is_tail(&self, tau: f64) -> bool {
         tau.abs() > self.reach && !self.empty[usize::from(tau > 0.0)]
     }

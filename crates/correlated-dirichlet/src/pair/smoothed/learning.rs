@@ -18,13 +18,13 @@ use super::nodes::{Cluster, Node, RatioNodes};
 use super::scale::{Buffers, ScaleConfig, ScaleIntegral, ScaleIntegrals};
 use super::step_in_ln_s;
 use super::table::{Direction, TableConfig, Tables};
-use crate::Result;
 use crate::pair::accuracy::Accuracy;
 use crate::pair::component::{self, Component};
 use crate::pair::exact::kinks;
 use crate::pair::four_lanes;
 use crate::pair::item::OutputPair;
 use crate::pair::laplace::{self, Mode, Share};
+use crate::{Error, Result};
 use consilience_numerics::parallel;
 
 /// The log density of many items under one true class, with derivatives in δ, for learning δ.
@@ -71,12 +71,20 @@ pub struct LearningScratch {
 
 impl LearningDensity {
     /// Makes the tables for α¹, α² and δ at the resolution ε > 0, with derivatives in δ or without.
+    ///
+    /// # Errors
+    /// For parameters outside their range, and if the tables would take more than 4 s or 500 MB.
     pub fn new(alpha: [&[f64]; 2], delta: &[f64], epsilon: f64, with_slopes: bool) -> Result<Self> {
         let components = component::components(alpha[0], alpha[1], delta)?;
         let arch = four_lanes();
         let directions: &[Direction] = if with_slopes { &[Direction::DELTA] } else { &[] };
         let config = TableConfig { arch, epsilon, spacing: LEARNING_SPACING, directions };
         let tables = Tables::new(&config, &components, |n, table| parallel::map(n, table));
+        let tables = tables.ok_or_else(|| {
+            let largest = alpha.concat().into_iter().fold(0.0, f64::max);
+            let requirement = "small enough for tables at this resolution";
+            Error::parameter("alpha", requirement, format!("{largest} at {epsilon}"))
+        })?;
         let power = components.iter().map(Component::power).sum();
         Ok(Self { components, tables, directions, epsilon, power, arch })
     }

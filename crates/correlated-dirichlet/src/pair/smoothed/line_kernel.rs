@@ -249,4 +249,4 @@ fn weigh<'a, S: Simd>(
 }
 
 /// Points of one set, at most.
-pub(crate) const MAX_POINTS: usize = 128;
+pub(crate) const MAX_POINTS: usize = 192;

@@ -33,7 +33,7 @@ use crate::pair::exact::kinks;
 use crate::pair::exact::trapezoid_error::{level, level_slope};
 use crate::pair::laplace::Mode;
 use crate::pair::{Estimate, PairDensity, Scratch};
-use constants::{FINEST_TOLERANCE, MAX_PHASES, SAFETY, SHARP, TABLE_ERROR};
+use constants::{FAR, FAR_ERROR, FINEST_TOLERANCE, MAX_PHASES, SAFETY, SHARP, TABLE_ERROR};
 use integrate::{Corner, Panel, Panels, Total};
 use scale::{Buffers, ScaleConfig, ScaleIntegrals};
 use table::{Direction, TableConfig, Tables};
@@ -48,8 +48,8 @@ pub(crate) struct SmoothedScratch {
 }
 
 impl PairDensity {
-    /// The tables of this class, with slopes along these directions.
-    pub(crate) fn make_tables(&self, directions: &[Direction]) -> Tables {
+    /// The tables of this class, with slopes along these directions; none if they cost too much.
+    pub(crate) fn make_tables(&self, directions: &[Direction]) -> Option<Tables> {
         let config =
             TableConfig { arch: self.arch, epsilon: self.epsilon, spacing: 1.0, directions };
         Tables::new(&config, &self.components, |n, table| (0..n).map(table).collect())
@@ -71,11 +71,12 @@ impl PairDensity {
     /// The log density from tables, and the slopes that they hold; none where the tables do not reach.
     pub(crate) fn smooth(
         &self,
-        tables: &Tables,
+        tables: Option<&Tables>,
         mode: &Mode,
         scratch: &mut Scratch,
         slopes: Option<&mut [f64]>,
     ) -> Option<Estimate> {
+        let tables = tables.filter(|_| mode.is_finite())?;
         let accuracy = Accuracy::new(self.accuracy.tolerance.max(FINEST_TOLERANCE));
         let config = self.scale_config(tables, &accuracy);
         let Scratch { smoothed, outputs, breaks, .. } = scratch;
@@ -95,11 +96,15 @@ impl PairDensity {
             };
             kinks::corners(&self.components, outputs, mode, &accuracy, self.epsilon, breaks);
             let total = panels.integrate(breaks, near)?;
+            if total.coarse > 1.0 {
+                return None;
+            }
             let in_s = error_in_s(&total, shape, lines.step());
             if in_s <= 0.3 * accuracy.tolerance || 2 * lines.phases > MAX_PHASES {
                 let tables: f64 =
                     self.components.iter().map(|c| table_error(c, self.epsilon)).sum();
-                let error = SAFETY * (total.error + in_s + (-accuracy.cut).exp()) + tables;
+                let far = FAR_ERROR * (-total.ln_value - FAR).max(0.0);
+                let error = SAFETY * (total.error + in_s + (-accuracy.cut).exp()) + tables + far;
                 break Estimate { ln_density: total.ln_value, error };
             }
             step = 0.6 * lines.step();

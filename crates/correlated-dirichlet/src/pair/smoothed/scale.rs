@@ -4,12 +4,13 @@ use std::f64::consts::TAU;
 
 use pulp::Arch;
 
-use super::constants::{FADE, LOWER_CLOSING, MAX_PHASES, MAX_TRIES};
+use super::constants::{FADE, LOWER_CLOSING, MAX_PHASES, MAX_TERMS, MAX_TRIES, TRUNCATED};
 use super::layout::{LINE_ROOM, Part, SLACK, TAPS};
 use super::line_kernel::{Columns, LineSum, MAX_POINTS, SumLine, SumMoments, SumSlope};
 use super::table::{Blend, ComponentTable, Direction, Tables};
 use crate::pair::component::Component;
 use crate::pair::exact::kernel::{GROUP, run};
+use crate::pair::exact::scale::possible_ln_s;
 use crate::pair::item::OutputPair;
 use consilience_numerics::exponential_tail;
 use consilience_numerics::special::ln_gamma;
@@ -39,6 +40,8 @@ pub(crate) struct ScaleIntegrals<'a> {
     /// The columns of all components at the current ratio, and of those that are not linear in M there.
     blends: Vec<Option<Blend<'a>>>,
     columns: Vec<Columns<'a>>,
+    /// Terms that may still be summed for this item.
+    work: f64,
     buffers: &'a mut Buffers,
 }
 
@@ -70,7 +73,7 @@ pub(crate) struct ScaleIntegral {
     pub(crate) ln_value: f64,
     /// ln s at the largest term.
     pub(crate) ln_s: f64,
-    /// |even − odd| / sum: the relative error at twice the step.
+    /// |even − odd| / sum: the relative error at twice the step; [`TRUNCATED`] if there was no room for all points.
     pub(crate) coarse: f64,
     /// Σ of the terms over the largest one, and whether the lower end was closed.
     sum: f64,
@@ -132,6 +135,7 @@ impl<'a> ScaleIntegrals<'a> {
             ratio: 1.0,
             blends: Vec::with_capacity(components.len()),
             columns: Vec::with_capacity(components.len()),
+            work: MAX_TERMS,
             buffers,
         }
     }
@@ -154,13 +158,15 @@ impl<'a> ScaleIntegrals<'a> {
         self.tables.step / self.phases as f64
     }
 
-    /// The integral at y, with the integrand expected around `ln_s`; none if the tables do not reach.
+    /// The integral at y, with the integrand expected around `ln_s`; none if the tables do not reach or the item is too difficult.
     pub(crate) fn evaluate(&mut self, y: f64, ln_s: f64) -> Option<ScaleIntegral> {
-        let rho = y.exp();
+        let (rho, ln_s) = (y.exp(), possible_ln_s(ln_s, y, self.power));
+        if !(rho.is_finite() && ln_s.is_finite()) {
+            return None;
+        }
         let step = self.tables.step;
         let lowest = ((self.ln_onset - rho.ln_1p()) / step) as i64 - 1 - LOWER_CLOSING as i64;
-        let highest = self.tables.last - (self.move_to(y, rho) / step) as i64 - LINE_ROOM;
-        // a poor guess may lie beyond the tables, where the integrand vanishes
+        let highest = self.tables.last - (self.move_to(y, rho)? / step) as i64 - LINE_ROOM;
         let mut centre = ((ln_s / step) as i64).min(highest);
         for _ in 0..MAX_TRIES {
             self.start = (centre - self.below).max(lowest);
@@ -171,15 +177,18 @@ impl<'a> ScaleIntegrals<'a> {
             let sum = self.sum(&mut linear)?;
             let best = self.start + sum.best as i64;
             let open = [sum.ends[0] > -self.cut && !closed, sum.ends[1] > -self.cut];
-            if open[0] || open[1] {
-                if (best - centre).abs() > 1 {
-                    centre = best;
-                } else {
-                    self.widen(open)?;
-                }
-                continue;
+            let mut line = self.finish(sum, closed, &linear, best as f64 * step);
+            if !(open[0] || open[1]) {
+                return Some(line);
             }
-            return Some(self.finish(sum, closed, &linear, best as f64 * step));
+            if (best - centre).abs() > 1 {
+                centre = best;
+            } else if self.points < MAX_POINTS && centre < highest {
+                self.widen(open);
+            } else {
+                line.coarse = TRUNCATED;
+                return Some(line);
+            }
         }
         None
     }
@@ -207,12 +216,16 @@ impl<'a> ScaleIntegrals<'a> {
         }
     }
 
-    /// Moves all components to y; returns the largest ln of a table's argument over s.
-    fn move_to(&mut self, y: f64, rho: f64) -> f64 {
+    /// Moves all components to y; returns the largest ln of a table's argument over s, none without the columns there.
+    fn move_to(&mut self, y: f64, rho: f64) -> Option<f64> {
         let at = &mut self.buffers.at;
         at.clear();
         at.extend(self.outputs.iter().map(|outputs| At::new(outputs, y, rho)));
         let tables: &'a Tables = self.tables;
+        let mut all = at.iter().zip(&tables.components);
+        if !tables.with_tails && all.any(|(at, table)| table.is_tail(at.tau)) {
+            return None;
+        }
         self.blends.clear();
         let blend =
             |(at, table): (&At, &'a ComponentTable)| (!table.rigid).then(|| table.blend(at.tau));
@@ -220,7 +233,7 @@ impl<'a> ScaleIntegrals<'a> {
         let one = |(at, blend): (&At, &Option<Blend<'_>>)| {
             blend.as_ref().map_or(at.ln_smaller, |blend| argument(at, blend).1)
         };
-        at.iter().zip(&self.blends).map(one).fold(f64::NEG_INFINITY, f64::max)
+        Some(at.iter().zip(&self.blends).map(one).fold(f64::NEG_INFINITY, f64::max))
     }
 
     /// Adds the terms below the first point, which are s^N times a power series.
@@ -252,12 +265,16 @@ impl<'a> ScaleIntegrals<'a> {
     }
 
     fn sum(&mut self, linear: &mut Linear) -> Option<LineSum> {
+        if self.work < 0.0 {
+            return None;
+        }
         self.columns.clear();
         for l in 0..self.components.len() {
             self.add_component(l, linear)?;
         }
         let scales = self.scales()?;
         let Buffers { ramp, exponents, column, .. } = &mut *self.buffers;
+        self.work -= (self.phases * self.points * (1 + self.columns.len())) as f64;
         exponents.resize(self.phases * self.points, 0.0);
         column.resize(MAX_POINTS + SLACK, 0.0);
         Some(run(
@@ -283,11 +300,10 @@ impl<'a> ScaleIntegrals<'a> {
         self.tables.scales.get(skipped..skipped + self.points)
     }
 
-    /// Adds points at the ends that are not negligible; none if there is no room.
-    fn widen(&mut self, open: [bool; 2]) -> Option<()> {
+    /// Adds points at the ends that are not negligible.
+    fn widen(&mut self, open: [bool; 2]) {
         self.below += if open[0] { GROUP as i64 } else { 0 };
         self.above += if open[1] { GROUP as i64 } else { 0 };
-        (self.points < MAX_POINTS).then_some(())
     }
 
     fn add_component(&mut self, l: usize, linear: &mut Linear) -> Option<()> {

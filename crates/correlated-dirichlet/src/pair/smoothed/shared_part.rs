@@ -8,7 +8,8 @@ use std::f64::consts::TAU;
 use pulp::Arch;
 
 use super::constants::{
-    END_CUT, INNER_CLOSING, LARGEST_EXPONENT, NODE_ONSET, WINDOW_CUT, WINDOWED_FROM,
+    END_CUT, INNER_CLOSING, LARGEST_EXPONENT, LEARNING_TABLE_ACCURACY, LEARNING_WINDOWED_FROM,
+    NODE_ONSET, WINDOW_CUT, WINDOWED_FROM,
 };
 use super::kernel::{Exponentiate, SumAround, SumRows};
 use crate::pair::component::{Component, left_out, ln_gamma_safe};
@@ -55,18 +56,7 @@ pub(crate) struct SharedPart<'a> {
 impl SharedNodes {
     /// Nodes for all distances from the tie down to `nearest`.
     pub(crate) fn new(arch: Arch, c: &Component, nearest: f64, accuracy: f64) -> Self {
-        let (power, typical) = (c.power(), typical(c));
-        let target = -accuracy.ln() + 1.0;
-        let precision = 0.25 * (power + 3.0 * typical);
-        let omega = (2.0 * target * precision).sqrt().hypot(2.0 * target / std::f64::consts::PI);
-        let step = TAU / omega;
-        let onset = onset(accuracy);
-        let start = (onset / (1.0 + 10.0 * typical + power)).ln() - INNER_CLOSING as f64 * step;
-        // the right end is closed where q is small relative to the distance, see `closed_end`
-        let sharpest = 1.0 + 10.0 * typical + power + (1.0 + power) / nearest.min(1.0);
-        let end = -(onset / sharpest).ln() + (INNER_CLOSING + 1) as f64 * step;
-        let (start, end) = restrict(c, step, (start, end));
-        let count = ((end - start) / step) as usize / GROUP * GROUP + GROUP;
+        let NodeRange { start, step, count } = NodeRange::new(c, nearest, accuracy);
         let zeros = || vec![0.0; count];
         let (mut v, mut q, mut ln_v, mut ln_q) = (zeros(), zeros(), zeros(), zeros());
         let (v_out, q_out) = (&mut v, &mut q);
@@ -74,7 +64,8 @@ impl SharedNodes {
             arch,
             FillNodes { first: start, step, v: v_out, q: q_out, ln_v: &mut ln_v, ln_q: &mut ln_q },
         );
-        let (shared, pivot, windowed) = (c.shared, typical_share(c), power > WINDOWED_FROM);
+        let (typical, pivot, windowed) = (typical(c), typical_share(c), is_windowed(c, accuracy));
+        let shared = c.shared;
         Self { arch, accuracy, shared, typical, step, start, v, q, ln_v, ln_q, pivot, windowed }
     }
 
@@ -138,6 +129,47 @@ impl SharedNodes {
         let end = ((-(onset(self.accuracy) / sharpest).ln() - self.start) / self.step) as usize;
         end.min(self.v.len() - INNER_CLOSING)
     }
+}
+
+/// Logits of the nodes: their first, their step and their number.
+struct NodeRange {
+    start: f64,
+    step: f64,
+    count: usize,
+}
+
+impl NodeRange {
+    fn new(c: &Component, nearest: f64, accuracy: f64) -> Self {
+        let (power, typical) = (c.power(), typical(c));
+        let target = -accuracy.ln() + 1.0;
+        let precision = 0.25 * (power + 3.0 * typical);
+        let omega = (2.0 * target * precision).sqrt().hypot(2.0 * target / std::f64::consts::PI);
+        let step = TAU / omega;
+        let onset = onset(accuracy);
+        let start = (onset / (1.0 + 10.0 * typical + power)).ln() - INNER_CLOSING as f64 * step;
+        // the right end is closed where q is small relative to the distance, see `closed_end`
+        let sharpest = 1.0 + 10.0 * typical + power + (1.0 + power) / nearest.min(1.0);
+        let end = -(onset / sharpest).ln() + (INNER_CLOSING + 1) as f64 * step;
+        let (start, end) = restrict(c, step, (start, end));
+        let count = ((end - start) / step) as usize / GROUP * GROUP + GROUP;
+        Self { start, step, count }
+    }
+}
+
+/// What one evaluation of [`SharedPart::ln_density`] costs: terms, and numbers that are kept for all evaluations.
+pub(crate) fn cost(c: &Component, nearest: f64, accuracy: f64, n_masses: f64) -> (f64, f64) {
+    if c.is_independent() {
+        return (n_masses, 0.0);
+    }
+    let NodeRange { step, count, .. } = NodeRange::new(c, nearest, accuracy);
+    if is_windowed(c, accuracy) {
+        let (left, right) = (1.0 / c.shared, 1.0 / c.private[0].min(c.private[1]));
+        let width = (8.0 * WINDOW_CUT * (left + right)).sqrt() + WINDOW_CUT * (left + right);
+        let window = (width / step).min(count as f64);
+        return (10.0 * count as f64 + n_masses * (20.0 + 2.0 * window), 0.0);
+    }
+    // one multiplication and addition per term, without the exponential of the other way
+    (count as f64 * (10.0 + 0.3 * n_masses), count as f64 * n_masses)
 }
 
 impl SharedPart<'_> {
@@ -239,6 +271,13 @@ fn restrict(c: &Component, step: f64, (start, end): (f64, f64)) -> (f64, f64) {
     let highest = (20.0 * (typical(c) + c.power()) / near).ln() + END_CUT / near;
     let skipped = ((lowest - start) / step).floor().max(0.0);
     (start + step * skipped, end.min(highest))
+}
+
+/// Whether sums are taken around their peaks.
+fn is_windowed(c: &Component, accuracy: f64) -> bool {
+    let from =
+        if accuracy < LEARNING_TABLE_ACCURACY { WINDOWED_FROM } else { LEARNING_WINDOWED_FROM };
+    c.power() > from
 }
 
 /// The expansion parameter from which on an end is closed.

@@ -19,12 +19,15 @@ use std::sync::{Arc, OnceLock};
 
 use pulp::Arch;
 
-use super::constants::{LEARNING_SERIES, MASS_STEP, SCALES, SERIES, SLOPE_STEP, WINDOW};
+use super::constants::{
+    FIXED_NODES, LEARNING_SERIES, LOWEST_SCALE, MASS_STEP, MAX_TABLE_NUMBERS, MAX_TABLE_TERMS,
+    SCALES, SERIES, SLOPE_STEP, WINDOW,
+};
 use super::convolution::{self, Convolution};
 use super::layout::{Columns, LINE_ROOM, Masses, Part, SLACK, TAPS};
 use super::line_kernel::MAX_POINTS;
 use super::shared_part::typical_share;
-use super::tail::Tail;
+use super::tail::{self, Tail};
 use crate::pair::component::Component;
 
 /// The tables of one class.
@@ -40,6 +43,8 @@ pub(crate) struct Tables {
     pub(crate) first_scale: i64,
     /// ln M below which T is linear in M.
     pub(crate) ln_series: f64,
+    /// Whether the columns of tails can be made: if not, no density is known that needs them.
+    pub(crate) with_tails: bool,
     pub(crate) components: Vec<ComponentTable>,
 }
 
@@ -216,6 +221,11 @@ impl ComponentTable {
         })
     }
 
+    /// Whether τ lies in the tail.
+    pub(crate) fn is_tail(&self, tau: f64) -> bool {
+        !self.rigid && self.columns.is_tail(tau)
+    }
+
     /// The private shape of the larger gamma at τ.
     pub(crate) fn larger(&self, tau: f64) -> f64 {
         self.component.private[usize::from(tau < 0.0)]
@@ -254,13 +264,50 @@ impl<'a> Blend<'a> {
     }
 }
 
+/// What the table of a component costs.
+struct Cost {
+    /// Terms summed for the table without its tail, and for the tail.
+    terms: f64,
+    tail: f64,
+    /// Numbers in the table, and others that are kept while it is made.
+    entries: f64,
+    kept: f64,
+}
+
+impl Cost {
+    fn new(config: &TableConfig<'_>, c: &Component, masses: &Masses) -> Self {
+        let (epsilon, accuracy) = (config.epsilon, masses.accuracy);
+        let n_masses = masses.convolved.len() as f64;
+        let layers = 1.0 + config.directions.len() as f64;
+        let columns = Columns::new(c, epsilon, masses.spacing);
+        let n_columns = columns.count() as f64;
+        let far = columns.n_beyond(FIXED_NODES * epsilon);
+        let cost = |reach: f64, n_columns: f64, n_far: f64| {
+            convolution::cost(c, epsilon, accuracy, n_masses, (reach, n_columns, n_far))
+        };
+        let (terms, kept) = cost(columns.furthest(), n_columns, far);
+        let tail = cost(0.0, 0.0, 2.0 * tail::n_columns(masses.spacing)).0;
+        let entries = layers * n_columns * masses.count() as f64;
+        Self { terms: layers * terms, tail: layers * tail, entries, kept }
+    }
+}
+
+/// Whether the tables of these components can be made within [`MAX_TABLE_TERMS`] and [`MAX_TABLE_NUMBERS`].
+fn is_affordable(costs: &[Cost]) -> bool {
+    let sum = |one: fn(&Cost) -> f64| costs.iter().map(one).sum::<f64>();
+    let kept = costs.iter().map(|cost| cost.kept).fold(0.0, f64::max);
+    sum(|cost| cost.terms) <= MAX_TABLE_TERMS
+        && sum(|cost| cost.entries) + kept <= MAX_TABLE_NUMBERS
+}
+
 impl Tables {
-    /// Makes the tables of a class; `map` makes one per component, in parallel or not.
+    /// Makes the tables of a class, none if that needs too much work or memory; `map` makes one per component, in parallel
+    /// or not.
     pub(crate) fn new(
         config: &TableConfig<'_>,
         components: &[Component],
         map: impl FnOnce(usize, &(dyn Fn(usize) -> ComponentTable + Sync)) -> Vec<ComponentTable>,
-    ) -> Self {
+    ) -> Option<Self> {
         let TableConfig { epsilon, spacing, .. } = *config;
         let power: f64 = components.iter().map(Component::power).sum();
         let largest = components.iter().map(Component::power).fold(15.0, f64::max);
@@ -272,22 +319,30 @@ impl Tables {
         let ln_series = if spacing > 1.0 { LEARNING_SERIES.ln() } else { SERIES.ln() };
         let first = ((ln_series - window) / step).floor() as i64;
         let index = |x: f64| (x / step).floor() as i64;
+        let lowest = power.ln() - SCALES[0].max(SCALES[1] / power) - window;
         let [first_scale, last_scale] =
-            [index(power.ln() - SCALES[0] - window), index(power.ln() + SCALES[1])];
+            [index(lowest.max(LOWEST_SCALE)), index(power.ln() + SCALES[2])];
         // L is at most s₁ + s₂, which is about a gamma of shape N, observed with an error
         let highest = (power + 8.0 * power.sqrt() + 25.0) * (6.0 * epsilon).exp();
         let last = index(highest.ln()) + LINE_ROOM + 1;
         let masses = Arc::new(Masses::new(step, first, last, spacing));
+        let correlated = components.iter().filter(|c| !c.is_rigid());
+        let costs: Vec<Cost> = correlated.map(|c| Cost::new(config, c, &masses)).collect();
+        if !is_affordable(&costs) {
+            return None;
+        }
+        let with_tails = costs.iter().map(|cost| cost.tail).sum::<f64>() <= MAX_TABLE_TERMS;
         let table = |l: usize| ComponentTable::new(config, &components[l], &masses);
-        Self {
+        Some(Self {
             step,
             first,
             last,
             scales: (first_scale..=last_scale).map(|i| (step * i as f64).exp()).collect(),
             first_scale,
             ln_series,
+            with_tails,
             components: map(components.len(), &table),
-        }
+        })
     }
 }
 
@@ -347,7 +402,8 @@ mod tests {
             for epsilon in [0.003, 0.03] {
                 let directions = &[Direction::DELTA];
                 let config = TableConfig { arch: four_lanes(), epsilon, spacing, directions };
-                let tables = Tables::new(&config, &[c], |n, table| (0..n).map(table).collect());
+                let tables =
+                    Tables::new(&config, &[c], |n, table| (0..n).map(table).collect()).unwrap();
                 for z in [-0.4, 0.53, 2.77, -9.3, 21.7] {
                     for mass in [1e-4, 5e-3, 0.177, 1.31, 9.7] {
                         let direct = |c| compute(&tables.components[0], c, z * epsilon, mass);
@@ -367,7 +423,31 @@ mod tests {
         errors
     }
 
-    /// Fails if the step in ln M is doubled; these components are too smooth to detect a doubled spacing of columns.
+    /// The largest error of the entries of a fusing table over a list of z = τ/ε and M.
+    fn error_at((shared, private): (f64, [f64; 2]), z: &[f64], masses: &[f64]) -> f64 {
+        let (c, epsilon) = (Component::new(shared, private), 0.03);
+        let config = TableConfig { arch: four_lanes(), epsilon, spacing: 1.0, directions: &[] };
+        let tables = Tables::new(&config, &[c], |n, table| (0..n).map(table).collect()).unwrap();
+        let error = |z: f64, mass: f64| {
+            let expected = compute(&tables.components[0], &c, z * epsilon, mass);
+            (read(&tables, z * epsilon, mass, 0) - expected).abs()
+        };
+        let pairs = z.iter().flat_map(|&z| masses.iter().map(move |&mass| (z, mass)));
+        pairs.map(|(z, mass)| error(z, mass)).fold(0.0, f64::max)
+    }
+
+    /// Components for which the columns of the core, those of the sides, and the power series for small M are just fine enough.
+    #[test]
+    fn columns_and_series_are_fine_enough() {
+        let masses = [0.177, 1.31, 9.7, 40.0];
+        let core: Vec<f64> = (0..40).map(|i| -4.0 + 0.2017 * f64::from(i)).collect();
+        let core = error_at((11.0, [0.001, 0.002]), &core, &masses);
+        let side = error_at((60.0, [0.2, 0.3]), &[8.3, 9.27, 11.57, 14.4, 20.1, 28.0], &masses);
+        let series = error_at((0.3, [0.4, 0.2]), &[0.53, 2.77, 12.0], &[1.9e-4, 3.8e-4]);
+        let fine = core < TABLE_ERROR && side < TABLE_ERROR && series < 5e-9;
+        assert!(fine, "core {core:e}, sides {side:e}, series {series:e}");
+    }
+
     #[test]
     fn entries_have_the_stated_error() {
         let [fusing, _] = largest_errors(1.0);

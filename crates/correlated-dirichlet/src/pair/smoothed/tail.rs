@@ -34,6 +34,11 @@ pub(crate) fn start(c: &Component, epsilon: f64) -> f64 {
     TAIL_START.max((half_width(c, epsilon) + 1.0) * epsilon + 0.3)
 }
 
+/// The number of columns of each side.
+pub(crate) fn n_columns(spacing: f64) -> f64 {
+    (TAIL_COLUMNS / (2.0 * spacing - 1.0)).round() + (BELOW + 1) as f64
+}
+
 impl Tail {
     /// Makes the columns with the same spacing as the rest of the table.
     pub(crate) fn new(
@@ -44,8 +49,8 @@ impl Tail {
         stride: usize,
         start: f64,
     ) -> Self {
-        let below = (TAIL_COLUMNS / (2.0 * masses.spacing - 1.0)).round();
-        let (step, count) = ((-start).exp() / below, below as usize + BELOW + 1);
+        let count = n_columns(masses.spacing) as usize;
+        let step = (-start).exp() / (count - BELOW - 1) as f64;
         let nodes = SharedNodes::new(arch, c, TAIL_START, masses.accuracy);
         let gaussian = GaussianNodes::new(c, epsilon, masses.spacing);
         let larger = &masses.convolved;
