@@ -70,6 +70,7 @@ AUTO = [[PYTHON, f"{name}.py", *arguments] for name, arguments in
 
 PARTS = [
     Part("density", 35, [tests("pair_density", "extremes", "multi_density", only=["--skip", "the_reported_error_is"])]),
+    Part("constants", 30, [[sys.executable, "scripts/check_constants.py"]]),
     Part("honesty", 15, [tests("multi_density", only=["the_reported_error_is", "--test-threads", "1"])],
          ["experiments/many/honesty.csv", "experiments/many/honesty_cases.csv"]),
     Part("calibration-delta", 8, [[*LAB, "calibration", "delta", "--output", "reference"]],
@@ -97,6 +98,8 @@ PARTS = [
     table("bookies", 15, needs_data=True),
     table("cost", 5, ONE_THREAD),
     Part("cost-figure", 0, [[PYTHON, "experiments/many/plot_cost.py"]], ["experiments/many/cost.svg"]),
+    Part("attack", 90, [[sys.executable, "scripts/attack.py", "--program", PROGRAM, "--full"]],
+         printed="experiments/attacks/attacks.csv", quick=["--count", "2"]),
     Part("reference", 5, [[PYTHON, "reference/make_density_resolution.py", "reference/density_resolution_stress.csv"]],
          ["reference/density_resolution_stress.csv"]),
 ]

@@ -236,3 +236,37 @@ fn too_many_threads_are_not_started() {
     );
     assert_eq!(run.code, Some(0));
 }
+
+/// A table of sources `s0`, `s1`, ... and classes `c0`, `c1`, ..., each class twice.
+fn wide_table(n_classes: usize, n_sources: usize) -> String {
+    let columns = (0..n_sources).flat_map(|k| (0..n_classes).map(move |j| format!("s{k}_c{j}")));
+    let mut text = format!("label,{}\n", columns.collect::<Vec<_>>().join(","));
+    for item in 0..2 * n_classes {
+        let (class, rest) = (item % n_classes, 0.5 / (n_classes - 1) as f64);
+        let output: Vec<String> = (0..n_classes)
+            .map(|j| if j == class { "0.5".into() } else { rest.to_string() })
+            .collect();
+        text += &format!("c{class},{}\n", vec![output.join(","); n_sources].join(","));
+    }
+    text
+}
+
+/// Such models would take gigabytes.
+#[test]
+fn models_that_would_be_too_large_are_refused_before_the_work() {
+    let bench = Bench::new();
+    bench.write("classes.csv", wide_table(200, 2));
+    bench.write("sources.csv", wide_table(3, 60));
+    bench.refused(
+        "fit classes.csv --method logit-normal",
+        "classes.csv: method `logit-normal` would need 32000000 numbers for 2 classifiers and 200 \
+         classes, and the limit is 8000000: use `auto` or `stacking`",
+        "",
+    );
+    bench.refused(
+        "fit sources.csv --method normal-mixture",
+        "sources.csv: method `normal-mixture` would need 15552000 numbers for 60 classifiers and 3 \
+         classes, and the limit is 8000000: use fewer components, chains or draws, or another method",
+        "",
+    );
+}

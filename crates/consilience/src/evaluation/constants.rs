@@ -28,5 +28,12 @@ pub(super) const SIMILAR: f64 = 0.9;
 /// differences that are only noise exceed it.
 pub(super) const CLEAR: f64 = 2.0;
 
+/// Items × classes × weights per class of `auto`, beyond which its gain is estimated with fewer
+/// folds: one fit then takes more than a second of processor time.
+pub(super) const LARGE_FIT: usize = 20_000_000;
+
+/// Folds for such fits.
+pub(super) const FOLDS_OF_LARGE_FITS: usize = 3;
+
 /// Number of test items per class in the paper's random splits.
 pub(super) const PAPER_TEST_ITEMS: usize = 20;

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::constants::{CLEAR, SIMILAR};
+use super::constants::{CLEAR, FOLDS_OF_LARGE_FITS, LARGE_FIT, SIMILAR};
 use super::sample_mean::{SampleMean, weighted_mean};
 use super::scores::{Predictions, Weighting};
 use super::single_classifiers;
@@ -27,7 +27,7 @@ use consilience_numerics::parallel;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GainSettings {
     /// Number of folds, from 2 to 100; 10 by default. The smallest class limits it to its number of
-    /// items.
+    /// items, and a large table with many classes to 3.
     pub folds: usize,
     /// How items are weighted.
     pub weighting: Weighting,
@@ -109,13 +109,23 @@ pub fn gain(
 ) -> Result<Gain> {
     let auto = require_auto(model)?;
     let (labels, prior) = (outputs.require_labels()?, model.class_prior());
-    let n_folds = folds::usable(outputs, settings.folds)?;
+    let n_folds = limited(folds::usable(outputs, settings.folds)?, outputs);
     let methods = out_of_fold(outputs, &labels, prior, (n_folds, settings.seed), progress)?;
     let covariance = match model.evidence_covariance() {
         Some(covariance) => Cow::Borrowed(covariance),
         None => Cow::Owned(EvidenceCovariance::of(outputs, auto.dirichlets().alpha())?),
     };
     Ok(summarise(&methods, outputs, &labels, (prior, settings.weighting), n_folds, &covariance))
+}
+
+/// Fewer folds for fits that take long, so that the estimate does not take minutes.
+fn limited(folds: usize, outputs: &Outputs) -> usize {
+    let schema = outputs.schema();
+    let size = [schema.n_classes(), schema.width()];
+    if size.into_iter().fold(outputs.n_items(), usize::saturating_mul) > LARGE_FIT {
+        return folds.min(FOLDS_OF_LARGE_FITS);
+    }
+    folds
 }
 
 /// The gain of a fitted `auto` on items that it was not fitted to, under the given class prior.

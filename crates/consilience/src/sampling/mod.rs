@@ -10,9 +10,9 @@ mod newton;
 
 pub(crate) use chains::{ChainSettings, Draws, sample};
 pub(crate) use hmc::hmc_steps;
-pub(crate) use newton::{Mode, factorise, find_mode};
+pub(crate) use newton::{Mode, climb, factorise, find_mode};
 
-use nalgebra::DMatrix;
+use nalgebra::{DMatrix, DVector};
 
 /// A log density on ℝᵈ, up to a constant, with its gradient.
 pub(crate) trait Target: Sync {
@@ -24,4 +24,9 @@ pub(crate) trait Target: Sync {
 
     /// A positive definite approximation of the negative Hessian at `point`.
     fn curvature(&self, point: &[f64]) -> DMatrix<f64>;
+
+    /// The inverse of that matrix times the gradient: the step of Newton's method.
+    fn newton_step(&self, point: &[f64], gradient: &DVector<f64>) -> DVector<f64> {
+        factorise(&self.curvature(point)).solve(gradient)
+    }
 }

@@ -16,15 +16,22 @@ pub(crate) struct Mode {
     pub(crate) converged: bool,
 }
 
-/// Searches a mode from `start`.
+/// Searches a mode from `start`, with the curvature at it.
 pub(crate) fn find_mode(target: &impl Target, start: &[f64]) -> Mode {
+    let (point, converged) = climb(target, start);
+    let curvature = factorise(&target.curvature(&point));
+    Mode { point, curvature, converged }
+}
+
+/// Searches a mode from `start`; whether the last step was within rounding error.
+pub(crate) fn climb(target: &impl Target, start: &[f64]) -> (Vec<f64>, bool) {
     let mut point = start.to_vec();
     let mut gradient = vec![0.0; point.len()];
     let mut value = target.ln_density(&point, &mut gradient);
     let mut converged = false;
     for _ in 0..MAX_NEWTON_STEPS {
         let slopes = DVector::from_column_slice(&gradient);
-        let mut direction = factorise(&target.curvature(&point)).solve(&slopes);
+        let mut direction = target.newton_step(&point, &slopes);
         let longest = direction.amax();
         if longest > LONGEST_STEP {
             direction *= LONGEST_STEP / longest;
@@ -40,8 +47,7 @@ pub(crate) fn find_mode(target: &impl Target, start: &[f64]) -> Mode {
             break;
         }
     }
-    let curvature = factorise(&target.curvature(&point));
-    Mode { point, curvature, converged }
+    (point, converged)
 }
 
 /// Halves the Newton step until the log density increases enough (Armijo's rule); false if it never

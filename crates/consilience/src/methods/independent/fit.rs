@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::methods::{Draw, Fit, FitMethod, FitReport, MethodOption, TrainingSet, read};
 use crate::progress::Progress;
 use crate::sampling::diagnostics::Diagnostics;
-use crate::sampling::{Draws, find_mode, sample};
+use crate::sampling::{Draws, climb, find_mode, sample};
 use crate::warning::Warning;
 use consilience_numerics::log_space::log_sum_exp;
 use consilience_numerics::parallel;
@@ -27,7 +27,7 @@ pub struct FittedIndependent {
     pub posterior: Option<PosteriorReport>,
     /// The draws kept, each a whole set of concentrations.
     pub draws: Vec<Alpha>,
-    /// What a user should know.
+    /// Warnings for the user.
     pub warnings: Vec<Warning>,
 }
 
@@ -47,7 +47,7 @@ pub struct PosteriorReport {
     pub alpha_sd: Alpha,
 }
 
-/// Fewer items than this in a class say little.
+/// A class with fewer items causes a warning.
 const FEW_ITEMS: f64 = 10.0;
 
 impl FitMethod for Independent {
@@ -210,7 +210,7 @@ impl Independent {
     }
 
     fn convergence_warnings(&self, schema: &Schema, blocks: &[FittedBlock]) -> Vec<Warning> {
-        // Draws speak for themselves; without any, the climb to the mode must have ended there.
+        // The draws have diagnostics of their own; without draws, the mode search must have converged.
         let poor = |block: &FittedBlock| match block.worst {
             Some(worst) => worst.are_poor(self.chains),
             None => !block.converged,
@@ -235,9 +235,9 @@ impl Independent {
     }
 }
 
-/// The posterior modes of all Dirichlets under the default prior, and whether each climb ended at
-/// one. A classifier without outputs for a class rests on the prior, which is what it says in the
-/// other classes; without any output at all it is uniform.
+/// The posterior modes of all Dirichlets under the default prior, and whether all mode searches
+/// converged. A classifier without outputs for a class has its prior there, which is taken from
+/// its outputs for the other classes; without any output at all it is uniform.
 pub(in crate::methods) fn posterior_modes(statistics: &SufficientStatistics) -> (Alpha, bool) {
     let n_classes = statistics.class_counts().len();
     let options = Independent::default();
@@ -247,9 +247,9 @@ pub(in crate::methods) fn posterior_modes(statistics: &SufficientStatistics) -> 
             return vec![1.0; n_classes];
         }
         let target = DirichletPosterior::new(statistics, (k, j), &options, Measure::Alpha);
-        let mode = find_mode(&target, &target.start());
-        converged &= mode.converged;
-        mode.point.iter().map(|theta| theta.exp()).collect()
+        let (point, at_mode) = climb(&target, &target.start());
+        converged &= at_mode;
+        point.iter().map(|theta| theta.exp()).collect()
     };
     let row = |k: usize| (0..n_classes).map(|j| mode(k, j)).collect();
     let alpha = (0..statistics.n_classifiers()).map(row).collect();
@@ -288,7 +288,7 @@ impl FittedBlock {
     }
 }
 
-/// Classes with few items; classifiers that always say the same.
+/// Warnings about classes with few items and about classifiers with constant outputs.
 fn data_warnings(schema: &Schema, statistics: &SufficientStatistics) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for (j, (class, count)) in schema.classes().iter().zip(statistics.class_weights()).enumerate() {

@@ -1,10 +1,10 @@
-//! The posterior of one Dirichlet: what a classifier says when a class is true.
+//! The posterior of one Dirichlet: the outputs of a classifier for a true class.
 
-use nalgebra::DMatrix;
+use nalgebra::{DMatrix, DVector};
 
 use super::config::{AlphaPrior, Independent};
 use super::statistics::SufficientStatistics;
-use crate::sampling::Target;
+use crate::sampling::{Target, factorise};
 use consilience_numerics::log_space::log_sum_exp;
 use consilience_numerics::special::{digamma, ln_gamma, trigamma};
 
@@ -34,8 +34,8 @@ pub(in crate::methods) enum Measure {
     LnAlpha,
 }
 
-/// Prior items never have a total concentration above this: a classifier that always says the
-/// same would otherwise have an unbounded posterior.
+/// Prior items never have a total concentration above this: the posterior of a classifier with
+/// constant outputs would otherwise be unbounded.
 const MAX_PRIOR_CONCENTRATION: f64 = 1e4;
 
 /// −ln Σ e^m of a classifier whose outputs differ by rounding only.
@@ -56,7 +56,7 @@ impl DirichletPosterior {
             AlphaPrior::Pooled => {
                 let pooled = pooled_mean_ln(statistics, classifier);
                 if -log_sum_exp(&pooled) < CONSTANT {
-                    // The classifier always says the same: no class may learn anything from it.
+                    // The outputs are constant: they are no evidence for any class.
                     let mean_ln = dispersed(pooled, MAX_PRIOR_CONCENTRATION);
                     return Self { n: items, mean_ln, shape: 1.0, rate: 0.0, measure };
                 }
@@ -97,6 +97,19 @@ impl DirichletPosterior {
         self.measure == Measure::Alpha && self.n * (j - 1.0) + j * (self.shape - 1.0) <= 0.0
     }
 
+    /// The Fisher information plus what the prior adds at the mode.
+    fn rank_one(&self, point: &[f64]) -> RankOne {
+        // Below e⁻³⁰⁰ nothing changes any more, and squares would underflow.
+        let alpha = DVector::from_iterator(point.len(), point.iter().map(|x| x.max(-300.0).exp()));
+        let total = alpha.sum();
+        let prior = self.exponent().max(0.0);
+        RankOne {
+            diagonal: alpha.map(|alpha| self.n * square_times_trigamma(alpha) + prior),
+            direction: alpha / total,
+            size: self.n * square_times_trigamma(total),
+        }
+    }
+
     /// The exponent of α in the density, a − 1 or a.
     fn exponent(&self) -> f64 {
         match self.measure {
@@ -126,18 +139,37 @@ impl Target for DirichletPosterior {
         if sum.is_finite() { sum } else { f64::NEG_INFINITY }
     }
 
-    /// The Fisher information plus what the prior adds at the mode.
     fn curvature(&self, point: &[f64]) -> DMatrix<f64> {
-        // Below e⁻³⁰⁰ nothing changes any more, and squares would underflow.
-        let alpha: Vec<f64> = point.iter().map(|theta| theta.max(-300.0).exp()).collect();
-        let total: f64 = alpha.iter().sum();
-        let shared = self.n * square_times_trigamma(total);
-        DMatrix::from_fn(alpha.len(), alpha.len(), |l, m| {
-            let own = self.n * square_times_trigamma(alpha[l]) + self.exponent().max(0.0);
-            let diagonal = if l == m { own } else { 0.0 };
-            diagonal - shared * (alpha[l] / total) * (alpha[m] / total)
+        let RankOne { diagonal, direction, size } = self.rank_one(point);
+        let n = diagonal.len();
+        DMatrix::from_fn(n, n, |l, m| {
+            let own = if l == m { diagonal[l] } else { 0.0 };
+            own - size * direction[l] * direction[m]
         })
     }
+
+    /// By the formula of Sherman and Morrison, in O(J).
+    fn newton_step(&self, point: &[f64], gradient: &DVector<f64>) -> DVector<f64> {
+        let RankOne { diagonal, direction, size } = self.rank_one(point);
+        let step = gradient.component_div(&diagonal);
+        let along = direction.component_div(&diagonal);
+        let rest = 1.0 - size * direction.dot(&along);
+        if rest > SMALLEST_REST {
+            let share = size * direction.dot(&step) / rest;
+            return step + along * share;
+        }
+        factorise(&self.curvature(point)).solve(gradient)
+    }
+}
+
+/// Below this, the difference in the formula of Sherman and Morrison has lost too many digits.
+const SMALLEST_REST: f64 = 1e-8;
+
+/// The symmetric matrix diag(d) − s v vᵀ.
+struct RankOne {
+    diagonal: DVector<f64>,
+    direction: DVector<f64>,
+    size: f64,
 }
 
 /// α²ψ′(α), which tends to 1 at 0, where ψ′ itself overflows.
@@ -223,6 +255,20 @@ mod tests {
                 let hessian = (up[m] - down[m]) / 2e-5;
                 assert!((hessian + curvature[(l, m)]).abs() < 1e-6, "{hessian}");
             }
+        }
+    }
+
+    #[test]
+    fn the_newton_step_solves_with_the_curvature() {
+        for (measure, scale) in
+            [(Measure::Alpha, 0.0), (Measure::LnAlpha, 0.0), (Measure::Alpha, 9.0)]
+        {
+            let target = posterior(measure);
+            let point = [0.7, -0.4, 1.3].map(|theta| theta + scale);
+            let gradient = DVector::from_vec(vec![0.3, -2.0, 1.1]);
+            let step = target.newton_step(&point, &gradient);
+            let back = target.curvature(&point) * step;
+            assert!((back - gradient).amax() < 1e-9, "{scale}");
         }
     }
 

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Only differences within each gᵏ matter, so all is computed in isometric log-ratios, K(J−1)
-//! coordinates; parameters are told for the K·J logarithms, which know no reference class. An
+//! coordinates; parameters are reported for the K·J logarithms, which need no reference class. An
 //! absent classifier is marginalised exactly: its coordinates are dropped.
 
 mod describe;
@@ -55,7 +55,7 @@ impl LogDistribution {
         }
     }
 
-    /// The distribution of the coordinates; an error tells what has the wrong shape or value.
+    /// The distribution of the coordinates; an error names what has the wrong shape or value.
     pub(super) fn coordinates(&self, schema: &Schema) -> Result<MultivariateT> {
         let (k, j, width) = (schema.n_classifiers(), schema.n_classes(), schema.width());
         let fits = self.location.len() == k
@@ -81,6 +81,33 @@ impl LogDistribution {
     }
 }
 
+/// Largest number of entries of all scale matrices together: 64 MB in each of the forms that a fit
+/// needs, and about 160 MB in a model file.
+const LARGEST_MODEL: usize = 8_000_000;
+
+/// Refuses, before the work, a model whose scale matrices would have too many entries.
+pub(super) fn check_size(schema: &Schema, method: &str, distributions: usize) -> Result<()> {
+    let width = schema.width();
+    let entries =
+        [schema.n_classes(), width, width].into_iter().fold(distributions, usize::saturating_mul);
+    if entries <= LARGEST_MODEL {
+        return Ok(());
+    }
+    let cure = match distributions {
+        1 => "use `auto` or `stacking`",
+        _ => "use fewer components, chains or draws, or another method",
+    };
+    Err(Error::Unsupported {
+        method: method.into(),
+        cannot: format!(
+            "would need {entries} numbers for {} classifiers and {} classes, and the limit is \
+             {LARGEST_MODEL}: {cure}",
+            schema.n_classifiers(),
+            schema.n_classes()
+        ),
+    })
+}
+
 /// A mixture of such distributions for every class.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Mixtures {
@@ -95,7 +122,7 @@ pub(super) struct Weighted {
 }
 
 impl Mixtures {
-    /// One list of components a class, none of them empty.
+    /// One list of components per class, none of them empty.
     pub(super) fn new(classes: Vec<Vec<Weighted>>) -> Self {
         Self { classes }
     }

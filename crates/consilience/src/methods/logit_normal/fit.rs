@@ -10,7 +10,7 @@ use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
 use crate::distributions::NormalInverseWishart;
 use crate::error::Result;
-use crate::methods::log_ratio::{ClassRows, LogRatioTable};
+use crate::methods::log_ratio::{ClassRows, LogRatioTable, check_size};
 use crate::methods::{Fit, FitMethod, MethodOption, TrainingSet, read};
 use crate::warning::Warning;
 
@@ -19,7 +19,7 @@ use crate::warning::Warning;
 pub struct FittedLogitNormal {
     /// The fitted rule.
     pub fusion: LogitNormalFusion,
-    /// What a user should know.
+    /// Warnings for the user.
     pub warnings: Vec<Warning>,
 }
 
@@ -48,6 +48,7 @@ impl LogitNormal {
     #[doc(hidden)]
     pub fn learn(&self, outputs: &Outputs) -> Result<FittedLogitNormal> {
         self.check()?;
+        check_size(outputs.schema(), "logit-normal", 1)?;
         let table = LogRatioTable::new(outputs)?;
         let schema = outputs.schema();
         let prior =

@@ -15,7 +15,7 @@ use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
 use crate::distributions::{MultivariateT, NormalInverseWishart};
 use crate::error::Result;
-use crate::methods::log_ratio::LogRatioTable;
+use crate::methods::log_ratio::{LogRatioTable, check_size};
 use crate::methods::{Fit, FitMethod, MethodOption, TrainingSet, read};
 use crate::progress::Progress;
 use crate::warning::Warning;
@@ -26,7 +26,7 @@ use consilience_numerics::parallel;
 pub struct FittedNormalMixture {
     /// The fitted rule.
     pub fusion: NormalMixtureFusion,
-    /// What a user should know.
+    /// Warnings for the user.
     pub warnings: Vec<Warning>,
 }
 
@@ -51,6 +51,9 @@ impl NormalMixture {
     #[doc(hidden)]
     pub fn learn(&self, outputs: &Outputs, progress: &dyn Progress) -> Result<FittedNormalMixture> {
         self.check()?;
+        let distributions =
+            [self.chains, self.draws].into_iter().fold(self.components, usize::saturating_mul);
+        check_size(outputs.schema(), "normal-mixture", distributions)?;
         let share = self.share_in_force(outputs, progress)?;
         let n_classes = outputs.schema().n_classes();
         progress.begin("sampling mixtures", self.steps(n_classes));
@@ -82,9 +85,12 @@ impl NormalMixture {
         });
         let mut classes = vec![Vec::new(); n_classes];
         for (i, chain) in chains.into_iter().enumerate() {
-            let own = &mut classes[i / self.chains];
-            own.extend(chain?.iter().map(|(weight, t)| component(*weight, t, schema)));
+            chain?.into_iter().for_each(|drawn| add(drawn, &mut classes[i / self.chains]));
         }
+        let class = |components: Vec<(f64, MultivariateT)>| {
+            components.iter().map(|(weight, t)| component(*weight, t, schema)).collect()
+        };
+        let classes = classes.into_iter().map(class).collect();
         let parameters = NormalMixtureParameters { draws: vec![classes] };
         Ok((parameters, table.warning.into_iter().collect()))
     }
@@ -94,6 +100,15 @@ impl NormalMixture {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         rng.set_stream(number as u64);
         rng
+    }
+}
+
+/// Adds a component, or its weight to that of an equal one: the empty components are the same in
+/// every draw.
+fn add((weight, t): (f64, MultivariateT), components: &mut Vec<(f64, MultivariateT)>) {
+    match components.iter_mut().find(|(_, known)| *known == t) {
+        Some((sum, _)) => *sum += weight,
+        None => components.push((weight, t)),
     }
 }
 

@@ -6,13 +6,13 @@
 //! ln p(θ) = Σᵢ wᵢ ln softmax(o + ηᵢ)ₜᵢ − ½ Σₚ (θₚ − μₚ)² / σₚ²
 //! ```
 //!
-//! with a fixed offset o, one number a class. It is strictly concave, so there is one maximum. What
+//! with a fixed offset o, one number per class. It is strictly concave, so there is one maximum. What
 //! Aᵢ looks like is the business of a [`Design`].
 
 use nalgebra::DMatrix;
 
 use crate::math::lbfgs::lbfgs;
-use crate::sampling::{Target, find_mode};
+use crate::sampling::{Target, climb};
 
 /// How parameters make linear predictors.
 pub(in crate::methods) trait Design: Sync {
@@ -34,8 +34,16 @@ pub(in crate::methods) trait Design: Sync {
 /// θ is stored class by class.
 pub(in crate::methods) struct SharedFeatures {
     /// zᵢₘ, n × F; a column of ones gives every class its bias.
-    pub(in crate::methods) features: DMatrix<f64>,
-    pub(in crate::methods) n_classes: usize,
+    features: DMatrix<f64>,
+    /// The same, F × n: a product with a matrix is faster than one with its transpose.
+    transposed: DMatrix<f64>,
+    n_classes: usize,
+}
+
+impl SharedFeatures {
+    pub(in crate::methods) fn new(features: DMatrix<f64>, n_classes: usize) -> Self {
+        Self { transposed: features.transpose(), features, n_classes }
+    }
 }
 
 impl Design for SharedFeatures {
@@ -49,7 +57,7 @@ impl Design for SharedFeatures {
     }
 
     fn add_gradient(&self, residuals: &DMatrix<f64>, gradient: &mut [f64]) {
-        let product = self.features.tr_mul(residuals);
+        let product = &self.transposed * residuals;
         gradient.iter_mut().zip(product.iter()).for_each(|(g, p)| *g += p);
     }
 
@@ -232,8 +240,7 @@ impl<D: Design> LogitPosterior<'_, D> {
     /// The most probable parameters, and whether the search ended there.
     pub(in crate::methods) fn solve(&self) -> (Vec<f64>, bool) {
         if self.dimension() <= NEWTON_PARAMETERS {
-            let mode = find_mode(self, &self.means);
-            return (mode.point, mode.converged);
+            return climb(self, &self.means);
         }
         let objective = |point: &[f64], gradient: &mut [f64]| {
             let value = self.ln_density(point, gradient);
@@ -357,7 +364,7 @@ mod tests {
     fn derivatives_of_both_designs_agree_with_differences() {
         let n = 20;
         let features = DMatrix::from_vec(n, 4, noise(4 * n));
-        check_derivatives(&SharedFeatures { features, n_classes: 3 }, n, 3);
+        check_derivatives(&SharedFeatures::new(features, 3), n, 3);
         let numbers = noise(6 * n);
         let class =
             |t: usize| DMatrix::from_column_slice(n, 2, &numbers[2 * n * t..2 * n * (t + 1)]);
