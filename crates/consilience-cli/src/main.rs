@@ -41,7 +41,7 @@ fn main() -> ExitCode {
             Messages::failure(&failure);
             ExitCode::from(failure.exit_code())
         }
-        Err(_) => ExitCode::from(2), // the hook has told why
+        Err(_) => ExitCode::from(2), // the hook has printed the reason
     }
 }
 

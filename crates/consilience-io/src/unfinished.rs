@@ -58,7 +58,7 @@ impl Drop for Unfinished {
 pub fn remove_unfinished() {
     let paths = paths();
     for path in paths.iter() {
-        let _ = fs::remove_file(path); // it may be gone, and there is nobody left to tell
+        let _ = fs::remove_file(path); // it may be gone already; an error here has no reader
     }
     std::mem::forget(paths);
 }

@@ -169,36 +169,3 @@ fn private_shapes(
     };
     (0..alpha.len()).map(|k| (0..common.len()).map(|l| private(k, l)).collect()).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn invalid_shapes_are_refused() {
-        let alpha = vec![vec![3.0, 2.0], vec![2.0, 2.0]];
-        let pair = |first, second, delta: f64| SharedPair { first, second, delta: vec![delta; 2] };
-        assert!(CorrelatedDirichlet::new(alpha.clone(), Some(vec![2.0, 2.0]), vec![]).is_ok());
-        for (common, pairs) in [
-            (vec![2.1, 0.0], vec![]),
-            (vec![-0.1, 0.0], vec![]),
-            (vec![f64::NAN, 0.0], vec![]),
-            (vec![1.0], vec![]),
-            (vec![1.0, 1.0], vec![pair(0, 1, 1.1)]),
-            (vec![1.0, 1.0], vec![pair(0, 0, 0.1)]),
-            (vec![1.0, 1.0], vec![pair(0, 2, 0.1)]),
-        ] {
-            assert!(CorrelatedDirichlet::new(alpha.clone(), Some(common), pairs).is_err());
-        }
-        assert!(
-            CorrelatedDirichlet::new(vec![vec![1.0, 2.0], vec![1.0; 3]], None, vec![]).is_err()
-        );
-    }
-
-    #[test]
-    fn a_private_shape_below_zero_by_rounding_counts_as_zero() {
-        let alpha = vec![vec![0.3, 1.0], vec![0.3, 1.0]];
-        let distribution = CorrelatedDirichlet::new(alpha, Some(vec![0.1 + 0.2, 0.5]), vec![]);
-        assert_eq!(distribution.unwrap().private[0][0], 0.0);
-    }
-}

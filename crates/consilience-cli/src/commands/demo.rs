@@ -147,7 +147,7 @@ fn draw(
     pictures::draw_classifiers(test, &[], folder)
 }
 
-const INTRODUCTION: &str = "Three image classifiers say how probable cat, dog and fox are for each photo. \
+const INTRODUCTION: &str = "Three image classifiers estimate how probable cat, dog and fox are for each photo. \
 `resnet50` and\n`resnet101` are near-twins: trained alike, wrong alike. `vit` is a stranger to both.";
 
 fn explanation(evaluation: &Evaluation) -> String {

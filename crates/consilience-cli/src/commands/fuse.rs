@@ -33,7 +33,7 @@ pub(crate) fn run(
     rule.fuse_table(source, &options.table, messages)
 }
 
-/// What to fuse with, and what else to say about every item.
+/// The model to fuse with, and what to write for every item.
 pub(super) struct Rule<'a> {
     pub(super) model: &'a Model,
     pub(super) fusion: &'a dyn Fusion,

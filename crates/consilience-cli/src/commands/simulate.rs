@@ -57,7 +57,7 @@ pub(crate) fn run(
 }
 
 impl SimulateOptions {
-    /// The model to draw from, and how its classifiers speak.
+    /// The model to draw from, and the form of its outputs.
     fn source(&self) -> Result<(Model, Truth), Failure> {
         match (&self.preset, &self.model) {
             (Some(preset), _) => {

@@ -82,7 +82,7 @@ fn read_ahead(
     let reading = thread::spawn(move || {
         while let Some(chunk) = reader.next_chunk()? {
             if sender.send((chunk, reader.bytes_read())).is_err() {
-                break; // the other side has failed and tells why
+                break; // the other side has failed and reports why
             }
         }
         Ok(())

@@ -255,7 +255,7 @@ pub struct Doubts {
     n_other_kind: usize,
 }
 
-/// Share of the outputs from which on the values are said to look like another kind.
+/// Share of the outputs from which on the values count as another kind.
 const MOST: f64 = 0.9;
 
 impl Doubts {

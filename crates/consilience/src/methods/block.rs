@@ -1,4 +1,4 @@
-//! A block of items in the layout that vector instructions like: class by class.
+//! A block of items in the layout that vector instructions need: class by class.
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -28,7 +28,7 @@ pub struct Block {
 }
 
 /// Doubles of one block's logarithms: with the block's raw numbers, checked ones and results they
-/// share a first-level cache (two classifiers, three classes: 14 ns an item, 19 with 1024).
+/// share a first-level cache (two classifiers, three classes: 14 ns per item, 19 ns with 1024).
 const LOGS_PER_BLOCK: usize = 384;
 
 impl Block {
@@ -65,7 +65,7 @@ impl Block {
         &self.values
     }
 
-    /// The values of one class, one an item.
+    /// The values of one class, one per item.
     pub fn class_mut(&mut self, class: usize) -> &mut [f64] {
         &mut self.values[class * self.stride..][..self.n_items]
     }
@@ -96,14 +96,14 @@ impl Block {
         self.errors[item] = other.errors[0];
     }
 
-    /// Adds one number a class.
+    /// Adds one number per class.
     pub fn add_per_class(&mut self, numbers: &[f64]) {
         for (values, number) in self.values.chunks_exact_mut(self.stride).zip(numbers) {
             values.iter_mut().for_each(|value| *value += number);
         }
     }
 
-    /// Adds one number an item, the same for every class.
+    /// Adds one number per item, the same for every class.
     pub(super) fn add_per_item(&mut self, number: impl Fn(usize) -> f64) {
         let rounding = 4.0 * f64::EPSILON;
         for item in 0..self.n_items {

@@ -13,10 +13,10 @@ use crate::progress::Progress;
 /// eₖⱼ = ln P(t=j|x) − ln P(t=j|x without xᵏ),   centred over the classes j
 /// ```
 ///
-/// What is the same for every class decides nothing, so only differences between classes are
-/// told. Where the model takes classifiers for independent, this is their own evidence; where they
-/// are correlated, what the others have said already is not counted again. A missing classifier
-/// adds 0.
+/// Only differences between classes matter, so the values are centred over the classes. Under a
+/// model of independent classifiers this is each classifier's own evidence; under a model of
+/// correlated classifiers, evidence that the others give already is not counted again. A missing
+/// classifier adds 0.
 pub fn explain(
     fusion: &dyn Fusion,
     outputs: &Outputs,

@@ -119,7 +119,7 @@ impl EvidenceCovariance {
         shares
     }
 
-    /// How many independent classifiers all of them are worth.
+    /// The effective number of independent classifiers.
     pub fn effective_number(&self) -> f64 {
         self.shares(|_| true).iter().sum()
     }
@@ -282,7 +282,7 @@ mod tests {
         for (share, expected) in shares.iter().zip([0.5, 0.5, 1.0]) {
             assert!((share - expected).abs() < 1e-3, "{shares:?}");
         }
-        // one of the copies is away: the other speaks for both
+        // one of the copies is missing: the other has the share of both
         let shares = covariance.shares(|k| k != 0);
         assert!(
             shares[0] == 0.0 && (shares[1] - 1.0).abs() < 1e-12 && (shares[2] - 1.0).abs() < 1e-12

@@ -177,7 +177,7 @@ impl Model {
         self.method.fitted().implied_correlations(&self.class_prior)
     }
 
-    /// How many independent classifiers the sources are worth: from the evidence that they gave on
+    /// The effective number of independent classifiers: from the evidence that they gave on
     /// the training items, or else from the correlations that the model implies.
     pub fn effective_number(&self) -> Result<Option<f64>> {
         if let Some(covariance) = self.evidence_covariance() {

@@ -4,15 +4,12 @@
 //! replicates measure the variance. "Variance ×0.99, ×1.01" states by which factors the variance changed when the
 //! constant was halved and doubled: the geometric mean over 30 random cases (K = 3 to 5, J = 3, shapes 0.4 to 100, 8192
 //! points). Its own uncertainty is about 10 %. The constants that guard accuracy, where a wrong value
-//! would give a wrong density or error, name the test that fails.
+//! would give a wrong density or error, name the test that fails when they are doubled or halved.
 
 /// The default error of ln f: 0.1 % of a density, and 0.00025 of a fused probability at the most.
 pub const DEFAULT_TOLERANCE: f64 = 1e-3;
 /// The default largest number of points per item: 11 ms for three classifiers and three components.
 pub(super) const DEFAULT_MAX_POINTS: usize = 1 << 16;
-/// Rounding error of a Dirichlet log density, relative to its largest term and per component. Guards accuracy: the
-/// reference table of the Dirichlet distribution is tested to the same bound.
-pub(super) const DIRICHLET_ROUNDING: f64 = 4e-15;
 
 // Groups
 
@@ -48,21 +45,28 @@ pub(super) const CACHED_SETS: usize = 4;
 /// Ratio of the reported error to the standard error of the replicates.
 ///
 /// Two reported errors are meant to cover as much as two standard errors of a normal distribution. Student's t with 15
-/// degrees of freedom needs 1.09; the rest allows for stopping when the error happens to look small. Guards accuracy:
-/// `two_reported_errors_cover_the_mean`.
+/// degrees of freedom needs 1.09; the rest allows for stopping when the error happens to look small.
+///
+/// Guard: two_reported_errors_cover_the_mean
 pub(super) const ERROR_FACTOR: f64 = 1.25;
 /// Weights above e to this are rescaled, before their squares overflow.
 pub(super) const MAX_LN_WEIGHT: f64 = 300.0;
-/// The smallest effective fraction of the points for a resolved estimate. Guards accuracy:
-/// `few_effective_points_are_not_resolved`.
+/// The smallest effective fraction of the points for a resolved estimate.
+///
+/// Guard: few_effective_points_are_not_resolved
 pub(super) const MIN_EFFECTIVE: f64 = 0.05;
 /// The largest tail index of the weights for a resolved estimate (Vehtari et al. 2024), unless the mass beyond the
-/// largest weight is below [`NEGLIGIBLE_UNSEEN`]. Guards accuracy: `heavy_tails_are_not_resolved`.
+/// largest weight is below [`NEGLIGIBLE_UNSEEN`].
+///
+/// Guard: heavy_tails_are_not_resolved
 pub(super) const MAX_TAIL_INDEX: f64 = 0.7;
-/// Relative mass beyond the largest weight that is accepted with any tail index. Guards accuracy:
-/// `heavy_tails_with_little_mass_are_resolved`.
+/// Relative mass beyond the largest weight that is accepted with any tail index.
+///
+/// Guard: heavy_tails_with_little_mass_are_resolved
 pub(super) const NEGLIGIBLE_UNSEEN: f64 = 0.02;
-/// The largest error of ln f for a resolved estimate. Guards accuracy: `large_errors_are_not_resolved`.
+/// The largest error of ln f for a resolved estimate.
+///
+/// Guard: large_errors_are_not_resolved
 pub(super) const MAX_ERROR: f64 = 0.3;
 
 // Several classes

@@ -36,7 +36,7 @@ mod sobol;
 
 use crate::pair::{self, PairDensity};
 use crate::{CorrelatedDirichlet, Dirichlet, Error, Estimate, Result};
-use constants::{DEFAULT_MAX_POINTS, DIRICHLET_ROUNDING};
+use constants::DEFAULT_MAX_POINTS;
 use exact::{ExactIntegral, ExactScratch};
 use group::Group;
 
@@ -265,12 +265,7 @@ fn group_densities(distribution: &CorrelatedDirichlet) -> Result<Vec<GroupDensit
 impl GroupDensity {
     fn ln_density(&self, x: &[&[f64]], goal: &Goal, scratch: &mut MultiScratch) -> Estimate {
         match self {
-            Self::Single { classifier, margin } => {
-                let x = x[*classifier];
-                let ln_density = margin.ln_pdf(x);
-                let scale = margin.ln_normaliser().abs() + ln_density.abs() + 1.0;
-                Estimate { ln_density, error: DIRICHLET_ROUNDING * scale * x.len() as f64 }
-            }
+            Self::Single { classifier, margin } => margin.ln_pdf_with_error(x[*classifier]),
             Self::Pair { classifiers: [a, b], density } => {
                 density.ln_density(x[*a], x[*b], &mut scratch.pair)
             }

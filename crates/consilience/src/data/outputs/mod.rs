@@ -167,7 +167,7 @@ impl Outputs {
         self.n_raised.iter().sum()
     }
 
-    /// What was unusual about the raw values. Nothing is said of selected items.
+    /// What was unusual about the raw values. Empty for selected items.
     pub fn doubts(&self) -> Doubts {
         self.doubts
     }

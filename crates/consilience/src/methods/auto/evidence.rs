@@ -1,4 +1,4 @@
-//! What an output has shown to be worth: its density under every true class.
+//! The evidence of an output: its density under every true class.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(super) fn of_item(
     }
 }
 
-/// Takes off every classifier's mean over classes, which says nothing about the class, and gives
+/// Subtracts every classifier's mean over classes, which cancels in the normalisation, and gives
 /// an absent classifier the mean of those present.
 pub(super) fn centre_and_fill(present: &[bool], evidence: &mut [f64]) {
     let j = evidence.len() / present.len();

@@ -1,4 +1,4 @@
-//! `auto`: what to predict with when nothing is known of the classifiers.
+//! `auto`: the default for prediction, when nothing is known about the classifiers.
 //!
 //! Two ways to combine the classifiers, both fitted to labelled items, and their average:
 //!
@@ -8,21 +8,21 @@
 //! P(t|x) = (1 − w) softmax(ln p + U)ₜ + w softmax(ln p + V)ₜ
 //! ```
 //!
-//! The **layer** has two exponents a classifier: of what it says (u) and of the evidence that this
-//! has shown to be (v), the density of its output under a Dirichlet for every true class. Opinion
-//! pools (u), the independent model (v = 1), meta classifiers and their tempered versions are
-//! points of it, and without data its prior makes it the geometric pool. The **logistic** part is
-//! [`stacking`](super::stacking). The share w = ½ m/(m + 5KJ), m the harmonic mean of the class
-//! sizes, lets it speak only as far as there are items for its K·J·J weights; averaging
-//! probabilities instead of logarithms tames what overconfidence is left.
+//! The **layer** has two exponents per classifier: one of its output (u) and one of its evidence
+//! (v), which is the density of the output under a Dirichlet for every true class. Opinion pools
+//! (u), the independent model (v = 1), meta classifiers and their tempered versions are special
+//! cases, and without data the prior makes it the geometric pool. The **logistic** part is
+//! [`stacking`](super::stacking). Its share w = ½ m/(m + 5KJ), with m the harmonic mean of the
+//! class sizes, grows with the number of items per weight; averaging probabilities instead of
+//! logarithms reduces the remaining overconfidence.
 //!
 //! Class frequencies are kept out of both parts, so the class prior p can be changed without
 //! refitting. Absent outputs are filled in, never by 0: the evidence of an absent classifier is
 //! the mean of those present, its logarithms follow [`FillParameters`]. Without any output the
-//! answer is the class prior.
+//! result is the class prior.
 //!
-//! **Where it is weak**: fewer than ten items a class, and many nearly identical noisy sources with
-//! few items; a plain pool may then be better.
+//! **Limits**: with fewer than ten items per class, or with many nearly identical noisy sources and
+//! few items, a plain pool may be better.
 
 mod describe;
 mod evidence;
@@ -57,7 +57,7 @@ use serde_json::{Value, json};
 pub struct LayerParameters {
     /// bₜ.
     pub bias: Vec<f64>,
-    /// uₖ: the exponent of what classifier k says.
+    /// uₖ: the exponent of the output of classifier k.
     pub output_exponents: Vec<f64>,
     /// vₖ: the exponent of the evidence of its output.
     pub evidence_exponents: Vec<f64>,

@@ -6,8 +6,8 @@
 //!
 //! The independent Bayesian classifier combination with known labels: the confusion matrices' rows
 //! have conjugate posteriors, so that everything is closed form, and the probability of a new
-//! decision is the posterior mean. It throws the probabilities away: the baseline that shows what
-//! they are worth.
+//! decision is the posterior mean. It ignores the probabilities, so it is the baseline that shows
+//! how much they add.
 //!
 //! **Ties.** Where m classes share the largest probability, each counts as 1/m of a decision in
 //! training, and a new item's evidence is the mean of πᵏⱼ over them: no order of classes matters.
@@ -36,8 +36,8 @@ use crate::simulation::Truth;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Bcc {
-    /// What every entry of a confusion matrix is worth in decisions beforehand; 1 by default, all
-    /// rows equally probable.
+    /// Prior pseudo-count of every entry of a confusion matrix, in decisions; 1 by default, which
+    /// makes all rows equally probable.
     pub prior_decisions: f64,
 }
 
@@ -137,7 +137,7 @@ pub struct BccFusion {
 
 impl BccFusion {
     /// From the Dirichlet of every row: `confusion[k][j][l]` decisions of classifier k for class l
-    /// when the true class is j, what the prior is worth included.
+    /// when the true class is j, with the pseudo-counts of the prior.
     pub fn new(schema: Arc<Schema>, confusion: Alpha) -> Result<Self> {
         check_dirichlets("confusion", "shapes of `confusion` and the model", &schema, &confusion)?;
         let (k, j) = (schema.n_classifiers(), schema.n_classes());
@@ -252,7 +252,7 @@ mod tests {
         let fused = fuse(&fusion, &test, &prior).unwrap();
         let (x, y) = (0.3 * 0.75 * 0.5, 0.7 * (2.5 / 4.0) * (2.0 / 3.0));
         assert!((fused.probabilities(0)[0] - x / (x + y)).abs() < 1e-14);
-        // A tie of all classes says nothing.
+        // A tie of all classes is no evidence.
         assert!((fused.probabilities(1)[0] - 0.3).abs() < 1e-14);
         let (x, y) = (0.3 * 0.5, 0.7 / 3.0);
         assert!((fused.probabilities(2)[0] - x / (x + y)).abs() < 1e-14);

@@ -106,9 +106,7 @@ fn evaluate(
 
 /// The log density of one source's output alone.
 pub(super) fn ln_margin(margin: &Dirichlet, output: &[f64]) -> Estimate {
-    let ln_density = margin.ln_pdf(&raised(output));
-    let scale = margin.ln_normaliser().abs() + ln_density.abs() + 1.0;
-    Estimate { ln_density, error: 4.0 * f64::EPSILON * scale }
+    margin.ln_pdf_with_error(&raised(output))
 }
 
 fn raised(output: &[f64]) -> Cow<'_, [f64]> {

@@ -46,7 +46,7 @@ impl PartialEq for CorrelatedParameters {
 }
 
 impl CorrelatedParameters {
-    /// From one correlated Dirichlet a class, observed at a resolution (0: exactly).
+    /// From one correlated Dirichlet per class, observed at a resolution (0: exactly).
     pub fn new(
         schema: &Arc<Schema>,
         classes: &[CorrelatedDirichlet],

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::config::{DirichletPrior, Independent, Inference, OPTIONS};
+use super::config::{Independent, Inference, OPTIONS};
 use super::posterior::{CONSTANT, DirichletPosterior, Measure};
 use super::{Alpha, IndependentFusion, SufficientStatistics};
 use crate::data::schema::Schema;
@@ -27,7 +27,7 @@ pub struct FittedIndependent {
     pub posterior: Option<PosteriorReport>,
     /// The draws kept, each a whole set of concentrations.
     pub draws: Vec<Alpha>,
-    /// What a user should know.
+    /// Warnings for the user.
     pub warnings: Vec<Warning>,
 }
 
@@ -47,7 +47,7 @@ pub struct PosteriorReport {
     pub alpha_sd: Alpha,
 }
 
-/// Fewer items than this in a class say little.
+/// A class with fewer items causes a warning.
 const FEW_ITEMS: f64 = 10.0;
 
 impl FitMethod for Independent {
@@ -125,7 +125,7 @@ impl Independent {
             progress.check()?;
             let place = (block / schema.n_classes(), block % schema.n_classes());
             let posterior = |measure| {
-                let own = DirichletPosterior::new(statistics, place, self.prior(), measure);
+                let own = DirichletPosterior::new(statistics, place, self, measure);
                 own.with_largest_shape(largest_shape)
             };
             let fitted = self.fit_block(posterior, block as u64, progress);
@@ -210,7 +210,7 @@ impl Independent {
     }
 
     fn convergence_warnings(&self, schema: &Schema, blocks: &[FittedBlock]) -> Vec<Warning> {
-        // Draws speak for themselves; without any, the climb to the mode must have ended there.
+        // The draws have diagnostics of their own; without draws, the mode search must have converged.
         let poor = |block: &FittedBlock| match block.worst {
             Some(worst) => worst.are_poor(self.chains),
             None => !block.converged,
@@ -235,18 +235,18 @@ impl Independent {
     }
 }
 
-/// The posterior modes of all Dirichlets under the default prior, and whether each climb ended at
-/// one. A classifier without outputs for a class rests on the prior, which is what it says in the
-/// other classes; without any output at all it is uniform.
+/// The posterior modes of all Dirichlets under the default prior, and whether all mode searches
+/// converged. A classifier without outputs for a class has its prior there, which is taken from
+/// its outputs for the other classes; without any output at all it is uniform.
 pub(in crate::methods) fn posterior_modes(statistics: &SufficientStatistics) -> (Alpha, bool) {
     let n_classes = statistics.class_counts().len();
+    let options = Independent::default();
     let mut converged = true;
     let mut mode = |k: usize, j: usize| {
         if (0..n_classes).all(|class| statistics.count(k, class) == 0) {
             return vec![1.0; n_classes];
         }
-        let prior = DirichletPrior::default();
-        let target = DirichletPosterior::new(statistics, (k, j), prior, Measure::Alpha);
+        let target = DirichletPosterior::new(statistics, (k, j), &options, Measure::Alpha);
         let (point, at_mode) = climb(&target, &target.start());
         converged &= at_mode;
         point.iter().map(|theta| theta.exp()).collect()
@@ -288,7 +288,7 @@ impl FittedBlock {
     }
 }
 
-/// Classes with few items; classifiers that always say the same.
+/// Warnings about classes with few items and about classifiers with constant outputs.
 fn data_warnings(schema: &Schema, statistics: &SufficientStatistics) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for (j, (class, count)) in schema.classes().iter().zip(statistics.class_weights()).enumerate() {

@@ -21,9 +21,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-pub(crate) use config::{
-    ALPHA_PRIOR, CHAINS, DRAWS, KEEP_DRAWS, PRIOR_ITEMS, WARMUP, check_chains,
-};
+pub(crate) use config::{ALPHA_PRIOR, CHAINS, DRAWS, KEEP_DRAWS, PRIOR_ITEMS, WARMUP};
 pub use config::{AlphaPrior, Independent, Inference};
 pub(crate) use describe::describe_dirichlets;
 pub(super) use fit::posterior_modes;
@@ -60,7 +58,7 @@ pub type Alpha = Vec<Vec<Vec<f64>>>;
 /// let mut builder = OutputsBuilder::new(schema, InputFormat::default())?;
 /// builder.push(&[0.6, 0.4, 0.6, 0.4], None)?;
 /// let fused = fuse(&model, &builder.finish(), &ClassPrior::uniform(2))?;
-/// // With these parameters it is the independent opinion pool: .36 / (.36 + .16).
+/// // With these parameters it is the independent opinion pool: 0.36 / (0.36 + 0.16).
 /// assert!((fused.probabilities(0)[0] - 0.36 / 0.52).abs() < 1e-14);
 /// # Ok::<(), consilience::Error>(())
 /// ```
@@ -92,8 +90,8 @@ impl IndependentFusion {
     }
 
     /// The mode of the posterior under the default prior. A classifier without outputs for a class
-    /// rests on the prior, which is what it says in the other classes; without any output at all
-    /// it is uniform.
+    /// has its prior there, which is taken from its outputs for the other classes; without any
+    /// output at all it is uniform.
     pub fn at_mode(schema: Arc<Schema>, statistics: &SufficientStatistics) -> Result<Self> {
         Self::new(schema, posterior_modes(statistics).0)
     }

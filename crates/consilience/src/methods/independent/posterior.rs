@@ -1,8 +1,8 @@
-//! The posterior of one Dirichlet: what a classifier says when a class is true.
+//! The posterior of one Dirichlet: the outputs of a classifier for a true class.
 
 use nalgebra::{DMatrix, DVector};
 
-use super::config::DirichletPrior;
+use super::config::{AlphaPrior, Independent};
 use super::statistics::SufficientStatistics;
 use crate::sampling::{Target, factorise};
 use consilience_numerics::log_space::log_sum_exp;
@@ -34,8 +34,8 @@ pub(in crate::methods) enum Measure {
     LnAlpha,
 }
 
-/// Prior items never have a total concentration above this: a classifier that always says the
-/// same would otherwise have an unbounded posterior.
+/// Prior items never have a total concentration above this: the posterior of a classifier with
+/// constant outputs would otherwise be unbounded.
 const MAX_PRIOR_CONCENTRATION: f64 = 1e4;
 
 /// −ln Σ e^m of a classifier whose outputs differ by rounding only.
@@ -45,17 +45,18 @@ impl DirichletPosterior {
     pub(in crate::methods) fn new(
         statistics: &SufficientStatistics,
         (classifier, class): (usize, usize),
-        prior: DirichletPrior,
+        options: &Independent,
         measure: Measure,
     ) -> Self {
         let n = statistics.weight(classifier, class);
         let mean_ln = statistics.mean_ln(classifier, class);
-        match prior {
-            DirichletPrior::Paper => Self { n, mean_ln, shape: 1e-3, rate: 1e-3, measure },
-            DirichletPrior::Pooled { items } => {
+        let items = options.prior_items;
+        match options.alpha_prior {
+            AlphaPrior::Paper => Self { n, mean_ln, shape: 1e-3, rate: 1e-3, measure },
+            AlphaPrior::Pooled => {
                 let pooled = pooled_mean_ln(statistics, classifier);
                 if -log_sum_exp(&pooled) < CONSTANT {
-                    // The classifier always says the same: no class may learn anything from it.
+                    // The outputs are constant: they are no evidence for any class.
                     let mean_ln = dispersed(pooled, MAX_PRIOR_CONCENTRATION);
                     return Self { n: items, mean_ln, shape: 1.0, rate: 0.0, measure };
                 }

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Only differences within each gᵏ matter, so all is computed in isometric log-ratios, K(J−1)
-//! coordinates; parameters are told for the K·J logarithms, which know no reference class. An
+//! coordinates; parameters are reported for the K·J logarithms, which need no reference class. An
 //! absent classifier is marginalised exactly: its coordinates are dropped.
 
 mod describe;
@@ -55,7 +55,7 @@ impl LogDistribution {
         }
     }
 
-    /// The distribution of the coordinates; an error tells what has the wrong shape or value.
+    /// The distribution of the coordinates; an error names what has the wrong shape or value.
     pub(super) fn coordinates(&self, schema: &Schema) -> Result<MultivariateT> {
         let (k, j, width) = (schema.n_classifiers(), schema.n_classes(), schema.width());
         let fits = self.location.len() == k
@@ -122,7 +122,7 @@ pub(super) struct Weighted {
 }
 
 impl Mixtures {
-    /// One list of components a class, none of them empty.
+    /// One list of components per class, none of them empty.
     pub(super) fn new(classes: Vec<Vec<Weighted>>) -> Self {
         Self { classes }
     }

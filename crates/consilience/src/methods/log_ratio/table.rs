@@ -14,7 +14,7 @@ use crate::warning::Warning;
 /// The training items of one class.
 #[derive(Debug, Clone)]
 pub(in crate::methods) struct ClassRows {
-    /// d × n, one item a column; 0 where absent.
+    /// d × n, one item per column; 0 where absent.
     pub(in crate::methods) rows: DMatrix<f64>,
     /// Whether classifier k is present for item i, at i·K + k.
     present: Vec<bool>,
@@ -93,7 +93,7 @@ impl LogRatioTable {
     /// What a class is like before its own items are seen: the mean of the class means, and the
     /// covariance within classes, half of it as it is and half the same in all directions of each
     /// classifier, without correlation. The spread of the class means counts as one more item, so
-    /// that single items a class have a scale, too.
+    /// that a class with a single item has a scale, too.
     pub(in crate::methods) fn pooled(&self) -> Gaussian {
         let means: Vec<DVector<f64>> = self.classes.iter().map(ClassRows::mean).collect();
         let (n_classes, d) = (means.len() as f64, means[0].len());

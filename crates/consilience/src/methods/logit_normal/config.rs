@@ -28,13 +28,13 @@ pub(super) const OPTIONS: &[MethodOption] = &[COVARIANCE_ITEMS, MEAN_ITEMS];
 ///
 /// The prior's mean is the mean of the class means; its expected covariance that within classes,
 /// half of it as it is and half the same in all directions without any correlation, so that it is
-/// proper with a single item a class and with classifiers that are copies of each other.
+/// proper with a single item per class and with classifiers that are copies of each other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LogitNormal {
-    /// What the prior's covariance is worth in items; 40 by default.
+    /// Weight of the prior covariance, as a number of items; 40 by default.
     pub covariance_items: f64,
-    /// What the prior's mean is worth in items; 1 by default.
+    /// Weight of the prior mean, as a number of items; 1 by default.
     pub mean_items: f64,
 }
 

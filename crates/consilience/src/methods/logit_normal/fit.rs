@@ -19,7 +19,7 @@ use crate::warning::Warning;
 pub struct FittedLogitNormal {
     /// The fitted rule.
     pub fusion: LogitNormalFusion,
-    /// What a user should know.
+    /// Warnings for the user.
     pub warnings: Vec<Warning>,
 }
 

@@ -62,7 +62,7 @@ pub struct LogitNormalParameters {
 pub struct LogitNormalFusion {
     schema: Arc<Schema>,
     parameters: LogitNormalParameters,
-    /// One component a class.
+    /// One component per class.
     rule: [Mixtures; 1],
 }
 

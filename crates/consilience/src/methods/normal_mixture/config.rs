@@ -44,20 +44,20 @@ pub(super) const OPTIONS: &[MethodOption] = &[
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NormalMixture {
-    /// Components of a class at most; superfluous ones empty themselves. 10 by default.
+    /// Largest number of components per class; superfluous ones stay empty. 10 by default.
     pub components: usize,
-    /// What the prior of the components' weights is worth in items, all components together; 1 by
-    /// default, which leaves superfluous components empty.
+    /// Weight of the prior of the components' weights, as a number of items for all components
+    /// together; 1 by default, which leaves superfluous components empty.
     pub weight_items: f64,
-    /// What the prior of a component's covariance is worth in items; 40 by default.
+    /// Weight of the prior covariance of a component, as a number of items; 40 by default.
     pub covariance_items: f64,
     /// The expected covariance of a component beforehand, as a share of that within classes. By
     /// default 1, 0.3 or 0.1, whichever has the smallest log-loss in two-fold cross-validation: a
     /// class that is no single cloud has components smaller than itself.
     pub covariance_share: Option<f64>,
-    /// What the prior of a component's mean is worth in items; 1 by default.
+    /// Weight of the prior mean of a component, as a number of items; 1 by default.
     pub mean_items: f64,
-    /// Independent chains a class; 4 by default.
+    /// Independent chains per class; 4 by default.
     pub chains: usize,
     /// Draws discarded at the start of each chain; 50 by default.
     pub warmup: usize,

@@ -26,7 +26,7 @@ use consilience_numerics::parallel;
 pub struct FittedNormalMixture {
     /// The fitted rule.
     pub fusion: NormalMixtureFusion,
-    /// What a user should know.
+    /// Warnings for the user.
     pub warnings: Vec<Warning>,
 }
 

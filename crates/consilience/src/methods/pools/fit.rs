@@ -27,7 +27,7 @@ const MAX_STEPS: usize = 5000;
 /// Finds the weights of a linear or logarithmic pool.
 ///
 /// Fitted weights minimise the log-loss under `prior`, items weighted so that the classes count
-/// as the prior says. Convex where no output is missing, and for free weights always.
+/// as the prior demands. Convex where no output is missing, and for free weights always.
 pub fn fit_weights(
     kind: PoolKind,
     weights: &Weights,
@@ -104,7 +104,7 @@ fn project_above(point: &mut [f64], least: f64) {
     point.iter_mut().for_each(|w| *w = *w * room + least);
 }
 
-/// w pₜ/nₜ for every item of weight w, so that the classes count as the prior says.
+/// w pₜ/nₜ for every item of weight w, so that each class has its prior probability as total weight.
 fn class_weights(outputs: &Outputs, labels: &[usize], prior: &ClassPrior) -> Result<Vec<f64>> {
     let counts = outputs.class_weights();
     if let Some(class) = counts.iter().position(|count| *count == 0.0) {
@@ -132,7 +132,7 @@ fn linear_term(
         total += weights[k];
     }
     if !(total > 0.0) {
-        return -item_weight * prior.ln()[label]; // nobody is present: the prior answers
+        return -item_weight * prior.ln()[label]; // all outputs are missing: the class prior
     }
     for (k, output) in items.present(0) {
         gradient[k] -= item_weight * (output[label] / mass - 1.0 / total);
@@ -154,7 +154,7 @@ fn log_term(
     let items = outputs.items(item..item + 1);
     let present: f64 = items.present(0).map(|(k, _)| weights[k]).sum();
     if !free && present == 0.0 {
-        return -item_weight * prior.ln()[label]; // nobody is present: the prior answers
+        return -item_weight * prior.ln()[label]; // all outputs are missing: the class prior
     }
     let scale = if free { 1.0 } else { 1.0 / present };
     let evidence = |output: &[f64], j: usize| ln_at_least_tiny(output[j]) - prior.ln()[j];

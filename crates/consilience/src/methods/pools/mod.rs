@@ -12,7 +12,7 @@
 //! of Trick & Rothkopf 2022). Where classifiers are missing, weights that make an average (none
 //! negative, adding up to 1; always in the linear pool) are shared out among those present, in
 //! proportion. Other weights are exponents of evidence: an absent classifier has none, as in the
-//! independent opinion pool. With nobody present the answer is the class prior.
+//! independent opinion pool. If all outputs are missing, the result is the class prior.
 
 mod config;
 mod fit;
@@ -74,7 +74,7 @@ impl Pool {
         Self { schema, kind: PoolKind::Opinion, weights }
     }
 
-    /// A pool with given weights, one a classifier; a linear pool's must not be negative.
+    /// A pool with given weights, one per classifier; a linear pool's must not be negative.
     pub fn new(schema: Arc<Schema>, kind: PoolKind, weights: Vec<f64>) -> Result<Self> {
         if weights.len() != schema.n_classifiers() {
             return Err(Error::Mismatch {

@@ -23,7 +23,7 @@ pub struct FittedStacking {
     pub fusion: StackingFusion,
     /// The prior standard deviation in force.
     pub sd: f64,
-    /// What a user should know.
+    /// Warnings for the user.
     pub warnings: Vec<Warning>,
 }
 
@@ -114,7 +114,7 @@ pub(in crate::methods) struct Training {
     pub(in crate::methods) class_weights: Vec<f64>,
 }
 
-/// Fewer items than this in a class say little.
+/// A class with fewer items causes a warning.
 const FEW_ITEMS: f64 = 10.0;
 
 impl Training {

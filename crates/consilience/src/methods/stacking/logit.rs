@@ -6,7 +6,7 @@
 //! ln p(θ) = Σᵢ wᵢ ln softmax(o + ηᵢ)ₜᵢ − ½ Σₚ (θₚ − μₚ)² / σₚ²
 //! ```
 //!
-//! with a fixed offset o, one number a class. It is strictly concave, so there is one maximum. What
+//! with a fixed offset o, one number per class. It is strictly concave, so there is one maximum. What
 //! Aᵢ looks like is the business of a [`Design`].
 
 use nalgebra::DMatrix;

@@ -11,9 +11,9 @@ use crate::error::{Error, Result};
 use crate::math::gaussian::{Gaussian, Regression};
 use consilience_numerics::simplex;
 
-/// Probabilities below it are raised to it before their logarithm enters a linear predictor: what
-/// a classifier says of classes that it all but excludes must not outweigh everything else.
-/// Densities want a smaller floor (real sets: best at 1e-2 to 1e-3 here, at 1e-6 and below there).
+/// Probabilities below it are raised to it before their logarithm enters a linear predictor, so
+/// that the logarithms of nearly excluded classes do not outweigh all others. Densities need a
+/// smaller floor (best on real sets: 1e-2 to 1e-3 here, at most 1e-6 for densities).
 const LINEAR_FLOOR: f64 = 1e-3;
 
 /// The floor for this many classes: with more than a hundred, a tenth of an equal share.
@@ -137,7 +137,7 @@ impl Filler {
 }
 
 impl FillParameters {
-    /// Fits the Gaussian to the logarithms present, K·J × n, of items that count as `weights` say.
+    /// Fits the Gaussian to the logarithms present, K·J × n, of items with these `weights`.
     fn fit(logs: &DMatrix<f64>, weights: &[f64], present: &[bool], schema: &Schema) -> Self {
         let (k, j, n) = (schema.n_classifiers(), schema.n_classes(), weights.iter().sum::<f64>());
         let is_present = |row: usize, c: usize| present[row * k + c / j];
@@ -185,7 +185,7 @@ impl FillParameters {
 
 /// The filled logarithms of training items.
 pub(in crate::methods) struct LogTable {
-    /// K·J × n: one item a column.
+    /// K·J × n: one item per column.
     pub(in crate::methods) logs: DMatrix<f64>,
     pub(in crate::methods) filler: Filler,
 }

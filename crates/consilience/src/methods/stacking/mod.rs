@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The discriminative twin of the independent model, which is linear in ln x as well: here the
-//! coefficients are free, so that classifiers that say the same share their weight. The weights of
+//! coefficients are free, so that classifiers with similar outputs share their weight. The weights of
 //! standardised logarithms have a normal prior. Class frequencies are kept out of W and c, so that
 //! the class prior p can be changed without refitting. Logarithms of absent classifiers are filled
 //! in ([`FillParameters`]); without any output the answer is the class prior.

@@ -18,7 +18,7 @@ use pulp::Arch;
 use super::constants::{KINK_ALLOWANCE, LENGTH, SHARED_CLOSING as CLOSING};
 use super::kernel::{Exponents, FillNodes, GROUP, run};
 use super::kinks::AtKink;
-use super::trapezoid_error::{EndShapes, Narrowed};
+use super::trapezoid_error::EndShapes;
 use crate::pair::accuracy::Accuracy;
 use crate::pair::component::left_out;
 use crate::pair::item::Side;
@@ -56,10 +56,8 @@ pub(crate) struct SharedIntegral {
     ln_step: f64,
     /// All weights are equal and part of the constant.
     plain: bool,
-    /// −ln of half the relative error of the rule, for the ends that the step was chosen for and for narrower integrands;
-    /// the precision of z with these ends.
-    narrowed: Narrowed,
-    precision: f64,
+    /// The ends that the step was chosen for, and −ln of half the relative error of the rule for them.
+    ends: EndShapes,
     level: f64,
     /// The same at the current ratio, where the integrand may be narrower than the Laplace approximation.
     pub(crate) line_level: f64,
@@ -104,9 +102,8 @@ impl SharedIntegral {
         }
         omega /= refine;
         self.step = TAU / omega;
-        self.narrowed = ends.narrowed(omega);
-        self.level = self.narrowed.plain();
-        self.precision = ends.precision();
+        self.ends = ends;
+        self.level = ends.level(omega).0;
         self.line_level = self.level;
         self.ln_step = self.step.ln();
         self.peak = ORIGIN;
@@ -341,9 +338,9 @@ impl SharedIntegral {
         if i > self.window.start && i + 1 < self.window.end {
             let e = &self.exponents[i - 1..=i + 1];
             let precision = (2.0 * e[1] - e[0] - e[2]) / (self.step * self.step);
-            let narrower = precision / self.precision;
+            let narrower = precision / self.ends.precision();
             if narrower > 1.05 {
-                self.line_level = self.narrowed.level(narrower);
+                self.line_level = self.ends.scaled(narrower).level(TAU / self.step).0;
             }
         }
     }

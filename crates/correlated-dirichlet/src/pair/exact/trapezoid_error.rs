@@ -139,16 +139,6 @@ impl EndShapes {
         (value, slope)
     }
 
-    /// The levels at one frequency for narrower integrands.
-    pub(crate) fn narrowed(self, omega: f64) -> Narrowed {
-        let mut factor = 1.0;
-        Narrowed(std::array::from_fn(|_| {
-            let ln_level = self.scaled(factor).level(omega).0.ln();
-            factor *= 2.0;
-            ln_level
-        }))
-    }
-
     /// The frequency at which the level is `target`.
     pub(crate) fn frequency(self, target: f64) -> f64 {
         let gaussian = 2.0 * target / (1.0 / self.0[0] + 1.0 / self.0[1]);
@@ -158,31 +148,6 @@ impl EndShapes {
             omega = (omega + (target - value) / slope).max(0.5 * omega);
         }
         omega
-    }
-}
-
-/// Logarithms of the level for precisions larger by 1, 2, 4, …, to interpolate between.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Narrowed([f64; 5]);
-
-impl Narrowed {
-    /// The level for the given precision.
-    pub(crate) fn plain(&self) -> f64 {
-        self.0[0].exp()
-    }
-
-    /// The level if the precision is larger by `factor` ≥ 1.
-    ///
-    /// Its logarithm is nearly concave in that of the factor, with slopes from 0 to −1, so that chords, and beyond the last the
-    /// slope −1, exceed it by 1 % at most.
-    pub(crate) fn level(&self, factor: f64) -> f64 {
-        let last = self.0.len() - 1;
-        let at = factor.log2();
-        let below = (at as usize).min(last);
-        let rest = at - below as f64;
-        let slope =
-            if below < last { self.0[below + 1] - self.0[below] } else { -std::f64::consts::LN_2 };
-        (self.0[below] + slope * rest).exp()
     }
 }
 
@@ -217,21 +182,5 @@ mod tests {
         let omega = std::f64::consts::TAU / step;
         let exact = 2.0 * std::f64::consts::PI * omega / (std::f64::consts::PI * omega).sinh();
         check(|y| 0.25 / (0.5 * y).cosh().powi(2), step, exact);
-    }
-
-    /// Interpolated levels do not exceed the exact ones by more than 1 %, and are not far below.
-    #[test]
-    fn narrowed_levels_are_safe() {
-        for (shapes, omega) in [([0.3, 8.0], 6.0), ([4.0, 5.0], 11.0), ([300.0, 40.0], 30.0)] {
-            let ends = EndShapes(shapes);
-            let narrowed = ends.narrowed(omega);
-            assert!((narrowed.plain() / ends.level(omega).0 - 1.0).abs() < 1e-12);
-            for factor in [1.05, 1.5, 2.0, 3.7, 11.0, 16.0, 90.0] {
-                let (chord, exact) = (narrowed.level(factor), ends.scaled(factor).level(omega).0);
-                assert!(chord <= 1.01 * exact, "{shapes:?} {factor}: {chord} {exact}");
-                let far = if factor > 16.0 { 0.5 } else { 0.95 };
-                assert!(chord > far * exact, "{shapes:?} {factor}: {chord} {exact}");
-            }
-        }
     }
 }

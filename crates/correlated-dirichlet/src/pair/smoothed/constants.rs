@@ -1,6 +1,7 @@
 //! Constants of the smoothed density.
 
 /// Relative accuracy that the tabulated integrals aim at, per component.
+/// Guard: lib entries_have_the_stated_error
 pub(crate) const TABLE_ACCURACY: f64 = 1e-8;
 
 /// The same for the tables that learning reads, whose interpolation error is 1e-5.
@@ -10,6 +11,7 @@ pub(crate) const LEARNING_TABLE_ACCURACY: f64 = 1e-6;
 pub(crate) const INNER_CLOSING: usize = 4;
 
 /// The expansion parameter at which such an end is closed, over the fourth root of the accuracy.
+/// Guard: pair_density resolution::
 pub(crate) const NODE_ONSET: f64 = 0.3;
 
 /// Exponents are cut here so that a product of two exponentials does not overflow.
@@ -18,6 +20,7 @@ pub(crate) const LARGEST_EXPONENT: f64 = 650.0;
 /// Total shape of a component from which on the integral over its shared part is summed around its peak, and the same for the
 /// tables that learning reads. Impossible outputs need it: with 4000 the density was off by up to 40 for shapes of 1000 to
 /// 3000. It takes three times as long for shapes of 1000.
+/// Guard: extremes impossible_outputs
 pub(crate) const WINDOWED_FROM: f64 = 500.0;
 pub(crate) const LEARNING_WINDOWED_FROM: f64 = 4000.0;
 
@@ -41,19 +44,24 @@ pub(crate) const MAX_TABLE_NUMBERS: f64 = 6.4e7;
 ///
 /// ln h_ε has branch points about ε/2 from the real line, where a spike gives way to its tails.
 pub(crate) const CORE: f64 = 8.0;
+/// Guard: lib columns_and_series
 pub(crate) const CORE_STEP: f64 = 1.0 / 16.0;
 
 /// Step in ln |τ| of a table's columns outside its core.
+/// Guard: lib columns_and_series
 pub(crate) const SIDE_STEP: f64 = 0.04;
 
 /// Step in ln M of a table for shapes up to 15; it falls with the eighth root of the largest shape.
+/// Guard: lib entries_have_the_stated_error
 pub(crate) const MASS_STEP: f64 = 0.11;
 
 /// M below which columns are polynomials in M, and the number of their points.
+/// Guard: lib columns_and_series
 pub(crate) const LOW: f64 = 0.3;
 pub(crate) const CHEBYSHEV: usize = 8;
 
 /// M up to which the first two terms of a power series are used; and in the tables that learning reads.
+/// Guard: lib columns_and_series
 pub(crate) const SERIES: f64 = 2e-4;
 pub(crate) const LEARNING_SERIES: f64 = 1e-2;
 
@@ -84,6 +92,7 @@ pub(crate) const TAIL_INFINITY: f64 = 1e-12;
 /// Step of the differences that slopes are, relative to the smallest shape that changes.
 ///
 /// Tables are good to 1e-8, so that derivatives in the logarithm of a shape are good to about 1e-4.
+/// Guard: lib entries_have_the_stated_error
 pub(crate) const SLOPE_STEP: f64 = 2e-4;
 
 /// Number of exponentials in the closed lower end of a sum over s, and weights that let an alternating sum fade out over
@@ -105,10 +114,12 @@ pub(crate) const TRUNCATED: f64 = 1e12;
 pub(crate) const MAX_PHASES: usize = 32;
 
 /// Relative error of a table per component, where the resolution is finer than its density.
+/// Guard: lib entries_have_the_stated_error
 pub(crate) const TABLE_ERROR: f64 = 3e-8;
 
 /// The additional error of impossible outputs, per unit of ln f below −`FAR`: tables are steep there. With shapes of 300 to
 /// 10 000 and opposite outputs, ln f at a resolution of 1e-5 is off from the exact value by up to 5e-7 of its size.
+/// Guard: extremes impossible_outputs
 pub(crate) const FAR_ERROR: f64 = 1e-6;
 pub(crate) const FAR: f64 = 1000.0;
 
@@ -122,6 +133,7 @@ pub(crate) const SHARP: f64 = 3.0;
 pub(crate) const SAFETY: f64 = 5.0;
 
 /// Spacing of the tables that learning reads, relative to those of fusing: 256 times the error.
+/// Guard: lib entries_have_the_stated_error
 pub(crate) const LEARNING_SPACING: f64 = 2.0;
 
 /// Accuracy of learning's integrals over the scale.
@@ -131,6 +143,7 @@ pub(crate) const LEARNING_ACCURACY: f64 = 1e-3;
 pub(crate) const LEARNING_CUT: f64 = 12.0;
 
 /// Error of one item that learning's nodes may have from ties.
+/// Guard: pair_density learning::
 pub(crate) const LEARNING_KINK_ERROR: f64 = 4e-3;
 
 /// Nodes of one item at the most, in each direction.
@@ -140,6 +153,7 @@ pub(crate) const MAX_RATIOS: i64 = 4000;
 pub(crate) const PANEL_POINTS: [usize; 3] = [6, 10, 14];
 
 /// The share of the tolerance that the error of one panel may be, and below which the rest of the axis is negligible.
+/// Guard: pair_density resolution::
 pub(crate) const PANEL_GOAL: f64 = 0.3;
 pub(crate) const NEGLIGIBLE: f64 = 0.05;
 

@@ -423,7 +423,31 @@ mod tests {
         errors
     }
 
-    /// Fails if the step in ln M is doubled; these components are too smooth to detect a doubled spacing of columns.
+    /// The largest error of the entries of a fusing table over a list of z = τ/ε and M.
+    fn error_at((shared, private): (f64, [f64; 2]), z: &[f64], masses: &[f64]) -> f64 {
+        let (c, epsilon) = (Component::new(shared, private), 0.03);
+        let config = TableConfig { arch: four_lanes(), epsilon, spacing: 1.0, directions: &[] };
+        let tables = Tables::new(&config, &[c], |n, table| (0..n).map(table).collect()).unwrap();
+        let error = |z: f64, mass: f64| {
+            let expected = compute(&tables.components[0], &c, z * epsilon, mass);
+            (read(&tables, z * epsilon, mass, 0) - expected).abs()
+        };
+        let pairs = z.iter().flat_map(|&z| masses.iter().map(move |&mass| (z, mass)));
+        pairs.map(|(z, mass)| error(z, mass)).fold(0.0, f64::max)
+    }
+
+    /// Components for which the columns of the core, those of the sides, and the power series for small M are just fine enough.
+    #[test]
+    fn columns_and_series_are_fine_enough() {
+        let masses = [0.177, 1.31, 9.7, 40.0];
+        let core: Vec<f64> = (0..40).map(|i| -4.0 + 0.2017 * f64::from(i)).collect();
+        let core = error_at((11.0, [0.001, 0.002]), &core, &masses);
+        let side = error_at((60.0, [0.2, 0.3]), &[8.3, 9.27, 11.57, 14.4, 20.1, 28.0], &masses);
+        let series = error_at((0.3, [0.4, 0.2]), &[0.53, 2.77, 12.0], &[1.9e-4, 3.8e-4]);
+        let fine = core < TABLE_ERROR && side < TABLE_ERROR && series < 5e-9;
+        assert!(fine, "core {core:e}, sides {side:e}, series {series:e}");
+    }
+
     #[test]
     fn entries_have_the_stated_error() {
         let [fusing, _] = largest_errors(1.0);

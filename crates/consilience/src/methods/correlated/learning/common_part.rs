@@ -13,7 +13,8 @@
 //! cannot represent all pairs, for example if one source shares most of its α with each of two others
 //! that share little with each other.
 
-use super::all_pairs::{FittedPairs, PairsDraw};
+use super::all_pairs::FittedPairs;
+use crate::methods::Draw;
 use crate::methods::correlated::Structure;
 use crate::methods::independent::Alpha;
 
@@ -46,7 +47,7 @@ impl FittedPairs {
     }
 
     /// The same for a draw.
-    pub fn shared_parts_of_draw(&self, draw: &PairsDraw, structure: Structure) -> SharedParts {
+    pub fn shared_parts_of_draw(&self, draw: &Draw, structure: Structure) -> SharedParts {
         let totals: Vec<&Vec<Vec<f64>>> = draw.delta.iter().collect();
         shared_parts(&draw.alpha, &self.between(), &totals, structure)
     }
@@ -121,8 +122,8 @@ mod tests {
         assert_eq!((common, pairs), (1.0, vec![1.0, 0.5, 0.0]));
     }
 
-    /// Classifier 0 shares nine tenths with each of two that share two tenths: .7 + .7 beyond the common part have to
-    /// go into .8, so that each becomes .4.
+    /// Classifier 0 shares nine tenths with each of two that share two tenths: 0.7 + 0.7 beyond the common part have to
+    /// go into 0.8, so that each becomes 0.4.
     #[test]
     fn totals_that_do_not_fit_are_scaled() {
         let (common, pairs) = one_component(&[1.0; 3], &THREE, &[0.9, 0.9, 0.2]);

@@ -1,0 +1,5 @@
+//! Distributions: parameters, densities of one source, moments, draws.
+
+mod correlated;
+mod dirichlet;
+mod gamma;
