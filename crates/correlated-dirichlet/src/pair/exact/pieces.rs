@@ -81,7 +81,6 @@ impl Piece {
         };
         let (a, b) = (self.lower, self.upper);
         match (a.is_finite(), b.is_finite()) {
-            (false, false) => 0.0,
             (true, false) if mode > a => inverse(mode - a).max(-3.0),
             (false, true) if mode < b => -inverse(b - mode).max(-3.0),
             (true, true) => {
