@@ -25,8 +25,9 @@ for target in ${2:-$(ls fuzz/corpus)}; do
     # Memory: one allocation above 2.2 GB or 4 GB in all is a finding. Time: 20 s for one input.
     FUZZ_TARGET=$target "$folder/$host/demo/fuzz" "$folder/corpus/$target" "fuzz/corpus/$target" \
         -artifact_prefix="$folder/findings/$target/" -max_total_time="$seconds" -timeout=20 \
-        -malloc_limit_mb=2200 -rss_limit_mb=4096 -print_final_stats=1 -verbosity=1 2>&1 |
-        tee "$folder/$target.log" | grep -vE '^#[0-9]+.*(NEW|REDUCE|pulse)' || true
+        -malloc_limit_mb=2200 -rss_limit_mb=4096 -print_final_stats=1 \
+        > "$folder/$target.log" 2>&1 || tail -n 40 "$folder/$target.log"
+    grep -E 'DONE|^stat::(number|average|slowest|peak)' "$folder/$target.log" || true
     if [ -n "$(ls "$folder/findings/$target")" ]; then
         echo "findings: $folder/findings/$target" >&2
         exit 1

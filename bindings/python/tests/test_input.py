@@ -141,6 +141,26 @@ def test_predicting_changes_nothing(frame, train):
     assert vars(model).keys() == state.keys()
 
 
+def test_rounded_outputs_are_normalised_and_counted(train):
+    P, y = train
+    rounded = P.round(2)
+    n_rounded = int((abs(rounded.sum(axis=2) - 1) > 1e-6).sum())
+    assert n_rounded > 0
+    with pytest.warns(cs.DataWarning, match=f"^{n_rounded} outputs did not add up to 1"):
+        model = cs.OpinionPool().fit(rounded, y)
+    exact = rounded / rounded.sum(axis=2, keepdims=True)
+    assert_allclose(model.predict_proba(rounded), model.predict_proba(exact), rtol=1e-12)
+    with pytest.raises(cs.ConsilienceError, match="add up to") as error:
+        cs.OpinionPool(sum_tolerance=1e-6).fit(rounded, y)
+    assert "`sum_tolerance`" in str(error.value)
+    with pytest.raises(cs.ConsilienceError, match="sum_tolerance"):
+        cs.OpinionPool(sum_tolerance=-1).fit(P, y)
+    with pytest.raises(cs.ConsilienceError, match="they look like percentages"):
+        cs.OpinionPool().fit(100 * P, y)
+    with pytest.warns(cs.DataWarning, match="the logits look like probabilities"):
+        cs.OpinionPool(values="logits").fit(P, y)
+
+
 def test_errors_are_value_errors_that_name_item_and_classifier(train):
     P, y = train
     model = cs.OpinionPool().fit(P, y)
