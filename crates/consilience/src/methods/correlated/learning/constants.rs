@@ -19,13 +19,9 @@ pub(super) mod likelihood {
     pub(in super::super) const LARGEST_ETA: f64 = 20.0;
     /// Largest shape of a source's Dirichlet. Its outputs then vary by 3 % (1/√1000), the default
     /// resolution; a fit to sources that vary less would take minutes for 100 items.
-    ///
-    /// Guard: `bounded_work shapes_of_outputs_that_hardly_vary_are_bounded`
     pub(in super::super) const LARGEST_SHAPE: f64 = 1000.0;
     /// A source with a larger shape than this for a class varies by less than 4.5 % (1/√500), close to
     /// the default resolution: its items carry no information about δ, and δ of the class has its prior.
-    ///
-    /// Guard: `bounded_work shapes_of_outputs_that_hardly_vary_are_bounded`
     pub(in super::super) const RESOLVED_SHAPE: f64 = 500.0;
     /// Log-ratios of outputs closer than this are ties: rounding leaves 1e-15.
     pub(in super::super) const TIE_TOLERANCE: f64 = 1e-12;
