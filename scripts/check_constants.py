@@ -19,7 +19,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
-MARKED = re.compile(r"/// Guard: (\S+) (\S+)\n(?:pub(?:\([a-z]+\))? )?const (\w+): ([^=]+) = ([^;]+);")
+MARKED = re.compile(
+    r"/// Guard: `?(\S+) ([^\s`]+)`?\n *(?:pub(?:\([a-z: ]+\))? )?const (\w+): ([^=]+) = ([^;]+);"
+)
 
 
 @dataclass

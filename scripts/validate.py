@@ -70,7 +70,7 @@ AUTO = [[PYTHON, f"{name}.py", *arguments] for name, arguments in
 
 PARTS = [
     Part("density", 35, [tests("pair_density", "extremes", "multi_density", only=["--skip", "the_reported_error_is"])]),
-    Part("constants", 30, [[sys.executable, "scripts/check_constants.py"]]),
+    Part("constants", 8, [[sys.executable, "scripts/check_constants.py"]]),
     Part("honesty", 15, [tests("multi_density", only=["the_reported_error_is", "--test-threads", "1"])],
          ["experiments/many/honesty.csv", "experiments/many/honesty_cases.csv"]),
     Part("calibration-delta", 8, [[*LAB, "calibration", "delta", "--output", "reference"]],

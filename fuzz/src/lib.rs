@@ -4,7 +4,11 @@
 //! `corpus/<name>`. `make fuzz TARGET=<name>` runs it in libFuzzer. `cargo test -p consilience-fuzz`
 //! replays the seeds and every past finding without it.
 
+#![forbid(unsafe_code)]
+
+mod models;
 mod tables;
+mod values;
 
 /// A target: its name and the function.
 pub type Target = (&'static str, fn(&[u8]));
@@ -15,6 +19,9 @@ pub const TARGETS: &[Target] = &[
     ("jsonl", tables::json_lines),
     ("parquet", tables::parquet),
     ("arrow", tables::arrow),
+    ("model", models::file),
+    ("fuse", models::fusion),
+    ("values", values::values),
 ];
 
 /// The target of a name.

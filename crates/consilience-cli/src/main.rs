@@ -3,6 +3,8 @@
 //! Standard output carries data and reports, standard error everything else. Exit code 0 is
 //! success, 1 bad data or settings, 2 wrong usage or a fault of the program, 130 an interruption.
 
+#![forbid(unsafe_code)]
+
 mod args;
 mod commands;
 mod data;

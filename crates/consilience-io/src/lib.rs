@@ -35,6 +35,8 @@
 //! # Ok::<(), consilience_io::Error>(())
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod arrow_cells;
 mod batch;
 mod costs;

@@ -3,6 +3,8 @@
 //!
 //! The binary `consilience-lab` runs them; `make reproduce` and `make validate` call it.
 
+#![forbid(unsafe_code)]
+
 pub mod calibration;
 mod data;
 pub mod gibbs;

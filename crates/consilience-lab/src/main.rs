@@ -1,5 +1,7 @@
 //! `consilience-lab`: runs the experiments of Consilience.
 
+#![forbid(unsafe_code)]
+
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};

@@ -14,6 +14,8 @@
 //! The crate is internal: its interface may change with every release. Use `correlated-dirichlet` or `consilience`
 //! instead.
 
+#![forbid(unsafe_code)]
+
 pub mod exponential_tail;
 pub mod laguerre;
 pub mod legendre;

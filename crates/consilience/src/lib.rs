@@ -29,6 +29,8 @@
 //! distribution behind the method `correlated` is a crate of its own, `correlated-dirichlet`. The
 //! library never prints.
 
+#![forbid(unsafe_code)]
+
 mod data;
 pub mod decision;
 mod distributions;

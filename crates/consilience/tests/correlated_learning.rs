@@ -6,8 +6,9 @@
 
 use std::sync::Arc;
 
+use consilience::methods::Draw;
 use consilience::methods::correlated::learning::{
-    Correlated, CorrelatedInference, DeltaPrior, FittedPair, PairDraw,
+    Correlated, CorrelatedInference, DeltaPrior, FittedPair,
 };
 use consilience::simulation::Preset;
 use consilience::{InputFormat, NoProgress, Outputs, OutputsBuilder, Schema};
@@ -172,7 +173,8 @@ fn kept_draws_are_possible_and_as_many_as_asked_for() {
     let wanted = Correlated { keep_draws: 25, ..config(CorrelatedInference::TwoStep) };
     let fitted = fit(&wanted, &outputs);
     assert_eq!(fitted.draws.len(), 25);
-    for PairDraw { alpha, delta } in &fitted.draws {
+    for Draw { alpha, delta } in &fitted.draws {
+        let delta = &delta[0];
         for j in 0..3 {
             for l in 0..3 {
                 let bound = alpha[0][j][l].min(alpha[1][j][l]);

@@ -9,6 +9,8 @@
 //! - [`Estimate`]: a log density with its error, as all densities return it.
 //! - [`Dirichlet`]: the distribution of a single classifier's output.
 
+#![forbid(unsafe_code)]
+
 mod dirichlet;
 mod distribution;
 mod error;

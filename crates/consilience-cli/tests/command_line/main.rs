@@ -10,6 +10,7 @@ mod commands;
 mod compare;
 mod correlated;
 mod costs;
+mod determinism;
 mod formats;
 mod help;
 mod hostile;

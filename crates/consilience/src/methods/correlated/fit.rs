@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::learning::{
-    Correlated, CorrelatedInference, FittedPairs, OPTIONS, ObservedPair, PairDraw, PairsDraw,
-    SharedParts, default_resolution,
+    Correlated, CorrelatedInference, FittedPairs, OPTIONS, ObservedPair, SharedParts,
+    default_resolution,
 };
 use super::tree::TreeKind;
 use super::{CorrelatedMethod, CorrelatedParameters, TreeParameters, file};
@@ -64,14 +64,13 @@ impl Correlated {
         let fitted = self.fit_pair_from(data.outputs, data.statistics, data.progress)?;
         let between = [0, 1].map(|k| schema.classifiers()[k].clone());
         let pair = fitted.delta_posterior.map(|delta| PairPosterior { between, delta });
-        let draw = |PairDraw { alpha, delta }| Draw { alpha, delta: vec![delta] };
         let parameters =
             CorrelatedParameters::of_pair(schema, &fitted.alpha, &fitted.delta, self.resolution())?;
         let report = FitReport {
             warnings: fitted.warnings,
             posterior: fitted.alpha_posterior,
             pair_posteriors: pair.into_iter().collect(),
-            draws: fitted.draws.into_iter().map(draw).collect(),
+            draws: fitted.draws,
             ..FitReport::default()
         };
         let fit = Fit { fitted: CorrelatedMethod::Joint(parameters), report };
@@ -83,11 +82,7 @@ impl Correlated {
         let fitted = self.fit_pairs_from(data.outputs, data.statistics, data.progress)?;
         let (alpha, pairs) = (fitted.alpha.clone(), fitted.pairs.clone());
         let tree = TreeParameters::new(schema, alpha, pairs, kind, self.resolution())?;
-        let draw = |PairsDraw { alpha, delta }: &PairsDraw| Draw {
-            alpha: alpha.clone(),
-            delta: delta.clone(),
-        };
-        let draws = fitted.draws.iter().map(draw).collect();
+        let draws = fitted.draws.clone();
         Ok(learned_from_pairs(CorrelatedMethod::Tree(tree), fitted, draws, data.outputs.schema()))
     }
 
@@ -100,7 +95,7 @@ impl Correlated {
         let mut fitted = self.fit_pairs_from(outputs, data.statistics, data.progress)?;
         let parts = fitted.shared_parts(self.structure);
         fitted.warnings.extend(representation_warning(&parts));
-        let draw = |draw: &PairsDraw| {
+        let draw = |draw: &Draw| {
             let delta = fitted.shared_parts_of_draw(draw, self.structure).into_all();
             Draw { alpha: draw.alpha.clone(), delta }
         };
@@ -114,9 +109,7 @@ impl Correlated {
         let mut fitted = self.fit_pair_modes(outputs, data.statistics, progress)?;
         let shared = self.fit_shared(outputs, &fitted, self.structure, progress)?;
         fitted.warnings.extend(shared.warnings);
-        let draw = |PairsDraw { alpha, delta }| Draw { alpha, delta };
-        let draws = shared.draws.into_iter().map(draw).collect();
-        let mut learned = self.learned_full(fitted, &shared.delta, draws, outputs)?;
+        let mut learned = self.learned_full(fitted, &shared.delta, shared.draws, outputs)?;
         learned.fit.report.shared_posterior = Some(shared.report);
         Ok(learned)
     }

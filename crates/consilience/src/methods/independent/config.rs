@@ -19,19 +19,6 @@ pub enum AlphaPrior {
     Paper,
 }
 
-/// The same with the weight of the pooled prior.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum DirichletPrior {
-    Pooled { items: f64 },
-    Paper,
-}
-
-impl Default for DirichletPrior {
-    fn default() -> Self {
-        Independent::default().prior()
-    }
-}
-
 /// How the posterior is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -140,11 +127,15 @@ impl Independent {
         if !(self.prior_items > 0.0 && self.prior_items <= MOST_PRIOR_ITEMS) {
             return Err(Error::parameter("prior_items", "> 0 and at most 1e9", self.prior_items));
         }
-        check_chains(&ChainSettings {
-            n_chains: self.chains,
-            n_warmup: self.warmup,
-            n_draws: self.draws,
-        })?;
+        for (name, value, range, requirement) in [
+            ("chains", self.chains, 1..=1000, "from 1 to 1000"),
+            ("draws", self.draws, 4..=1_000_000, "from 4 to 1 000 000"),
+            ("warmup", self.warmup, 0..=1_000_000, "at most 1 000 000"),
+        ] {
+            if !range.contains(&value) {
+                return Err(Error::parameter(name, requirement, value));
+            }
+        }
         let available = self.chains.saturating_mul(self.draws);
         if self.keep_draws > 0 && self.inference == Inference::Map {
             return Err(Error::parameter(
@@ -159,29 +150,7 @@ impl Independent {
         Ok(())
     }
 
-    /// The prior in force.
-    pub(crate) fn prior(&self) -> DirichletPrior {
-        match self.alpha_prior {
-            AlphaPrior::Pooled => DirichletPrior::Pooled { items: self.prior_items },
-            AlphaPrior::Paper => DirichletPrior::Paper,
-        }
-    }
-
     pub(super) fn chain_settings(&self) -> ChainSettings {
         ChainSettings { n_chains: self.chains, n_warmup: self.warmup, n_draws: self.draws }
     }
-}
-
-/// Refuses numbers of chains and draws that no fit needs.
-pub(crate) fn check_chains(settings: &ChainSettings) -> Result<()> {
-    for (name, value, range, requirement) in [
-        ("chains", settings.n_chains, 1..=1000, "from 1 to 1000"),
-        ("draws", settings.n_draws, 4..=1_000_000, "from 4 to 1 000 000"),
-        ("warmup", settings.n_warmup, 0..=1_000_000, "at most 1 000 000"),
-    ] {
-        if !range.contains(&value) {
-            return Err(Error::parameter(name, requirement, value));
-        }
-    }
-    Ok(())
 }

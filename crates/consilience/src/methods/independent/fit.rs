@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::config::{DirichletPrior, Independent, Inference, OPTIONS};
+use super::config::{Independent, Inference, OPTIONS};
 use super::posterior::{CONSTANT, DirichletPosterior, Measure};
 use super::{Alpha, IndependentFusion, SufficientStatistics};
 use crate::data::schema::Schema;
@@ -125,7 +125,7 @@ impl Independent {
             progress.check()?;
             let place = (block / schema.n_classes(), block % schema.n_classes());
             let posterior = |measure| {
-                let own = DirichletPosterior::new(statistics, place, self.prior(), measure);
+                let own = DirichletPosterior::new(statistics, place, self, measure);
                 own.with_largest_shape(largest_shape)
             };
             let fitted = self.fit_block(posterior, block as u64, progress);
@@ -240,13 +240,13 @@ impl Independent {
 /// its outputs for the other classes; without any output at all it is uniform.
 pub(in crate::methods) fn posterior_modes(statistics: &SufficientStatistics) -> (Alpha, bool) {
     let n_classes = statistics.class_counts().len();
+    let options = Independent::default();
     let mut converged = true;
     let mut mode = |k: usize, j: usize| {
         if (0..n_classes).all(|class| statistics.count(k, class) == 0) {
             return vec![1.0; n_classes];
         }
-        let prior = DirichletPrior::default();
-        let target = DirichletPosterior::new(statistics, (k, j), prior, Measure::Alpha);
+        let target = DirichletPosterior::new(statistics, (k, j), &options, Measure::Alpha);
         let (point, at_mode) = climb(&target, &target.start());
         converged &= at_mode;
         point.iter().map(|theta| theta.exp()).collect()

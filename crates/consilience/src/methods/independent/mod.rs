@@ -21,9 +21,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-pub(crate) use config::{
-    ALPHA_PRIOR, CHAINS, DRAWS, KEEP_DRAWS, PRIOR_ITEMS, WARMUP, check_chains,
-};
+pub(crate) use config::{ALPHA_PRIOR, CHAINS, DRAWS, KEEP_DRAWS, PRIOR_ITEMS, WARMUP};
 pub use config::{AlphaPrior, Independent, Inference};
 pub(crate) use describe::describe_dirichlets;
 pub(super) use fit::posterior_modes;

@@ -2,7 +2,7 @@
 
 use nalgebra::{DMatrix, DVector};
 
-use super::config::DirichletPrior;
+use super::config::{AlphaPrior, Independent};
 use super::statistics::SufficientStatistics;
 use crate::sampling::{Target, factorise};
 use consilience_numerics::log_space::log_sum_exp;
@@ -45,14 +45,15 @@ impl DirichletPosterior {
     pub(in crate::methods) fn new(
         statistics: &SufficientStatistics,
         (classifier, class): (usize, usize),
-        prior: DirichletPrior,
+        options: &Independent,
         measure: Measure,
     ) -> Self {
         let n = statistics.weight(classifier, class);
         let mean_ln = statistics.mean_ln(classifier, class);
-        match prior {
-            DirichletPrior::Paper => Self { n, mean_ln, shape: 1e-3, rate: 1e-3, measure },
-            DirichletPrior::Pooled { items } => {
+        let items = options.prior_items;
+        match options.alpha_prior {
+            AlphaPrior::Paper => Self { n, mean_ln, shape: 1e-3, rate: 1e-3, measure },
+            AlphaPrior::Pooled => {
                 let pooled = pooled_mean_ln(statistics, classifier);
                 if -log_sum_exp(&pooled) < CONSTANT {
                     // The outputs are constant: they are no evidence for any class.

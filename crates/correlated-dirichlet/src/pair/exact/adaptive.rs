@@ -5,7 +5,7 @@ use super::constants::{ACCEPT, EQUIDISTANT_FROM, MAX_PASSES, MAX_TERMS, ROUNDING
 use super::gradient::GradientSum;
 use super::kernel::TermRecord;
 use super::kinks::{self, AtKink};
-use super::pieces::{End, Piece};
+use super::pieces::Piece;
 use super::poles;
 use super::ratio::{Convergence, LogSum, RatioIntegral};
 use super::scale::{EquidistantScales, KnownFactors, Position, ScaleIntegrals};
@@ -230,9 +230,9 @@ impl PairDensity {
 /// Cuts the y axis at the breaks; the piece that contains the mode comes first.
 fn lay_pieces(mode: &Mode, step: f64, breaks: &[f64], pieces: &mut Vec<Piece>) {
     pieces.clear();
-    let mut lower = End::Infinite;
+    let mut lower = f64::NEG_INFINITY;
     let scale = if breaks.is_empty() { step } else { mode.sd_y };
-    for upper in breaks.iter().map(|&y| End::Break(y)).chain([End::Infinite]) {
+    for upper in breaks.iter().copied().chain([f64::INFINITY]) {
         pieces.push(Piece { lower, upper, scale, centre: mode.y });
         lower = upper;
     }

@@ -4,14 +4,12 @@
 
 /// Passes with finer and finer steps, at most, and the error, in tolerances, that is accepted.
 pub(crate) const MAX_PASSES: usize = 5;
-/// Guard: pair_density honesty::
 pub(crate) const ACCEPT: f64 = 1.5;
 
 /// Terms that are summed for one item, at most: 0.1 to 0.5 s. The hardest of the 679 cases of the tests needs 2e7.
 pub(crate) const MAX_TERMS: f64 = 4e8;
 
 /// The reported error relative to the estimated one: with 5, at most 2 % of 500 random cases exceed their reported error.
-/// Guard: pair_density honesty::
 pub(crate) const SAFETY: f64 = 5.0;
 
 /// The rounding error of ln f, per unit of the total shape N.
@@ -31,7 +29,6 @@ pub(crate) const FADE: [f64; CLOSING] =
 pub(crate) const MAX_RATIOS: usize = 4000;
 
 /// The share of the tolerance that closing an end may cost.
-/// Guard: pair_density reference::
 pub(crate) const ONSET_GOAL: f64 = 0.1;
 
 /// Subsets of tied components whose exponents are considered.
@@ -41,14 +38,12 @@ pub(crate) const MAX_SUBSETS: usize = 64;
 pub(crate) const LENGTH: usize = 768;
 
 /// ln of how much larger the error at a kink may be than at the mode, since few ratios are that close to it.
-/// Guard: pair_density reference::
 pub(crate) const KINK_ALLOWANCE: f64 = 2.5;
 
 /// Number of exponentials in a closed end of the integral over a shared gamma.
 pub(crate) const SHARED_CLOSING: usize = 4;
 
 /// Kinks of lower powers than this are always breaks: a finer step resolves them too slowly.
-/// Guard: pair_density reference::
 pub(crate) const STRONG: f64 = 0.8;
 
 /// −ln of the integrand, relative to its maximum, beyond which it is negligible. The estimate of that logarithm is a lower
@@ -63,5 +58,4 @@ pub(crate) const RATIOS_PER_LATTICE: f64 = 11.0;
 pub(crate) const SAME_CORNER: f64 = 1e-3;
 
 /// The step over 2π near a break, with a margin for the integral over the shared gamma.
-/// Guard: pair_density reference::
 pub(crate) const NEIGHBOUR_STEP: f64 = 0.2;

@@ -306,20 +306,16 @@ fn one_sum<S: Simd>(simd: S, parts: &Parts<'_>, from_centre: f64) -> f64 {
     let (exponents, _) = S::as_simd_f64s(parts.exponents);
     let (offset, pivot) = (simd.splat_f64s(parts.offset), simd.splat_f64s(parts.pivot));
     let shift = simd.splat_f64s(from_centre * parts.smaller);
+    let weights = parts.weights.map(|weights| S::as_simd_f64s(weights).0);
     let mut sum = simd.splat_f64s(0.0);
-    if let Some(weights) = parts.weights {
-        let (weights, _) = S::as_simd_f64s(weights);
-        for i in 0..v.len() {
-            let away = simd.sub_f64s(v[i], pivot);
-            let exponent = fma(simd, shift, away, simd.sub_f64s(exponents[i], offset));
-            sum = fma(simd, weights[i], exp(simd, exponent), sum);
-        }
-    } else {
-        for i in 0..v.len() {
-            let away = simd.sub_f64s(v[i], pivot);
-            let exponent = fma(simd, shift, away, simd.sub_f64s(exponents[i], offset));
-            sum = simd.add_f64s(sum, exp(simd, exponent));
-        }
+    for i in 0..v.len() {
+        let away = simd.sub_f64s(v[i], pivot);
+        let exponent = fma(simd, shift, away, simd.sub_f64s(exponents[i], offset));
+        let term = exp(simd, exponent);
+        sum = match weights {
+            Some(weights) => fma(simd, weights[i], term, sum),
+            None => simd.add_f64s(sum, term),
+        };
     }
     simd.reduce_sum_f64s(sum)
 }

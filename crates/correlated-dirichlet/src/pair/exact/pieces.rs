@@ -6,20 +6,12 @@
 
 use super::scale::Position;
 
-/// One end of a piece.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum End {
-    /// A break at this y.
-    Break(f64),
-    /// The piece is unbounded.
-    Infinite,
-}
-
 /// An interval of the y axis on which the integrand is analytic.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Piece {
-    pub(crate) lower: End,
-    pub(crate) upper: End,
+    /// The breaks at its ends, or ±∞.
+    pub(crate) lower: f64,
+    pub(crate) upper: f64,
     /// The scale σ of the map, or the step if there are no breaks.
     pub(crate) scale: f64,
     /// y at τ = 0 if there are no breaks.
@@ -27,7 +19,7 @@ pub(crate) struct Piece {
 }
 
 /// A point of a piece.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Point {
     pub(crate) at: Position,
     /// ln dy/dτ.
@@ -40,13 +32,14 @@ impl Piece {
     /// The point at τ.
     pub(crate) fn point(&self, tau: f64) -> Point {
         let ln_scale = self.scale.ln();
-        match (self.lower, self.upper) {
-            (End::Infinite, End::Infinite) => Point {
+        let (a, b) = (self.lower, self.upper);
+        match (a.is_finite(), b.is_finite()) {
+            (false, false) => Point {
                 at: Position { anchor: self.centre, offset: self.scale * tau },
                 ln_jacobian: ln_scale,
                 from: [f64::INFINITY; 2],
             },
-            (End::Break(a), End::Infinite) => {
+            (true, false) => {
                 let d = self.scale * softplus(tau);
                 Point {
                     at: Position { anchor: a, offset: d },
@@ -54,7 +47,7 @@ impl Piece {
                     from: [d, f64::INFINITY],
                 }
             }
-            (End::Infinite, End::Break(b)) => {
+            (false, true) => {
                 let d = self.scale * softplus(-tau);
                 Point {
                     at: Position { anchor: b, offset: -d },
@@ -62,7 +55,7 @@ impl Piece {
                     from: [f64::INFINITY, d],
                 }
             }
-            (End::Break(a), End::Break(b)) => self.between(a, b, tau),
+            (true, true) => self.between(a, b, tau),
         }
     }
 
@@ -86,23 +79,11 @@ impl Piece {
             let t = d / self.scale;
             if t > 30.0 { t } else { t.exp_m1().ln() }
         };
-        match (self.lower, self.upper) {
-            (End::Infinite, End::Infinite) => 0.0,
-            (End::Break(a), End::Infinite) => {
-                if mode > a {
-                    inverse(mode - a).max(-3.0)
-                } else {
-                    0.0
-                }
-            }
-            (End::Infinite, End::Break(b)) => {
-                if mode < b {
-                    -inverse(b - mode).max(-3.0)
-                } else {
-                    0.0
-                }
-            }
-            (End::Break(a), End::Break(b)) => {
+        let (a, b) = (self.lower, self.upper);
+        match (a.is_finite(), b.is_finite()) {
+            (true, false) if mode > a => inverse(mode - a).max(-3.0),
+            (false, true) if mode < b => -inverse(b - mode).max(-3.0),
+            (true, true) => {
                 let width = (b - a) / self.scale;
                 if width < 1.0 || !width.is_finite() {
                     0.5 * width
@@ -114,24 +95,23 @@ impl Piece {
                     inverse(mode - a).clamp(0.0, width)
                 }
             }
+            _ => 0.0,
         }
     }
 
     /// The length of the piece.
     pub(crate) fn width(&self) -> f64 {
-        match (self.lower, self.upper) {
-            (End::Break(a), End::Break(b)) => b - a,
-            _ => f64::INFINITY,
-        }
+        self.upper - self.lower
+    }
+
+    /// Whether the piece has a break at an end.
+    pub(crate) fn is_mapped(&self) -> bool {
+        self.lower.is_finite() || self.upper.is_finite()
     }
 
     /// The point of the piece, with its ends, that is nearest to y.
     pub(crate) fn nearest(&self, y: f64) -> f64 {
-        match (self.lower, self.upper) {
-            (End::Break(a), _) if y < a => a,
-            (_, End::Break(b)) if y >= b => b,
-            _ => y,
-        }
+        y.max(self.lower).min(self.upper)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::constants::{CLOSING, FADE, MAX_RATIOS, MAX_SUBSETS, ONSET_GOAL};
 use super::gradient::GradientSum;
-use super::pieces::{End, Piece, Point};
+use super::pieces::{Piece, Point};
 use super::scale::{ScaleIntegral, ScaleIntegrals};
 use super::shared::SharedIntegral;
 use super::trapezoid_error::{Classes, Decay};
@@ -171,8 +171,7 @@ impl RatioIntegral<'_, '_> {
     fn direction(&mut self, piece: &Piece, start: f64, direction: f64, from: (f64, f64)) {
         let approach = self.approach(piece, direction);
         let (mut last_y, mut last_s) = from;
-        let mut collected: [(ScaleIntegral, Option<Point>); CLOSING] =
-            [(ScaleIntegral::default(), None); CLOSING];
+        let mut collected = [(ScaleIntegral::default(), Point::default()); CLOSING];
         let mut n_collected = 0;
         for k in 1..MAX_RATIOS {
             let point = piece.point(start + direction * self.step * k as f64);
@@ -184,7 +183,7 @@ impl RatioIntegral<'_, '_> {
             }
             (last_y, last_s) = (y, line.ln_s);
             if n_collected > 0 || reached(&approach, &point, direction) {
-                collected[n_collected] = (line, Some(point));
+                collected[n_collected] = (line, point);
                 if let Some(tally) = &mut self.tally {
                     tally.wait(n_collected);
                 }
@@ -208,19 +207,18 @@ impl RatioIntegral<'_, '_> {
     fn close(
         &mut self,
         approach: &Approach,
-        collected: &[(ScaleIntegral, Option<Point>); CLOSING],
+        collected: &[(ScaleIntegral, Point); CLOSING],
         last: i64,
         direction: f64,
     ) {
         let first = approach.exponents[0];
         let weights = exponential_tail::scaled_weights(&approach.exponents, self.step);
         for (j, (line, point)) in collected.iter().enumerate() {
-            let point = point.expect("collected with its point");
             let k = last + 1 + j as i64 - CLOSING as i64;
             if let Some(tally) = &mut self.tally {
                 tally.recall(j);
             }
-            self.add(line, &point, direction as i64 * k, weights[j] / first, FADE[j]);
+            self.add(line, point, direction as i64 * k, weights[j] / first, FADE[j]);
         }
         if self.tally.is_some() {
             self.close_slopes(approach, collected);
@@ -228,11 +226,7 @@ impl RatioIntegral<'_, '_> {
     }
 
     /// Adds the derivatives of the weights of a closed end, whose exponents depend on the shapes.
-    fn close_slopes(
-        &mut self,
-        approach: &Approach,
-        collected: &[(ScaleIntegral, Option<Point>); CLOSING],
-    ) {
+    fn close_slopes(&mut self, approach: &Approach, collected: &[(ScaleIntegral, Point); CLOSING]) {
         const STEP: f64 = 1e-5;
         let (reference, step) = (self.sum.reference, self.step);
         let lines = &*self.lines;
@@ -243,8 +237,7 @@ impl RatioIntegral<'_, '_> {
             });
             let mut sum = 0.0;
             for (j, (line, point)) in collected.iter().enumerate() {
-                let jacobian = point.expect("collected with its point").ln_jacobian;
-                let term = (line.ln_value + jacobian - reference).exp();
+                let term = (line.ln_value + point.ln_jacobian - reference).exp();
                 sum += term * (weights[0][j] - weights[1][j]) / (2.0 * STEP);
             }
             sum
@@ -268,9 +261,10 @@ impl RatioIntegral<'_, '_> {
 
     fn approach(&self, piece: &Piece, direction: f64) -> Approach {
         let end = if direction > 0.0 { piece.upper } else { piece.lower };
-        match end {
-            End::Break(y) => self.approach_break(piece, y, direction > 0.0),
-            End::Infinite => self.approach_infinity(piece, direction),
+        if end.is_finite() {
+            self.approach_break(piece, end, direction > 0.0)
+        } else {
+            self.approach_infinity(piece, direction)
         }
     }
 
@@ -313,7 +307,7 @@ impl RatioIntegral<'_, '_> {
         let total: f64 = lines.components.iter().map(|c| c.shared + c.private[k]).sum();
         let furthest =
             lines.outputs.iter().map(|outputs| direction * outputs.kink).fold(0.0, f64::max);
-        let mapped = !matches!((piece.lower, piece.upper), (End::Infinite, End::Infinite));
+        let mapped = piece.is_mapped();
         let margin = -lines.accuracy.onset.ln() + total.max(1.0).ln();
         Approach {
             exponents: infinite_exponents(total, piece.scale, mapped),

@@ -15,7 +15,7 @@ use consilience_numerics::laguerre::Laguerre;
 use consilience_numerics::special::ln_gamma;
 
 /// A position on the y axis as an anchor and a distance from it, so that small distances keep their digits.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Position {
     pub(crate) anchor: f64,
     pub(crate) offset: f64,

@@ -1,7 +1,6 @@
 //! Constants of the smoothed density.
 
 /// Relative accuracy that the tabulated integrals aim at, per component.
-/// Guard: lib entries_have_the_stated_error
 pub(crate) const TABLE_ACCURACY: f64 = 1e-8;
 
 /// The same for the tables that learning reads, whose interpolation error is 1e-5.
@@ -11,7 +10,6 @@ pub(crate) const LEARNING_TABLE_ACCURACY: f64 = 1e-6;
 pub(crate) const INNER_CLOSING: usize = 4;
 
 /// The expansion parameter at which such an end is closed, over the fourth root of the accuracy.
-/// Guard: pair_density resolution::
 pub(crate) const NODE_ONSET: f64 = 0.3;
 
 /// Exponents are cut here so that a product of two exponentials does not overflow.
@@ -20,7 +18,6 @@ pub(crate) const LARGEST_EXPONENT: f64 = 650.0;
 /// Total shape of a component from which on the integral over its shared part is summed around its peak, and the same for the
 /// tables that learning reads. Impossible outputs need it: with 4000 the density was off by up to 40 for shapes of 1000 to
 /// 3000. It takes three times as long for shapes of 1000.
-/// Guard: extremes impossible_outputs
 pub(crate) const WINDOWED_FROM: f64 = 500.0;
 pub(crate) const LEARNING_WINDOWED_FROM: f64 = 4000.0;
 
@@ -56,7 +53,6 @@ pub(crate) const SIDE_STEP: f64 = 0.04;
 pub(crate) const MASS_STEP: f64 = 0.11;
 
 /// M below which columns are polynomials in M, and the number of their points.
-/// Guard: lib columns_and_series
 pub(crate) const LOW: f64 = 0.3;
 pub(crate) const CHEBYSHEV: usize = 8;
 
@@ -114,7 +110,6 @@ pub(crate) const TRUNCATED: f64 = 1e12;
 pub(crate) const MAX_PHASES: usize = 32;
 
 /// Relative error of a table per component, where the resolution is finer than its density.
-/// Guard: lib entries_have_the_stated_error
 pub(crate) const TABLE_ERROR: f64 = 3e-8;
 
 /// The additional error of impossible outputs, per unit of ln f below −`FAR`: tables are steep there. With shapes of 300 to
@@ -143,7 +138,6 @@ pub(crate) const LEARNING_ACCURACY: f64 = 1e-3;
 pub(crate) const LEARNING_CUT: f64 = 12.0;
 
 /// Error of one item that learning's nodes may have from ties.
-/// Guard: pair_density learning::
 pub(crate) const LEARNING_KINK_ERROR: f64 = 4e-3;
 
 /// Nodes of one item at the most, in each direction.
@@ -153,7 +147,6 @@ pub(crate) const MAX_RATIOS: i64 = 4000;
 pub(crate) const PANEL_POINTS: [usize; 3] = [6, 10, 14];
 
 /// The share of the tolerance that the error of one panel may be, and below which the rest of the axis is negligible.
-/// Guard: pair_density resolution::
 pub(crate) const PANEL_GOAL: f64 = 0.3;
 pub(crate) const NEGLIGIBLE: f64 = 0.05;
 

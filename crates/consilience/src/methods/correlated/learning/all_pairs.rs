@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use super::config::{Correlated, CorrelatedInference};
 use super::constants::pair::{GAIN_TOLERANCE, LARGEST_LN_DENSITY};
-use super::pair_fit::{DeltaReport, FittedPair, ItemCounts, PairDraw};
+use super::pair_fit::{DeltaReport, FittedPair, ItemCounts};
 use super::pair_items::{PairItems, are_copies};
 use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::methods::Draw;
 use crate::methods::correlated::tree::TreePair;
 use crate::methods::independent::{
     Alpha, FittedIndependent, IndependentFusion, PosteriorReport, SufficientStatistics,
@@ -30,21 +31,12 @@ pub struct FittedPairs {
     pub alpha_posterior: Option<PosteriorReport>,
     /// A summary of the posterior of every pair's δ; none for `map`.
     pub delta_posteriors: Vec<Option<DeltaReport>>,
-    /// The draws kept.
-    pub draws: Vec<PairsDraw>,
+    /// The draws kept, `delta[p][j]` of every pair; every δ is possible with α of its draw.
+    pub draws: Vec<Draw>,
     /// Draws of α; empty if only its mode was learned.
     pub alpha_draws: Vec<Alpha>,
     /// Warnings about the data and the chains.
     pub warnings: Vec<Warning>,
-}
-
-/// One draw of all parameters; every δ is possible with α of this draw.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PairsDraw {
-    /// Dirichlet parameters, `alpha[k][j]`.
-    pub alpha: Alpha,
-    /// Shared shapes of every pair, `delta[p][j]`.
-    pub delta: Vec<Vec<Vec<f64>>>,
 }
 
 impl Correlated {
@@ -188,7 +180,7 @@ impl Correlated {
         let drawn = |i: usize| dirichlets.draws.get(i * dirichlets.draws.len() / n_draws);
         let draw = |i: usize| {
             let alpha = drawn(i).unwrap_or(&alpha);
-            PairDraw { alpha: alpha.clone(), delta: all(alpha) }
+            Draw { alpha: alpha.clone(), delta: vec![all(alpha)] }
         };
         FittedPair {
             delta: all(&alpha),
@@ -251,8 +243,8 @@ fn assemble(
     let n_draws = fitted.first().map_or(0, |(pair, _)| pair.draws.len());
     let kept = &dirichlets.draws;
     let base = |i: usize| kept.get(i * kept.len() / n_draws).unwrap_or(point);
-    let empty = |i: usize| PairsDraw { alpha: base(i).clone(), delta: Vec::new() };
-    let mut draws: Vec<PairsDraw> = (0..n_draws).map(empty).collect();
+    let empty = |i: usize| Draw { alpha: base(i).clone(), delta: Vec::new() };
+    let mut draws: Vec<Draw> = (0..n_draws).map(empty).collect();
     let mut warnings = dirichlets.warnings.clone();
     let (mut pairs, mut delta_posteriors) = (Vec::new(), Vec::new());
     for ((pair, gain), &(a, b)) in fitted.into_iter().zip(between) {
@@ -279,12 +271,12 @@ fn assemble(
 }
 
 /// The shared shapes with the drawn shares, for the draw of α that all pairs have in common.
-fn moved(draw: &PairDraw, alpha: [&Vec<Vec<f64>>; 2]) -> Vec<Vec<f64>> {
+fn moved(draw: &Draw, alpha: [&Vec<Vec<f64>>; 2]) -> Vec<Vec<f64>> {
     let element = |j: usize, l: usize| {
         let own = draw.alpha[0][j][l].min(draw.alpha[1][j][l]);
         let common = alpha[0][j][l].min(alpha[1][j][l]);
-        (draw.delta[j][l] / own).min(1.0) * common
+        (draw.delta[0][j][l] / own).min(1.0) * common
     };
-    let row = |j: usize| (0..draw.delta[j].len()).map(|l| element(j, l)).collect();
-    (0..draw.delta.len()).map(row).collect()
+    let n_classes = draw.alpha[0].len();
+    (0..n_classes).map(|j| (0..n_classes).map(|l| element(j, l)).collect()).collect()
 }

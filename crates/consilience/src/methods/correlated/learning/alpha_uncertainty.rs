@@ -20,10 +20,11 @@ use nalgebra::{DMatrix, DVector, SymmetricEigen};
 use super::constants::alpha_uncertainty::{DIFFERENCE_STEP, MOST_CLASSES};
 use super::delta_posterior::DeltaPosterior;
 use super::gaussian::moments;
-use super::pair_fit::{ItemCounts, PairDraw};
+use super::pair_fit::ItemCounts;
 use super::pair_items::PairItems;
 use super::pair_likelihood::ClassLikelihood;
 use crate::error::Result;
+use crate::methods::Draw;
 use crate::methods::independent::Alpha;
 use crate::sampling::Draws;
 
@@ -70,9 +71,9 @@ impl AlphaDraws {
         i: usize,
         n: usize,
         eta: &[f64],
-    ) -> PairDraw {
+    ) -> Draw {
         if self.draws.is_empty() {
-            return PairDraw { alpha: posterior.alpha(), delta: posterior.delta(eta) };
+            return Draw { alpha: posterior.alpha(), delta: vec![posterior.delta(eta)] };
         }
         let m = self.draws.len();
         let index = if n <= m { i * m / n } else { i % m };
@@ -89,7 +90,7 @@ impl AlphaDraws {
                 *value = (*value / old).min(1.0) * bound;
             }
         }
-        PairDraw { alpha, delta }
+        Draw { alpha, delta: vec![delta] }
     }
 }
 

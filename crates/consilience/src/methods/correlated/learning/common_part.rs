@@ -13,7 +13,8 @@
 //! cannot represent all pairs, for example if one source shares most of its α with each of two others
 //! that share little with each other.
 
-use super::all_pairs::{FittedPairs, PairsDraw};
+use super::all_pairs::FittedPairs;
+use crate::methods::Draw;
 use crate::methods::correlated::Structure;
 use crate::methods::independent::Alpha;
 
@@ -46,7 +47,7 @@ impl FittedPairs {
     }
 
     /// The same for a draw.
-    pub fn shared_parts_of_draw(&self, draw: &PairsDraw, structure: Structure) -> SharedParts {
+    pub fn shared_parts_of_draw(&self, draw: &Draw, structure: Structure) -> SharedParts {
         let totals: Vec<&Vec<Vec<f64>>> = draw.delta.iter().collect();
         shared_parts(&draw.alpha, &self.between(), &totals, structure)
     }

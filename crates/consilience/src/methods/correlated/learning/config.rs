@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::methods::correlated::Structure;
 use crate::methods::independent::{
     ALPHA_PRIOR, AlphaPrior, CHAINS, DRAWS, FittedIndependent, Independent, Inference, KEEP_DRAWS,
-    PRIOR_ITEMS, SufficientStatistics, WARMUP, check_chains,
+    PRIOR_ITEMS, SufficientStatistics, WARMUP,
 };
 use crate::methods::{MethodOption, SEED};
 use crate::progress::Progress;
@@ -168,19 +168,15 @@ impl Default for Correlated {
 }
 
 impl Correlated {
-    /// Refuses settings out of range.
+    /// Refuses settings out of range; those of the chains are settings of the Dirichlets' fit too.
     pub fn check(&self) -> Result<()> {
         self.margins().check()?;
         if !(0.0..=LARGEST_RESOLUTION).contains(&self.resolution()) {
             return Err(Error::parameter("resolution", "between 0 and 0.2", self.resolution()));
         }
-        check_chains(&self.chain_settings())?;
         if self.keep_draws > 0 && self.inference == CorrelatedInference::Map {
             let requirement = "0 with `map`, which draws none";
             return Err(Error::parameter("kept draws", requirement, self.keep_draws));
-        }
-        if self.keep_draws > self.chains.saturating_mul(self.draws) {
-            return Err(Error::parameter("kept draws", "at most chains × draws", self.keep_draws));
         }
         Ok(())
     }

@@ -12,6 +12,8 @@ pub(super) mod likelihood {
     /// make grids slower than the quadrature.
     pub(in super::super) const GRID_FROM: f64 = 0.01;
     /// Step in η of central differences where neither grids nor derivatives are available.
+    ///
+    /// Guard: `lib differences_are_precise`
     pub(in super::super) const DIFFERENCE_STEP: f64 = 0.02;
     /// Largest abs(η); δ equals its bound to a relative error of 2e-9 there.
     pub(in super::super) const LARGEST_ETA: f64 = 20.0;
@@ -19,7 +21,7 @@ pub(super) mod likelihood {
     /// resolution; a fit to sources that vary less would take minutes for 100 items.
     pub(in super::super) const LARGEST_SHAPE: f64 = 1000.0;
     /// A source with a larger shape than this for a class varies by less than 4.5 % (1/√500), close to
-    /// the default resolution: its items say nothing about δ, and δ of the class has its prior.
+    /// the default resolution: its items carry no information about δ, and δ of the class has its prior.
     pub(in super::super) const RESOLVED_SHAPE: f64 = 500.0;
     /// Log-ratios of outputs closer than this are ties: rounding leaves 1e-15.
     pub(in super::super) const TIE_TOLERANCE: f64 = 1e-12;
@@ -73,6 +75,8 @@ pub(super) mod design {
     /// Largest standard deviation of a coordinate of a design.
     pub(in super::super) const WIDEST: f64 = 2.0;
     /// Logit of a share δ/b so small, 1e-4, that δ has no effect on the likelihood.
+    ///
+    /// Guard: `lib delta_has_no_effect_below_its_logit`
     pub(in super::super) const NO_EFFECT_LOGIT: f64 = -9.0;
     /// Largest coordinate of a centre: δ is its bound but for 4e-8.
     pub(in super::super) const LARGEST_LOGIT: f64 = 17.0;
@@ -93,8 +97,12 @@ pub(super) mod polynomial {
     pub(in super::super) const HALF_WEIGHT_DROP: f64 = 8.0;
     /// Most coefficients. With 3000 numbers a fit takes about a second of CPU, during which it cannot be
     /// interrupted; polynomials of third degree would have 1771 in 20 components.
+    ///
+    /// Guard: `lib polynomials_have_a_bounded_number_of_coefficients`
     pub(in super::super) const MOST_TERMS: usize = 500;
     /// Most classes: a quadratic in 30 components has 496 coefficients.
+    ///
+    /// Guard: `bounded_work too_many_classes_are_refused`
     pub(in super::super) const MOST_CLASSES: usize = 30;
 }
 
@@ -108,7 +116,7 @@ pub(super) mod pair {
     /// Corrected draws of all chains together; each costs one likelihood of all items.
     pub(in super::super) const CORRECTED_DRAWS: usize = 600;
     /// Draws per class and round at which a polynomial is checked. They miss rare errors (see
-    /// `DeltaReport::surrogate_error`); checking 32 would make a fit about a tenth slower.
+    /// `DeltaReport::surrogate_error`).
     pub(in super::super) const CHECKED_DRAWS: usize = 8;
     /// Most rounds of fitting and checking.
     pub(in super::super) const MOST_ROUNDS: usize = 8;

@@ -27,7 +27,6 @@ mod delta_posterior;
 mod full;
 mod gaussian;
 mod mode_search;
-mod moment_match;
 mod observed_correlation;
 mod pair_fit;
 mod pair_items;
@@ -38,14 +37,13 @@ mod polynomial_surrogate;
 mod prior;
 mod report;
 
-pub use all_pairs::{FittedPairs, PairsDraw};
+pub use all_pairs::FittedPairs;
 pub use common_part::SharedParts;
 pub use config::{Correlated, CorrelatedInference, DeltaPrior};
 pub(crate) use config::{OPTIONS, default_resolution};
 pub use full::{FittedShared, SharedReport};
-pub use moment_match::moment_match;
 pub use observed_correlation::ObservedPair;
-pub use pair_fit::{DeltaReport, FittedPair, PairDraw};
+pub use pair_fit::{DeltaReport, FittedPair};
 
 /// Draws of every η, and of μ under the pooled prior, given α: one list per coordinate.
 #[cfg(feature = "laboratory")]

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use super::alpha_uncertainty::AlphaDraws;
 use super::config::{Correlated, CorrelatedInference};
 use super::delta_posterior::DeltaPosterior;
@@ -16,6 +14,7 @@ use super::report::{PairDraws, Summary, chain_warnings, lowest, mode_warnings, p
 use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::methods::Draw;
 use crate::methods::independent::{
     Alpha, FittedIndependent, IndependentFusion, PosteriorReport, SufficientStatistics,
 };
@@ -33,20 +32,10 @@ pub struct FittedPair {
     pub alpha_posterior: Option<PosteriorReport>,
     /// A summary of the posterior of δ; none for `map`.
     pub delta_posterior: Option<DeltaReport>,
-    /// The draws kept.
-    pub draws: Vec<PairDraw>,
+    /// The draws kept, each with one δ that is at most min(α¹, α²) of its draw.
+    pub draws: Vec<Draw>,
     /// Warnings about the data and the chains.
     pub warnings: Vec<Warning>,
-}
-
-/// One draw of all parameters; δ is at most min(α¹, α²) of this draw.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PairDraw {
-    /// Dirichlet parameters, `alpha[k][j]`.
-    pub alpha: Alpha,
-    /// Shared shapes, `delta[j]`.
-    pub delta: Vec<Vec<f64>>,
 }
 
 impl Correlated {
@@ -224,7 +213,7 @@ fn assemble(
     dirichlets: FittedIndependent,
     delta: Vec<Vec<f64>>,
     delta_posterior: Option<DeltaReport>,
-    draws: Vec<PairDraw>,
+    draws: Vec<Draw>,
     warnings: Vec<Warning>,
 ) -> FittedPair {
     FittedPair {

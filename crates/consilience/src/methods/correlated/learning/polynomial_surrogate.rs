@@ -217,3 +217,14 @@ fn standardise(
     }
     (centre, factorise(&covariance).l())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With 1000 points, degrees stay at the first plus two where that has at most 500 coefficients.
+    #[test]
+    fn polynomials_have_a_bounded_number_of_coefficients() {
+        assert_eq!([3, 6, 8, 9, 20, 30].map(|n| degree(n, 1000)), [6, 5, 4, 3, 2, 2]);
+    }
+}

@@ -72,7 +72,8 @@ impl Summary {
     ) -> Self {
         let n = draws.len();
         let given = (0..n).map(|i| posterior.delta(draws.draw(i)));
-        let with_alpha = (0..n).map(|i| alpha_draws.draw(posterior, i, n, draws.draw(i)).delta);
+        let draw = |i: usize| alpha_draws.draw(posterior, i, n, draws.draw(i)).delta.swap_remove(0);
+        let with_alpha = (0..n).map(draw);
         let with_alpha = Self::of(with_alpha, draws.n_chains());
         let Self { mean, worst, .. } = Self::of(given, draws.n_chains());
         Self { mean, worst, ..with_alpha }

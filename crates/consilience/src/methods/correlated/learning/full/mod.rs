@@ -26,7 +26,7 @@ mod sampling;
 
 use serde::{Deserialize, Serialize};
 
-use super::all_pairs::{FittedPairs, PairsDraw};
+use super::all_pairs::FittedPairs;
 use super::config::{Correlated, DeltaPrior};
 use super::constants::full::{
     MOST_CENTRES, MOST_SHAPES, MOST_UNRESOLVED, POOR_ACCEPTANCE, SMALL_GAIN,
@@ -34,6 +34,7 @@ use super::constants::full::{
 use super::report::Summary;
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
+use crate::methods::Draw;
 use crate::methods::correlated::Structure;
 use crate::methods::independent::Alpha;
 use crate::progress::Progress;
@@ -80,7 +81,7 @@ pub struct FittedShared {
     /// A summary of the posterior.
     pub report: SharedReport,
     /// The draws kept; `delta` as above.
-    pub draws: Vec<PairsDraw>,
+    pub draws: Vec<Draw>,
     /// Warnings about the data and the chains.
     pub warnings: Vec<Warning>,
 }
@@ -181,7 +182,7 @@ impl Correlated {
         let n_kept = self.keep_draws.min(n);
         let kept = |i: usize| {
             let i = i * n / n_kept;
-            PairsDraw { alpha: alpha(i).clone(), delta: posterior.delta(alpha(i), draws.draw(i)) }
+            Draw { alpha: alpha(i).clone(), delta: posterior.delta(alpha(i), draws.draw(i)) }
         };
         let report = SharedReport {
             worst: given.worst,
