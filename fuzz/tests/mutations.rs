@@ -3,6 +3,8 @@
 //! `MUTATIONS=10000 cargo test -p consilience-fuzz --test mutations` tries so many per target; under
 //! `ulimit -v`, a length that asks for too much memory aborts.
 
+#![allow(clippy::print_stderr, reason = "shows how far a run came before it aborted")]
+
 use std::path::Path;
 
 /// The xorshift generator of Marsaglia.

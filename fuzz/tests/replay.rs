@@ -1,5 +1,7 @@
 //! Replays the seeds and the past findings of every target.
 
+#![allow(clippy::print_stderr, reason = "shows how far a run came before it aborted")]
+
 use std::path::Path;
 
 /// A finding that aborts the process is the last file printed with `--nocapture`.

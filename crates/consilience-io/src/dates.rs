@@ -31,7 +31,7 @@ pub(crate) fn push_time_of_day(out: &mut Vec<u8>, value: i64, unit: TimeUnit) {
     let (hour, minute, second) =
         (second.div_euclid(3600), second.div_euclid(60).rem_euclid(60), second.rem_euclid(60));
     push_display(out, format_args!("{hour:02}:{minute:02}:{second:02}"));
-    push_fraction(out, fraction, digits);
+    push_fraction(out, fraction.unsigned_abs(), digits);
 }
 
 /// Appends a duration in seconds, such as `PT90.5S`.
@@ -54,12 +54,8 @@ fn ticks_of(unit: TimeUnit) -> (i64, usize) {
     }
 }
 
-fn push_fraction<T: std::fmt::Display + Default + PartialEq>(
-    out: &mut Vec<u8>,
-    fraction: T,
-    digits: usize,
-) {
-    if fraction != T::default() {
+fn push_fraction(out: &mut Vec<u8>, fraction: u64, digits: usize) {
+    if fraction > 0 {
         push_display(out, format_args!(".{fraction:0digits$}"));
     }
 }

@@ -191,7 +191,7 @@ pub struct TableReader {
 
 /// The layout of the rows.
 enum Rows {
-    Wide(Wide),
+    Wide(Box<Wide>),
     Long(Box<Long>),
     /// An empty file of JSON lines, which has no columns and no items.
     Nothing,
@@ -215,7 +215,9 @@ impl TableReader {
         }
         let rows = match options.layout {
             _ if format == Format::JsonLines && source.names().is_empty() => Rows::Nothing,
-            Layout::Wide => Rows::Wide(Wide::new(&name, source.as_ref(), schema, labels)?),
+            Layout::Wide => {
+                Rows::Wide(Box::new(Wide::new(&name, source.as_ref(), schema, labels)?))
+            }
             Layout::Long => {
                 Rows::Long(Box::new(Long::new(&name, source.as_ref(), schema, labels)?))
             }
