@@ -185,9 +185,11 @@ impl Bytes<'_> {
                 format!(r#""alpha": {}, "covariance": {covariance:?}"#, self.alpha(k, j))
             }
             "correlated" => {
-                let share = 0.3;
-                let alpha = self.alpha(k, j);
-                let delta = self.lists(j, |bytes| bytes.list(j, |bytes| share * bytes.positive()));
+                // The shared shapes are below 1 and the others above.
+                let above = |bytes: &mut Self| 1.0 + bytes.positive();
+                let alpha = self.lists(k, |bytes| bytes.lists(j, |bytes| bytes.list(j, above)));
+                let below = |bytes: &mut Self| 0.01 + f64::from(bytes.next()) / 320.0;
+                let delta = self.lists(j, |bytes| bytes.list(j, below));
                 let resolution = [0.0, 0.03][self.below(2)];
                 format!(
                     r#""alpha": {alpha}, "delta": {{"common": {delta}}}, "resolution": {resolution}"#
@@ -206,7 +208,8 @@ mod tests {
     #[test]
     fn every_method_makes_a_valid_model() {
         for method in 0..11 {
-            let seed: Vec<u8> = [1, 1, method].into_iter().chain((0..200).map(|i| i * 7)).collect();
+            let seed: Vec<u8> =
+                [1, 1, method].into_iter().chain((0..200u8).map(|i| i.wrapping_mul(7))).collect();
             let text = Bytes(seed.iter()).model();
             let model = Model::from_json(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
             assert!(model.schema().n_classes() == 3);
