@@ -11,6 +11,9 @@ use crate::math::transpose::LANES;
 use crate::warning::Warning;
 use consilience_numerics::simplex;
 
+/// The rounding of a sum of doubles: outputs of two digits that add up to 0.98 are within 0.02 of 1.
+const SUM_ROUNDING: f64 = 1e-12;
+
 /// Default of [`InputFormat::sum_tolerance`]: what rounding to two digits can do to a few classes.
 pub const DEFAULT_SUM_TOLERANCE: f64 = 0.02;
 
@@ -164,7 +167,7 @@ impl InputFormat {
         }
         let sum: f64 = values.iter().sum();
         let off = (sum - 1.0).abs();
-        if !(off <= self.sum_tolerance.max(1e-12)) {
+        if !(off <= self.sum_tolerance + SUM_ROUNDING) {
             return Err(rejected(None, OutputProblem::WrongSum(sum)));
         }
         if sum != 1.0 {

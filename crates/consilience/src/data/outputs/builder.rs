@@ -296,6 +296,9 @@ mod tests {
             let pushed = builder.push(&[0.4, sum - 0.4], None);
             assert_eq!(pushed.is_ok(), accepted, "{tolerance} {sum}");
         }
+        let three = Schema::new(["a"], ["x", "y", "z"]).unwrap();
+        let mut truncated = OutputsBuilder::new(three, InputFormat::default()).unwrap();
+        truncated.push(&[0.25, 0.42, 0.31], None).unwrap(); // 0.98, but for rounding of the sum
         for bad in [-0.1, 1.0, f64::NAN] {
             assert!(OutputsBuilder::new(schema.clone(), with(bad)).is_err(), "{bad}");
         }
