@@ -1,7 +1,7 @@
 //! `consilience demo`: the whole job on embedded data.
 //!
 //! Three image classifiers tell cats, dogs and foxes apart. Two of them, `resnet50` and
-//! `resnet101`, are near-twins; `vit` is a stranger to both. The table was drawn from
+//! `resnet101`, are trained alike; `vit` is trained differently. The table was drawn from
 //! `demo/truth.json`; the recipe is in `demo/README.md`.
 
 use std::path::Path;
@@ -148,7 +148,7 @@ fn draw(
 }
 
 const INTRODUCTION: &str = "Three image classifiers estimate how probable cat, dog and fox are for each photo. \
-`resnet50` and\n`resnet101` are near-twins: trained alike, wrong alike. `vit` is a stranger to both.";
+`resnet50` and\n`resnet101` are trained alike and make similar mistakes. `vit` is trained differently.";
 
 fn explanation(evaluation: &Evaluation) -> String {
     let loss = |name: &str| {
@@ -160,11 +160,11 @@ fn explanation(evaluation: &Evaluation) -> String {
         row.map_or(f64::NAN, |row| row.overall.entropy.value)
     };
     format!(
-        "`independent` models every classifier but counts the twins' evidence twice: it is too sure of\n\
-         itself, with a mean entropy of {:.3} where its log-loss is {:.3}; a calibrated method has the\n\
-         two equal. `correlated` counts it once ({:.3} and {:.3}); these photos were drawn from its model,\n\
-         so it could not be more right. `auto` ({:.3} and {:.3}) needs no such luck: it is what to predict\n\
-         with on real data.",
+        "`independent` models every classifier but counts the evidence that `resnet50` and `resnet101`\n\
+         share twice, so it is overconfident: its mean entropy is {:.3} and its log-loss {:.3}, while the\n\
+         two are equal for a calibrated method. `correlated` counts that evidence once ({:.3} and {:.3});\n\
+         it is the best possible model here, because these photos were simulated from it. `auto`\n\
+         ({:.3} and {:.3}) makes no such assumption: use it to predict on real data.",
         entropy("independent"),
         loss("independent"),
         entropy("correlated"),
