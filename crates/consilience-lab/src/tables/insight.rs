@@ -22,8 +22,8 @@ struct Design {
     n_classes: usize,
     /// The fraction of the smallest α that all share, and that the first two share beside it.
     shared: [f64; 2],
-    /// The fraction of the items that lack one output.
-    missing: f64,
+    /// Of so many items in a row, the first lack one output each; 0 if no output is missing.
+    period: usize,
     items_per_class: &'static [usize],
 }
 
@@ -33,7 +33,7 @@ fn designs() -> Vec<Design> {
         margins: margins.to_vec(),
         n_classes,
         shared,
-        missing: 0.0,
+        period: 0,
         items_per_class,
     };
     let judges = [[5.0, 2.0]; 6];
@@ -46,7 +46,7 @@ fn designs() -> Vec<Design> {
         design("two of three", &[[12.0, 8.0]; 3], 3, [0.0, 0.7], &[20, 100, 500]),
         design("uneven sharing half", &uneven, 3, [0.5, 0.0], &[20, 100, 500]),
         Design {
-            missing: 0.3,
+            period: 10,
             ..design("30 % of items lack one", &[[12.0, 8.0]; 3], 3, [0.5, 0.0], &[20, 100, 500])
         },
     ]
@@ -76,19 +76,18 @@ impl Design {
     /// Simulated outputs, some of them missing in a fixed pattern.
     fn draw(&self, truth: &Truth, items: usize, seed: u64) -> Result<Outputs> {
         let outputs = truth.simulate(items, seed)?;
-        if self.missing == 0.0 {
+        if self.period == 0 {
             return Ok(outputs);
         }
         let mut builder = consilience::OutputsBuilder::new(
             Arc::clone(outputs.schema()),
             consilience::InputFormat::default(),
         )?;
-        let period = (self.margins.len() as f64 / self.missing).round() as usize;
         for (item, label) in outputs.require_labels()?.into_iter().enumerate() {
             let output = |k: usize| {
                 // Of ten items the first three lack one classifier each.
                 let output = outputs.output(item, k).expect("simulated outputs are complete");
-                let lacks = item % period == k;
+                let lacks = item % self.period == k;
                 output.iter().map(move |x| if lacks { f64::NAN } else { *x })
             };
             let row: Vec<f64> = (0..self.margins.len()).flat_map(output).collect();

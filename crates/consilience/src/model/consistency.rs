@@ -65,7 +65,9 @@ impl Model {
         }
         for (i, pair) in training.observed_correlations.iter().enumerate() {
             let n = self.schema.n_classes();
-            let fits = pair.items.len() == n && is_square(&pair.correlation, n);
+            let fits = pair.items.len() == n
+                && is_square(&pair.correlation, n)
+                && (pair.interval.is_empty() || is_square(&pair.interval, n));
             if !(fits && self.are_known(&pair.between)) {
                 return Err(misfit(&format!("training.observed_correlations[{i}]")));
             }

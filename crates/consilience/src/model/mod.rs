@@ -6,6 +6,7 @@ mod file;
 mod fit;
 mod fuse;
 mod legacy;
+mod sources;
 mod strict;
 mod training;
 mod unlabelled;

@@ -62,14 +62,14 @@ pub(super) fn draw_number(covariance: &EvidenceCovariance, freedom: f64, stream:
         }
         matrix[(k, k)] = covariance.matrix[(k, k)];
     }
-    EvidenceCovariance { matrix }.effective_number()
+    EvidenceCovariance { matrix }.shares_from(Some(&vec![1.0; n]), |_| true).iter().sum()
 }
 
 /// The scatter of every classifier's evidence in every class, per item, J × J each.
 struct Scatters {
     n_classes: usize,
     /// At k·J + j.
-    scatters: Vec<DMatrix<f64>>,
+    by_class: Vec<DMatrix<f64>>,
     /// The weight of the items of class j with the outputs of k and m, at (k·K + m)·J + j.
     weights: Vec<f64>,
     n_classifiers: usize,
@@ -106,7 +106,7 @@ impl Scatters {
             *scatter =
                 &slopes[k] * &*scatter * slopes[k].transpose() / items.max(f64::MIN_POSITIVE);
         }
-        Self { n_classes: j, scatters, weights, n_classifiers }
+        Self { n_classes: j, by_class: scatters, weights, n_classifiers }
     }
 
     /// τ² of a pair with m < k; none if it has no items or one of both does not vary.
@@ -114,7 +114,7 @@ impl Scatters {
         let (mut cross, mut own) = (0.0, [0.0; 2]);
         for class in 0..self.n_classes {
             let items = self.weights[(k * self.n_classifiers + m) * self.n_classes + class];
-            let [a, b] = [k, m].map(|k| &self.scatters[k * self.n_classes + class]);
+            let [a, b] = [k, m].map(|k| &self.by_class[k * self.n_classes + class]);
             own[0] += items * a.trace();
             own[1] += items * b.trace();
             if items > 1.0 {

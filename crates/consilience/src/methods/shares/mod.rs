@@ -116,6 +116,13 @@ impl EvidenceCovariance {
         self.matrix[(a, b)] / (self.matrix[(a, a)].sqrt() * self.matrix[(b, b)].sqrt())
     }
 
+    /// The correlations of all classifiers' evidences, K × K.
+    pub fn correlations(&self) -> Vec<Vec<f64>> {
+        let n = self.n_classifiers();
+        let entry = |a: usize, b: usize| if a == b { 1.0 } else { self.correlation(a, b) };
+        (0..n).map(|a| (0..n).map(|b| entry(a, b)).collect()).collect()
+    }
+
     /// The share of every classifier among those present; 0 for the others.
     pub fn shares(&self, present: impl Fn(usize) -> bool) -> Vec<f64> {
         self.shares_from(None, present)
