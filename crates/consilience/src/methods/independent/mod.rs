@@ -25,6 +25,7 @@ pub(crate) use config::{ALPHA_PRIOR, CHAINS, DRAWS, KEEP_DRAWS, PRIOR_ITEMS, WAR
 pub use config::{AlphaPrior, Independent, Inference};
 pub(crate) use describe::describe_dirichlets;
 pub(super) use fit::posterior_modes;
+pub(super) use posterior::DirichletPosterior;
 pub use fit::{FittedIndependent, PosteriorReport};
 pub use statistics::SufficientStatistics;
 

@@ -121,23 +121,29 @@ impl Training {
     /// Leaves out items without any output; an error names a class without such items.
     pub(in crate::methods) fn new(outputs: &Outputs) -> Result<Self> {
         outputs.require_labels()?;
-        let all = outputs.all();
         let counts = outputs.class_counts();
-        let informative: Vec<usize> =
-            (0..outputs.n_items()).filter(|&item| all.present(item).next().is_some()).collect();
-        let outputs = if informative.len() == outputs.n_items() {
-            outputs.clone()
-        } else {
-            outputs.select_items(&informative)
-        };
-        let (weights, class_weights) = (outputs.weights(), outputs.class_weights());
-        if let Some(class) = class_weights.iter().position(|weight| *weight == 0.0) {
+        let training = Self::of_items(outputs, &(0..outputs.n_items()).collect::<Vec<usize>>())?;
+        if let Some(class) = training.class_weights.iter().position(|weight| *weight == 0.0) {
             let name = outputs.schema().classes()[class].clone();
             return Err(match counts[class] {
                 0 => Error::EmptyClass { class: name },
                 _ => Error::NoOutputs { class: name },
             });
         }
+        Ok(training)
+    }
+
+    /// The given labelled items without those that have no output. Classes may be empty.
+    pub(in crate::methods) fn of_items(outputs: &Outputs, items: &[usize]) -> Result<Self> {
+        let all = outputs.all();
+        let informative: Vec<usize> =
+            items.iter().copied().filter(|&item| all.present(item).next().is_some()).collect();
+        let outputs = if informative.len() == outputs.n_items() {
+            outputs.clone()
+        } else {
+            outputs.select_items(&informative)
+        };
+        let (weights, class_weights) = (outputs.weights(), outputs.class_weights());
         let labels = outputs.require_labels()?;
         Ok(Self { outputs, labels, weights, class_weights })
     }
@@ -146,10 +152,10 @@ impl Training {
         self.outputs.schema()
     }
 
-    /// ln of the share of every class.
-    pub(in crate::methods) fn ln_frequencies(&self) -> Vec<f64> {
-        let n = self.weights.iter().sum::<f64>();
-        self.class_weights.iter().map(|weight| (weight / n).ln()).collect()
+    /// ln of the share of every class, half an item added to each.
+    pub(in crate::methods) fn ln_shares(&self) -> Vec<f64> {
+        let n: f64 = self.class_weights.iter().map(|weight| weight + 0.5).sum();
+        self.class_weights.iter().map(|weight| ((weight + 0.5) / n).ln()).collect()
     }
 
     /// Names the classes with few items.
@@ -183,7 +189,7 @@ pub(in crate::methods) fn fit_logistic(
     let (features, moments) = standardised(logs, &training.weights);
     let design = SharedFeatures::new(features, n_classes);
     let (offsets, weights) = match balance {
-        ClassBalance::Offset => (training.ln_frequencies(), training.weights.clone()),
+        ClassBalance::Offset => (training.ln_shares(), training.weights.clone()),
         ClassBalance::Weights => {
             let equal = training.weights.iter().sum::<f64>() / n_classes as f64;
             let items = training.weights.iter().zip(&training.labels);
@@ -212,8 +218,12 @@ pub(in crate::methods) fn fit_logistic(
     (LogisticParameters { bias, weights: rows }, converged)
 }
 
+/// Smaller standard deviations of logarithms count as this: a nearly constant logarithm divided by
+/// its tiny deviation would get a huge coefficient.
+const SMALLEST_DEVIATION: f64 = 0.1;
+
 /// (g − mean) / standard deviation, n × (K·J + 1) with a last column of ones, and the mean and
-/// deviation of every logarithm (1 for a constant one, which so becomes 0).
+/// deviation of every logarithm.
 fn standardised(logs: &DMatrix<f64>, weights: &[f64]) -> (DMatrix<f64>, Vec<(f64, f64)>) {
     let (width, n) = logs.shape();
     let total = weights.iter().sum::<f64>();
@@ -223,9 +233,7 @@ fn standardised(logs: &DMatrix<f64>, weights: &[f64]) -> (DMatrix<f64>, Vec<(f64
         let counted = || row.iter().zip(weights);
         let mean = counted().map(|(g, w)| w * g).sum::<f64>() / total;
         let variance = counted().map(|(g, w)| w * (g - mean).powi(2)).sum::<f64>() / total;
-        // Equal numbers differ from their mean by rounding.
-        let scale =
-            if variance.sqrt() > 1e-12 * (1.0 + mean.abs()) { variance.sqrt() } else { 1.0 };
+        let scale = variance.sqrt().max(SMALLEST_DEVIATION);
         features.column_mut(f).iter_mut().zip(&row).for_each(|(z, g)| *z = (g - mean) / scale);
         moments.push((mean, scale));
     }
