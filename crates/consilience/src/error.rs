@@ -42,6 +42,26 @@ pub enum Error {
         /// Index of the item, from 0.
         item: usize,
     },
+    /// Items of which none has a label where labels are needed.
+    #[error("none of the {n_items} items has a label")]
+    NoLabels {
+        /// Number of items.
+        n_items: usize,
+    },
+    /// Items of which none has a label, for a method that learns from labels.
+    #[error(
+        "method `{method}` needs labels, and none of the {n_items} items has one; methods without \
+         labels are {}",
+        listed(.others)
+    )]
+    NeedsLabels {
+        /// Name of the method.
+        method: String,
+        /// Number of items.
+        n_items: usize,
+        /// The methods that can be fitted without labels.
+        others: Vec<String>,
+    },
     /// A table without items where some are needed.
     #[error("there are no items")]
     NoItems,
@@ -163,6 +183,7 @@ impl Error {
             Self::InvalidOutput { problem, .. } => problem.hint(),
             Self::UnknownLabel { .. } => Hint::CorrectLabel,
             Self::MissingLabel { .. } => Hint::LabelItems,
+            Self::NoLabels { .. } | Self::NeedsLabels { .. } => Hint::LabelSomeItems,
             Self::EmptyClass { .. } | Self::NoOutputs { .. } => Hint::FillClass,
             Self::AbsentClassifier { .. } => Hint::FillClassifier,
             Self::NoDraws => Hint::KeepDraws,
@@ -243,12 +264,14 @@ impl fmt::Display for OutputProblem {
 
 /// "`a`, `b` and `c`", for messages.
 pub(crate) fn quoted(names: &[String]) -> String {
-    match names {
+    listed(&names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>())
+}
+
+/// "a, b and c", for messages.
+fn listed(parts: &[String]) -> String {
+    match parts {
         [] => "none".into(),
-        [one] => format!("`{one}`"),
-        [rest @ .., last] => {
-            let rest: Vec<_> = rest.iter().map(|name| format!("`{name}`")).collect();
-            format!("{} and `{last}`", rest.join(", "))
-        }
+        [one] => one.clone(),
+        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
     }
 }

@@ -36,6 +36,8 @@ pub enum Hint {
     CorrectLabel,
     /// Every item needs a label.
     LabelItems,
+    /// Some items need a label.
+    LabelSomeItems,
     /// A class without training items must get some or be left out.
     FillClass,
     /// A classifier without outputs in a class must get some or be left out.
@@ -67,6 +69,7 @@ impl fmt::Display for Hint {
                  model cannot be changed)"
             }
             Self::LabelItems => "fitting and scoring need the true class of every item",
+            Self::LabelSomeItems => "give the true class of some items as their label",
             Self::FillClass => {
                 "add items with this label; to leave the class out, remove it from the classes \
                  and renormalise the other probabilities"

@@ -95,6 +95,11 @@ macro_rules! methods {
                 match self { $(Self::$variant(options) => options.depends_on_class_prior(),)* }
             }
 
+            /// Whether the fit needs at least one labelled item.
+            pub fn needs_labels(&self) -> bool {
+                match self { $(Self::$variant(options) => options.needs_labels(),)* }
+            }
+
             /// The only classifier that the method uses, for a method of a single classifier.
             pub(crate) fn classifier(&self) -> Option<&str> {
                 match self { $(Self::$variant(options) => options.classifier(),)* }
@@ -230,6 +235,19 @@ impl MethodConfig {
     /// Whether the method models what several classifiers share, so that one alone is no use.
     pub fn needs_several(&self) -> bool {
         self.info().needs_several
+    }
+
+    /// The methods that can be fitted without any label, for messages.
+    pub(crate) fn without_labels() -> Vec<String> {
+        let describe = |config: Self| {
+            let name = config.name();
+            if !config.needs_labels() {
+                return Some(format!("`{name}`"));
+            }
+            let equal = config.with_option("weights", "equal".into()).ok()?;
+            (!equal.needs_labels()).then(|| format!("`{name}` with equal or given weights"))
+        };
+        Self::all().filter_map(describe).collect()
     }
 
     /// The descriptions of the method's options.

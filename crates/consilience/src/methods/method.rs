@@ -53,12 +53,16 @@ impl MethodOption {
 pub(crate) const SEED: MethodOption =
     MethodOption::new("seed", "a whole number", "Seed of the random numbers.");
 
-/// The labelled items that a method is fitted to.
+/// The items that a method is fitted to.
 #[derive(Clone, Copy)]
 pub(crate) struct TrainingSet<'a> {
-    /// The outputs, with labels. In an update these are the new items only.
+    /// The labelled items; none only for a method that [needs no labels](FitMethod::needs_labels).
+    /// In an update these are the new items only.
     pub(crate) outputs: &'a Outputs,
-    /// The sufficient statistics of the outputs. In an update these cover old and new items.
+    /// All items, labelled or not, in the order given; the same table as `outputs` if every item
+    /// has a label.
+    pub(crate) all: &'a Outputs,
+    /// The sufficient statistics of the labelled items. In an update these cover old and new items.
     pub(crate) statistics: &'a SufficientStatistics,
     /// The class prior that the model will use.
     pub(crate) class_prior: &'a ClassPrior,
@@ -69,7 +73,7 @@ pub(crate) struct TrainingSet<'a> {
 impl TrainingSet<'_> {
     /// Names of classifiers and classes, for a fitted method to keep.
     pub(crate) fn schema(&self) -> Arc<Schema> {
-        Arc::clone(self.outputs.schema())
+        Arc::clone(self.all.schema())
     }
 }
 
@@ -86,6 +90,11 @@ pub(crate) trait FitMethod: Default + Serialize + DeserializeOwned {
 
     /// Whether the method models what several classifiers share, so that one alone is no use.
     const NEEDS_SEVERAL: bool = false;
+
+    /// Whether the fit needs at least one labelled item.
+    fn needs_labels(&self) -> bool {
+        true
+    }
 
     /// Fits the method.
     fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<Self::Fitted>>;

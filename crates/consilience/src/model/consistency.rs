@@ -52,6 +52,9 @@ impl Model {
         // Merging refuses other shapes.
         let mut empty = SufficientStatistics::empty(&self.schema);
         empty.merge(&training.statistics).map_err(invalid)?;
+        if !training.unlabelled.fits(self.schema.n_classes()) {
+            return Err(misfit("training.unlabelled"));
+        }
         let covariance = training.evidence_covariance.as_ref();
         if covariance.is_some_and(|c| c.n_classifiers() != self.schema.n_classifiers()) {
             return Err(invalid("`training.evidence_covariance` does not fit the classifiers"));

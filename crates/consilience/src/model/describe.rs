@@ -29,8 +29,12 @@ fn describe_fit(model: &Model) -> String {
     let mut text =
         format!("method       {}\nclass prior  {}\n", model.method_name(), prior.join(", "));
     if let Some(training) = model.training() {
-        let items: u64 = training.statistics.class_counts().iter().sum();
-        text += &format!("fitted on    {items} items\n");
+        text += &match (training.n_labelled(), training.n_unlabelled()) {
+            (items, 0) => format!("fitted on    {items} items\n"),
+            (labelled, others) => {
+                format!("fitted on    {labelled} labelled and {others} unlabelled items\n")
+            }
+        };
     }
     if let Some(posterior) = model.posterior() {
         let draws = model.draws().len();

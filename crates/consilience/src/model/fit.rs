@@ -1,4 +1,4 @@
-//! From a table of labelled outputs to a model.
+//! From a table of outputs, with labels where they are known, to a model.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,7 +8,6 @@ use crate::data::class_prior::{ClassPrior, PriorChoice};
 use crate::data::input_format::DEFAULT_FLOOR;
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
-use crate::methods::independent::SufficientStatistics;
 use crate::methods::{Fit, Method, MethodConfig, TrainingSet};
 use crate::progress::{NoProgress, Progress};
 
@@ -40,7 +39,10 @@ impl<'a> FitOptions<'a> {
 }
 
 impl Model {
-    /// Fits a method with default options to labelled outputs.
+    /// Fits a method with default options.
+    ///
+    /// Items without a label are used by the methods that can; an error names the method if no
+    /// item has a label and the method [needs some](MethodConfig::needs_labels).
     ///
     /// # Example
     /// ```
@@ -71,10 +73,19 @@ impl Model {
                     .into(),
             });
         }
-        let training = Training::new(&outputs)?;
+        let labelled = outputs.labelled();
+        let training = Training::new(&outputs, &labelled)?;
+        if labelled.n_items() == 0 && method.needs_labels() {
+            return Err(Error::NeedsLabels {
+                method: method.name(),
+                n_items: outputs.n_items(),
+                others: MethodConfig::without_labels(),
+            });
+        }
         let class_prior = training.resolve(&options.class_prior, outputs.schema().classes())?;
         let fit = method.fit_method(&TrainingSet {
-            outputs: &outputs,
+            outputs: &labelled,
+            all: &outputs,
             statistics: &training.statistics,
             class_prior: &class_prior,
             progress: options.progress,
@@ -97,13 +108,13 @@ impl Model {
             ));
         };
         let outputs = outputs.select(&self.schema)?;
+        let labelled = outputs.labelled();
         let mut training = training.clone();
-        training.statistics.merge(&SufficientStatistics::of(&outputs)?)?;
-        training.raised += outputs.n_raised() as u64;
-        training.warnings = outputs.doubts().warnings();
+        training.add(&outputs, &labelled)?;
         let class_prior = training.resolve(&settings.class_prior, self.schema.classes())?;
         let data = TrainingSet {
-            outputs: &outputs,
+            outputs: &labelled,
+            all: &outputs,
             statistics: &training.statistics,
             class_prior: &class_prior,
             progress,
@@ -154,21 +165,4 @@ fn select<'a>(method: &MethodConfig, outputs: &'a Outputs) -> Result<Cow<'a, Out
         found: crate::error::quoted(schema.classifiers()),
     })?;
     outputs.select(&Arc::new(schema.only(index))).map(Cow::Owned)
-}
-
-impl Training {
-    fn new(outputs: &Outputs) -> Result<Self> {
-        Ok(Self {
-            raised: outputs.n_raised() as u64,
-            statistics: SufficientStatistics::of(outputs)?,
-            evidence_covariance: None,
-            observed_correlations: Vec::new(),
-            warnings: outputs.doubts().warnings(),
-        })
-    }
-
-    /// The class prior that was asked for.
-    fn resolve(&self, prior: &PriorChoice, classes: &[String]) -> Result<ClassPrior> {
-        prior.resolve(classes, Some(&self.statistics.class_weights()))
-    }
 }

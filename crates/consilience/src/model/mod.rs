@@ -7,6 +7,8 @@ mod fit;
 mod fuse;
 mod legacy;
 mod strict;
+mod training;
+mod unlabelled;
 
 use std::sync::Arc;
 
@@ -16,18 +18,19 @@ use serde_json::{Map, Value};
 use crate::data::class_prior::{ClassPrior, PriorChoice};
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
-use crate::methods::correlated::learning::{ObservedPair, SharedReport};
+use crate::methods::correlated::learning::SharedReport;
 use crate::methods::correlated::{
     CorrelatedMethod, CorrelatedParameters, PairInsight, effective_number,
 };
-use crate::methods::independent::{IndependentFusion, PosteriorReport, SufficientStatistics};
+use crate::methods::independent::{IndependentFusion, PosteriorReport};
 use crate::methods::shares::EvidenceCovariance;
 use crate::methods::{Draw, Method, MethodConfig, PairPosterior};
 use crate::simulation::Truth;
-use crate::warning::Warning;
 
 pub use fit::FitOptions;
 pub use fuse::{FuseOptions, FusionRule};
+pub use training::Training;
+pub use unlabelled::Unlabelled;
 
 /// A model that can be saved, loaded, inspected and fused with.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,25 +58,6 @@ pub struct Settings {
     pub class_prior: PriorChoice,
     /// The method and its options.
     pub fit: MethodConfig,
-}
-
-/// What a model was fitted on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Training {
-    /// Values that were raised to the floor.
-    pub raised: u64,
-    /// All that later updates need.
-    pub statistics: SufficientStatistics,
-    /// How the classifiers' evidence varied together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub evidence_covariance: Option<EvidenceCovariance>,
-    /// How the outputs of pairs of correlated classifiers were correlated.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub observed_correlations: Vec<ObservedPair>,
-    /// What the user was warned of.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<Warning>,
 }
 
 impl Settings {

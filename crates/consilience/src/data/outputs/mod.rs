@@ -6,6 +6,7 @@
 
 mod builder;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 pub use builder::OutputsBuilder;
@@ -80,6 +81,30 @@ impl Outputs {
         (0..self.n_items())
             .map(|item| self.label(item).ok_or(Error::MissingLabel { item }))
             .collect()
+    }
+
+    /// Number of items with a label.
+    pub fn n_labelled(&self) -> usize {
+        self.labels.iter().flatten().count()
+    }
+
+    /// The items with a label: the table itself if every item has one, else a copy of those items.
+    pub fn labelled(&self) -> Cow<'_, Self> {
+        self.with_label(true)
+    }
+
+    /// The items without a label.
+    pub fn unlabelled(&self) -> Cow<'_, Self> {
+        self.with_label(false)
+    }
+
+    fn with_label(&self, has_label: bool) -> Cow<'_, Self> {
+        let chosen = |item: &usize| self.labels[*item].is_some() == has_label;
+        if (0..self.n_items()).all(|item| chosen(&item)) {
+            return Cow::Borrowed(self);
+        }
+        let items: Vec<usize> = (0..self.n_items()).filter(chosen).collect();
+        Cow::Owned(self.select_items(&items))
     }
 
     /// Number of labelled items per class.

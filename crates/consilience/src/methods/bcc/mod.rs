@@ -158,11 +158,11 @@ impl BccFusion {
         &self.confusion
     }
 
-    /// With the decisions of more labelled outputs.
+    /// With the decisions of more outputs; items without a label are ignored.
     pub fn updated(&self, outputs: &Outputs) -> Result<Self> {
-        let labels = outputs.require_labels()?;
         let mut confusion = self.confusion.clone();
-        for (item, label) in labels.into_iter().enumerate() {
+        let items = 0..outputs.n_items();
+        for (item, label) in items.filter_map(|item| Some((item, outputs.label(item)?))) {
             for (k, output) in outputs.all().present(item) {
                 let share = outputs.weight(item) / decisions(output).count() as f64;
                 decisions(output).for_each(|l| confusion[k][label][l] += share);

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Pool, PoolKind, fit_weights};
 use crate::data::schema::Schema;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 use crate::methods::{Fit, FitMethod, MethodOption, TrainingSet, read};
 use crate::warning::Warning;
 
@@ -94,6 +94,10 @@ impl FitMethod for OpinionPool {
 
     const OPTIONS: &'static [MethodOption] = &[];
 
+    fn needs_labels(&self) -> bool {
+        false
+    }
+
     fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<Pool>> {
         Ok(Fit::new(Pool::opinion(data.schema()), Vec::new()))
     }
@@ -125,6 +129,10 @@ macro_rules! weighted_pool {
 
             const OPTIONS: &'static [MethodOption] = &[WEIGHTS];
 
+            fn needs_labels(&self) -> bool {
+                self.weights.are_fitted()
+            }
+
             fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<Pool>> {
                 fit_pool($kind, &self.weights, data)
             }
@@ -155,12 +163,41 @@ struct Parameters {
 }
 
 fn fit_pool(kind: PoolKind, weights: &Weights, data: &TrainingSet<'_>) -> Result<Fit<Pool>> {
+    let mut warnings = Vec::new();
     if weights.are_fitted() {
-        data.statistics.require_all(data.outputs.schema())?;
+        require_outputs(data)?;
+        warnings.extend(empty_classes(data));
     }
     let fitted = fit_weights(kind, weights, data.outputs, data.class_prior)?;
-    let stopped = || {
-        Warning::convergence("the fit of the weights stopped before it reached its minimum".into())
-    };
-    Ok(Fit::new(fitted.pool, (!fitted.converged).then(stopped).into_iter().collect()))
+    if !fitted.converged {
+        let message = "the fit of the weights stopped before it reached its minimum";
+        warnings.push(Warning::convergence(message.into()));
+    }
+    Ok(Fit::new(fitted.pool, warnings))
+}
+
+/// A classifier without an output for any labelled item can have no fitted weight.
+fn require_outputs(data: &TrainingSet<'_>) -> Result<()> {
+    let (schema, statistics) = (data.outputs.schema(), data.statistics);
+    let absent = |k: &usize| (0..schema.n_classes()).all(|j| statistics.count(*k, j) == 0);
+    match (0..schema.n_classifiers()).find(absent) {
+        None => Ok(()),
+        Some(k) => Err(Error::AbsentClassifier {
+            classifier: schema.classifiers()[k].clone(),
+            class: schema.classes()[0].clone(),
+        }),
+    }
+}
+
+/// A warning that names the classes without labelled items.
+fn empty_classes(data: &TrainingSet<'_>) -> Option<Warning> {
+    let classes = data.outputs.schema().classes().iter().zip(data.statistics.class_counts());
+    let empty: Vec<String> =
+        classes.filter(|(_, n)| **n == 0).map(|(class, _)| class.clone()).collect();
+    (!empty.is_empty()).then(|| {
+        Warning::data(format!(
+            "no labelled item has the class {}: the weights are fitted to the other classes",
+            quoted(&empty)
+        ))
+    })
 }

@@ -59,7 +59,7 @@ pub fn fit_weights(
 fn minimise(kind: PoolKind, free: bool, outputs: &Outputs, prior: &ClassPrior) -> Result<Minimum> {
     let n = outputs.schema().n_classifiers();
     let labels = outputs.require_labels()?;
-    let item_weights = class_weights(outputs, &labels, prior)?;
+    let item_weights = class_weights(outputs, &labels, prior);
     let n_items: f64 = outputs.class_weights().iter().sum();
     let centre = 1.0 / n as f64;
     let objective = |weights: &[f64], gradient: &mut [f64]| {
@@ -104,15 +104,15 @@ fn project_above(point: &mut [f64], least: f64) {
     point.iter_mut().for_each(|w| *w = *w * room + least);
 }
 
-/// w pₜ/nₜ for every item of weight w, so that each class has its prior probability as total weight.
-fn class_weights(outputs: &Outputs, labels: &[usize], prior: &ClassPrior) -> Result<Vec<f64>> {
+/// w pₜ/nₜ for every item of weight w, so that each class has its prior probability as total weight;
+/// divided by the prior probability of all classes that have items, if some have none.
+fn class_weights(outputs: &Outputs, labels: &[usize], prior: &ClassPrior) -> Vec<f64> {
     let counts = outputs.class_weights();
-    if let Some(class) = counts.iter().position(|count| *count == 0.0) {
-        return Err(Error::EmptyClass { class: outputs.schema().classes()[class].clone() });
-    }
-    let share = |label: usize| prior.probabilities()[label] / counts[label];
+    let empty = counts.iter().zip(prior.probabilities()).filter(|(n, _)| **n == 0.0);
+    let seen = 1.0 - empty.map(|(_, p)| p).sum::<f64>();
+    let share = |label: usize| prior.probabilities()[label] / seen / counts[label];
     let items = labels.iter().enumerate();
-    Ok(items.map(|(item, &label)| outputs.weight(item) * share(label)).collect())
+    items.map(|(item, &label)| outputs.weight(item) * share(label)).collect()
 }
 
 /// −ln Σ w x / Σ w over the classifiers present, with its gradient.
