@@ -23,8 +23,12 @@ pub(super) fn describe(schema: &Schema, parameters: &AutoParameters) -> String {
         ];
         std::iter::once(name.clone()).chain(numbers.map(|x| format!("{x:.4}"))).collect()
     };
-    let header =
-        ["classifier", "exponent of its output", "of its evidence", "coefficient of its probability"];
+    let header = [
+        "classifier",
+        "exponent of its output",
+        "of its evidence",
+        "coefficient of its probability",
+    ];
     let mut text = format!(
         "\nweights of the parts: layers and geometric pools {:.3}, linear pools {:.3}, logistic \
          {share:.3}\n",

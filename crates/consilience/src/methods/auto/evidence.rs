@@ -53,8 +53,8 @@ pub(super) struct Evidence {
     pub(super) converged: bool,
 }
 
-/// With fewer items in a class, its Dirichlet is fitted anew without each of them; with more, the
-/// first-order change suffices, whose error falls with the square of their number.
+/// With fewer items in a class, its Dirichlet is fitted anew without each of them; with more, one
+/// Newton step suffices, whose error falls with the square of their number.
 const REFITTED: f64 = 20.0;
 
 impl Evidence {
@@ -102,8 +102,8 @@ impl OwnClass<'_> {
             );
             *ln = ln_density(&alpha, &logs);
         } else {
-            let weight = self.statistics.weight(k, class) + Independent::default().prior_items;
-            *ln -= unit * influence(&self.alpha[k][class], &logs) / weight;
+            let rest = self.statistics.weight(k, class) + Independent::default().prior_items - unit;
+            *ln = ln_density(&moved(&self.alpha[k][class], &logs, unit / rest), &logs);
         }
     }
 }
@@ -113,30 +113,31 @@ fn ln_density(alpha: &[f64], logs: &[f64]) -> f64 {
     products.sum::<f64>() - ln_multivariate_beta(alpha)
 }
 
-/// s'F⁻¹s with s the gradient of an output's log density in α and F the Fisher information,
-/// diag ψ′(α) − ψ′(Σα), by the formula of Sherman and Morrison.
-fn influence(alpha: &[f64], logs: &[f64]) -> f64 {
+/// α − share · F⁻¹s with s the gradient of an output's log density in α and F the Fisher
+/// information diag ψ′(α) − ψ′(Σα), by the formula of Sherman and Morrison.
+fn moved(alpha: &[f64], logs: &[f64], share: f64) -> Vec<f64> {
     let total: f64 = alpha.iter().sum();
     let (slope, common) = (digamma(total), trigamma(total));
-    let (mut own, mut sum, mut inverse) = (0.0, 0.0, 0.0);
-    for (a, log) in alpha.iter().zip(logs) {
-        let (gradient, curvature) = (slope - digamma(*a) + log, trigamma(*a));
-        own += gradient * gradient / curvature;
-        sum += gradient / curvature;
-        inverse += 1.0 / curvature;
-    }
-    own + common * sum * sum / (1.0 - common * inverse).max(1e-8)
+    let gradient: Vec<f64> =
+        alpha.iter().zip(logs).map(|(a, log)| slope - digamma(*a) + log).collect();
+    let inverse: Vec<f64> = alpha.iter().map(|a| 1.0 / trigamma(*a)).collect();
+    let sum: f64 = gradient.iter().zip(&inverse).map(|(s, i)| s * i).sum();
+    let along = common * sum / (1.0 - common * inverse.iter().sum::<f64>()).max(1e-8);
+    let step = |l: usize| alpha[l] - share * inverse[l] * (gradient[l] + along);
+    (0..alpha.len()).map(|l| step(l).clamp(0.5 * alpha[l], 2.0 * alpha[l])).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Against a fit to all other items: to 1e-6 where the Dirichlets are fitted anew, to second
-    /// order in the number of items per class where they are not.
+    /// Against a fit to all other items: to 1e-6 where the Dirichlets are fitted anew; where they
+    /// are not, the mean difference falls with the square of the number of items per class.
     #[test]
     fn training_items_get_their_evidence_from_fits_that_have_not_seen_them() {
-        for (items_per_class, tolerance) in [(2, 1e-6), (12, 1e-6), (40, 0.02), (160, 0.0013)] {
+        let mut differences = Vec::new();
+        for items_per_class in [2, 12, 40, 160] {
+            let (mut sum, mut n) = (0.0, 0.0);
             let truth = crate::simulation::Preset::Sim1.truth(0.0).unwrap();
             let outputs = truth.simulate(items_per_class, 1).unwrap();
             let training = Training::new(&outputs).unwrap();
@@ -157,10 +158,14 @@ mod tests {
                 }
                 centre_and_fill(&[true; 2], &mut want);
                 for (got, want) in evidence.left_out[6 * item..].iter().zip(want) {
-                    assert!((got - want).abs() < tolerance, "{items_per_class}: {got} {want}");
+                    sum += (got - want).abs();
+                    n += 1.0;
                 }
             }
+            differences.push(sum / n);
         }
+        assert!(differences[0] < 1e-6 && differences[1] < 1e-6, "{differences:?}");
+        assert!(differences[2] < 3e-3 && differences[3] < differences[2] / 10.0, "{differences:?}");
     }
 
     #[test]

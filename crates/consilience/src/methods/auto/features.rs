@@ -49,7 +49,9 @@ impl MeanOutputs {
         }
         for (c, count) in counts.iter().enumerate() {
             let means = &mut sums[c * j..][..j];
-            means.iter_mut().for_each(|sum| *sum = if *count > 0.0 { *sum / count } else { 1.0 / j as f64 });
+            means
+                .iter_mut()
+                .for_each(|sum| *sum = if *count > 0.0 { *sum / count } else { 1.0 / j as f64 });
             squares[c] /= count.max(f64::MIN_POSITIVE);
         }
         let mean = |t: usize| sums.iter().skip(t).step_by(j).sum::<f64>() / k as f64;

@@ -66,11 +66,14 @@ impl FitMethod for Auto {
 
     const OPTIONS: &'static [MethodOption] = &[SEED];
 
+    fn needs_labels(&self) -> bool {
+        false
+    }
+
     fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<AutoFusion>> {
-        let FittedAuto { fusion, warnings } = self.learn(data.outputs, data.progress)?;
+        let FittedAuto { fusion, warnings } = self.learn(data.all, data.progress)?;
         let covariance = |alpha| EvidenceCovariance::of(data.outputs, alpha);
-        let evidence_covariance =
-            fusion.dirichlets().map(|d| covariance(d.alpha())).transpose()?;
+        let evidence_covariance = fusion.dirichlets().map(|d| covariance(d.alpha())).transpose()?;
         let report = FitReport { warnings, evidence_covariance, ..FitReport::default() };
         Ok(Fit { fitted: fusion, report })
     }
@@ -86,9 +89,7 @@ impl Auto {
     pub fn learn(&self, outputs: &Outputs, progress: &dyn Progress) -> Result<FittedAuto> {
         progress.begin("fitting auto", 4 + LAYERS.len() as u64);
         require_outputs(outputs)?;
-        let labelled: Vec<usize> =
-            (0..outputs.n_items()).filter(|&item| outputs.label(item).is_some()).collect();
-        let training = Training::of_items(outputs, &labelled)?;
+        let training = Training::informative(outputs);
         let means = MeanOutputs::of(outputs);
         let table = LogTable::with_fill_of(&training.outputs, outputs)?;
         progress.advance(1);

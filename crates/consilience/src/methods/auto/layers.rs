@@ -24,11 +24,46 @@ pub(super) struct LayerPrior {
 /// All layers, from the strongest prior to the weakest. Chosen on 21 real sets;
 /// `experiments/auto` has the measurements.
 pub(super) const LAYERS: [LayerPrior; 5] = [
-    LayerPrior { pool: 3.0, outputs: 0.3, evidence: 0.0, probabilities: 0.0, bias: 0.3, weight: 0.25 },
-    LayerPrior { pool: 3.0, outputs: 0.3, evidence: 0.3, probabilities: 0.0, bias: 0.3, weight: 0.25 },
-    LayerPrior { pool: 0.0, outputs: 1.0, evidence: 0.0, probabilities: 0.0, bias: 1.0, weight: 0.5 },
-    LayerPrior { pool: 0.0, outputs: 1.0, evidence: 1.0, probabilities: 0.0, bias: 1.0, weight: 0.5 },
-    LayerPrior { pool: 0.0, outputs: 1.0, evidence: 1.0, probabilities: 3.0, bias: 1.0, weight: 0.5 },
+    LayerPrior {
+        pool: 3.0,
+        outputs: 0.3,
+        evidence: 0.0,
+        probabilities: 0.0,
+        bias: 0.3,
+        weight: 0.25,
+    },
+    LayerPrior {
+        pool: 3.0,
+        outputs: 0.3,
+        evidence: 0.3,
+        probabilities: 0.0,
+        bias: 0.3,
+        weight: 0.25,
+    },
+    LayerPrior {
+        pool: 0.0,
+        outputs: 1.0,
+        evidence: 0.0,
+        probabilities: 0.0,
+        bias: 1.0,
+        weight: 0.5,
+    },
+    LayerPrior {
+        pool: 0.0,
+        outputs: 1.0,
+        evidence: 1.0,
+        probabilities: 0.0,
+        bias: 1.0,
+        weight: 0.5,
+    },
+    LayerPrior {
+        pool: 0.0,
+        outputs: 1.0,
+        evidence: 1.0,
+        probabilities: 3.0,
+        bias: 1.0,
+        weight: 0.5,
+    },
 ];
 
 /// Items per class that evidence must rest on before its exponents count half.

@@ -42,10 +42,12 @@ pub(super) fn scores(
             workspace.probabilities[t] = probabilities[(item, t)];
             workspace.residuals[t] = probabilities[(item, t)] - f64::from(u8::from(t == label));
         }
-        let moves = workspace.moves(curvature, &inverse);
-        let logs = workspace.probabilities.iter().zip(moves);
+        workspace.find_moves(curvature, &inverse);
+        let logs = workspace.probabilities.iter().zip(&workspace.predictors);
         let moved: Vec<f64> = logs
-            .map(|(p, step)| p.max(f64::MIN_POSITIVE).ln() + step.clamp(-LARGEST_MOVE, LARGEST_MOVE))
+            .map(|(p, step)| {
+                p.max(f64::MIN_POSITIVE).ln() + step.clamp(-LARGEST_MOVE, LARGEST_MOVE)
+            })
             .collect();
         moved[label] - log_sum_exp(&moved)
     };
@@ -72,9 +74,9 @@ impl Workspace {
         }
     }
 
-    /// Z M⁻¹ Zᵀr by conjugate gradients with H as preconditioner. M differs from H by a matrix of
+    /// predictors = Z M⁻¹ Zᵀr by conjugate gradients with H as preconditioner. M differs from H by a matrix of
     /// rank below J, so that J steps suffice.
-    fn moves(&mut self, curvature: &DMatrix<f64>, inverse: &DMatrix<f64>) -> &[f64] {
+    fn find_moves(&mut self, curvature: &DMatrix<f64>, inverse: &DMatrix<f64>) {
         let p = inverse.nrows();
         let mut rest = vec![0.0; p];
         let residuals: Vec<f64> = self.residuals.iter().map(|r| self.unit * r).collect();
@@ -103,7 +105,6 @@ impl Workspace {
             size = new;
         }
         self.predict(&solution);
-        &self.predictors
     }
 
     /// image −= u Zᵀ(diag p − ppᵀ)Z d.

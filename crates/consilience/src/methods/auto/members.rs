@@ -75,12 +75,8 @@ impl Rule {
         let (k, j) = (schema.n_classifiers(), schema.n_classes());
         match self {
             Self::Layer(layer) => {
-                let Layer {
-                    bias,
-                    output_exponents,
-                    evidence_exponents,
-                    probability_coefficients,
-                } = layer;
+                let Layer { bias, output_exponents, evidence_exponents, probability_coefficients } =
+                    layer;
                 check_numbers("layer.bias", bias, j)?;
                 check_numbers("layer.output_exponents", output_exponents, k)?;
                 if !evidence_exponents.is_empty() {

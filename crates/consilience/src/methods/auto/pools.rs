@@ -5,7 +5,7 @@
 //! per class already helps and few labels do little harm.
 
 use rand::rngs::ChaCha8Rng;
-use rand::{Rng, SeedableRng};
+use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
 
 use super::features::{Features, MeanOutputs};
@@ -130,11 +130,8 @@ impl Particle {
         let predictor = |t: usize| {
             let own = values.iter().skip(t).step_by(j).zip(&self.weights);
             let mean = own.map(|(x, w)| w * x).sum::<f64>();
-            let evidence = if self.linear {
-                mean.max(f64::MIN_POSITIVE).ln() - means.ln_all[t]
-            } else {
-                mean
-            };
+            let evidence =
+                if self.linear { mean.max(f64::MIN_POSITIVE).ln() - means.ln_all[t] } else { mean };
             features.offsets[t] + self.temperature * evidence
         };
         let joint: Vec<f64> = (0..j).map(predictor).collect();

@@ -85,7 +85,9 @@ pub(super) fn prune(mut rules: Vec<(f64, Rule)>) -> Vec<Member> {
         dropped += weight;
         dropped > DROPPED * total
     });
-    rules.retain(|(weight, _)| smallest.is_none_or(|smallest| *weight >= smallest));
+    // Members with equal weights but for rounding are kept or dropped together.
+    let smallest = smallest.unwrap_or(0.0) * (1.0 - 1e-6);
+    rules.retain(|(weight, _)| *weight >= smallest);
     let kept: f64 = rules.iter().map(|(weight, _)| weight).sum();
     rules.into_iter().map(|(weight, rule)| Member { weight: weight / kept, rule }).collect()
 }

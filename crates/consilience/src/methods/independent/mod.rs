@@ -25,8 +25,8 @@ pub(crate) use config::{ALPHA_PRIOR, CHAINS, DRAWS, KEEP_DRAWS, PRIOR_ITEMS, WAR
 pub use config::{AlphaPrior, Independent, Inference};
 pub(crate) use describe::describe_dirichlets;
 pub(super) use fit::posterior_modes;
-pub(super) use posterior::DirichletPosterior;
 pub use fit::{FittedIndependent, PosteriorReport};
+pub(super) use posterior::DirichletPosterior;
 pub use statistics::SufficientStatistics;
 
 use super::log_linear::{self, LogLinear};

@@ -122,7 +122,7 @@ impl Training {
     pub(in crate::methods) fn new(outputs: &Outputs) -> Result<Self> {
         outputs.require_labels()?;
         let counts = outputs.class_counts();
-        let training = Self::of_items(outputs, &(0..outputs.n_items()).collect::<Vec<usize>>())?;
+        let training = Self::informative(outputs);
         if let Some(class) = training.class_weights.iter().position(|weight| *weight == 0.0) {
             let name = outputs.schema().classes()[class].clone();
             return Err(match counts[class] {
@@ -133,19 +133,20 @@ impl Training {
         Ok(training)
     }
 
-    /// The given labelled items without those that have no output. Classes may be empty.
-    pub(in crate::methods) fn of_items(outputs: &Outputs, items: &[usize]) -> Result<Self> {
+    /// Leaves out items without a label or without any output. Classes may be empty.
+    pub(in crate::methods) fn informative(outputs: &Outputs) -> Self {
         let all = outputs.all();
-        let informative: Vec<usize> =
-            items.iter().copied().filter(|&item| all.present(item).next().is_some()).collect();
+        let usable =
+            |item: &usize| outputs.label(*item).is_some() && all.present(*item).next().is_some();
+        let informative: Vec<usize> = (0..all.len()).filter(usable).collect();
         let outputs = if informative.len() == outputs.n_items() {
             outputs.clone()
         } else {
             outputs.select_items(&informative)
         };
         let (weights, class_weights) = (outputs.weights(), outputs.class_weights());
-        let labels = outputs.require_labels()?;
-        Ok(Self { outputs, labels, weights, class_weights })
+        let labels = (0..outputs.n_items()).filter_map(|item| outputs.label(item)).collect();
+        Self { outputs, labels, weights, class_weights }
     }
 
     pub(in crate::methods) fn schema(&self) -> &Arc<Schema> {
