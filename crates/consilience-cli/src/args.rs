@@ -175,7 +175,7 @@ pub(crate) struct DemoOptions {
 #[derive(Debug, Args)]
 #[command(after_help = fit_help())]
 pub(crate) struct FitOptions {
-    /// Labelled outputs; `-` is standard input.
+    /// Outputs, with labels where they are known; `-` is standard input.
     pub(crate) data: Location,
     /// File of the model; `-` is standard output.
     #[arg(long, short, default_value = "-", value_name = "FILE")]
@@ -335,7 +335,7 @@ Examples:\n  \
     consilience compare data.csv --protocol paper --format json"
 )]
 pub(crate) struct CompareOptions {
-    /// Labelled outputs; `-` is standard input.
+    /// Outputs with labels; items without one join every fit. `-` is standard input.
     pub(crate) data: Location,
     /// Methods, named as in `fit --method` [default: all that suit the data].
     #[arg(long, value_delimiter = ',', value_name = "A,B,...")]

@@ -97,6 +97,7 @@ fn core_hint(hint: Hint) -> String {
             "add items with this label; to leave the class out, remove it from `--classes` and \
              renormalise the other probabilities"
         }
+        Hint::LabelSomeItems => "give the true class of some items in the column `label`",
         Hint::KeepDraws => "fit the model again with `--keep-draws`",
         Hint::TreeStructure => {
             "`--structure tree` keeps the whole correlation of every pair that it connects"

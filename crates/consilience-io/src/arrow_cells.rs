@@ -280,12 +280,17 @@ fn text_at(array: &dyn Array, row: usize) -> &str {
 }
 
 /// Appends a cell as a class name: like [`push_text`], but without the `.0` of whole numbers
-/// stored as floats, which is how data frames store integers with missing values.
+/// stored as floats, which is how data frames store integers with missing values, and nothing for
+/// NaN.
 pub(crate) fn push_name(array: &dyn Array, row: usize, out: &mut Vec<u8>) {
     let start = out.len();
     push_text(array, row, out);
-    if array.data_type().is_floating() && out[start..].ends_with(b".0") {
-        out.truncate(out.len() - 2);
+    if array.data_type().is_floating() {
+        match &out[start..] {
+            b"NaN" => out.truncate(start),
+            text if text.ends_with(b".0") => out.truncate(out.len() - 2),
+            _ => {}
+        }
     }
 }
 
@@ -340,8 +345,8 @@ mod tests {
 
     #[test]
     fn whole_floats_are_names_without_a_fraction() {
-        let labels = Float64Array::from(vec![Some(1.0), None, Some(0.5)]);
-        assert_eq!(texts(labels, push_name), ["1", "", "0.5"]);
+        let labels = Float64Array::from(vec![Some(1.0), None, Some(0.5), Some(f64::NAN)]);
+        assert_eq!(texts(labels, push_name), ["1", "", "0.5", ""]);
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub enum Error {
         /// Advice on what to do.
         hint: Option<Hint>,
     },
-    /// An item without a label where labels are needed.
+    /// A row of costs without its true class.
     #[error("{position}: the label is empty")]
     MissingLabel {
         /// Where the label should be.
@@ -138,7 +138,7 @@ impl Error {
                 hint.clone()
             }
             Self::Rejected { cause, .. } => cause.hint().map(Hint::Core),
-            Self::MissingLabel { .. } => Some(consilience::Hint::LabelItems.into()),
+            Self::MissingLabel { .. } => Some("every row of costs needs its true class".into()),
             Self::ColumnType { .. } => Some(
                 "convert the column to numbers or text, remove it, or write the format of the input"
                     .into(),

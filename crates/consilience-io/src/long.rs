@@ -12,9 +12,7 @@ use crate::header::{check_unique, two_classes};
 use crate::hint::Hint;
 use crate::location::Layout;
 use crate::source::Source;
-use crate::wide::{
-    Labels, Names, Use, check_type, find_column, missing_label, not_a_number, unknown_label,
-};
+use crate::wide::{Labels, Names, Use, check_type, find_column, not_a_number, unknown_label};
 
 /// The batch and row of a cell.
 type Spot = (usize, usize);
@@ -275,12 +273,6 @@ impl Long {
         for (k, spots) in item.spots.chunks_exact(self.schema.n_classes()).enumerate() {
             self.check_whole(&item, k, spots)?;
         }
-        if let (None, true, Some(column)) =
-            (item.label, self.labels == Labels::Needed, self.columns.label)
-        {
-            let (batch, row) = item.spot;
-            return Err(missing_label(&self.table, &self.batches[batch], row, column));
-        }
         builder
             .push_indexed(&item.values, item.label)
             .map_err(|cause| self.rejected(&item, cause))?;
@@ -417,15 +409,21 @@ pub(crate) struct Distinct {
     seen: HashSet<Vec<u8>>,
     last: Vec<u8>,
     pub(crate) names: Vec<(String, u64)>,
+    /// Whether any cell was empty.
+    pub(crate) any_empty: bool,
 }
 
 impl Distinct {
     pub(crate) fn add(&mut self, table: &str, batch: &Batch, column: usize) -> Result<()> {
         let texts: Texts = batch.texts(column);
         for row in 0..batch.n_rows() {
-            let Some(text) = texts.get(row).filter(|&text| text != self.last) else {
+            let Some(text) = texts.get(row) else {
+                self.any_empty = true;
                 continue;
             };
+            if text == self.last {
+                continue;
+            }
             self.last.clear();
             self.last.extend_from_slice(text);
             if self.seen.contains(text) {

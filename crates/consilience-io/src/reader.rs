@@ -24,7 +24,8 @@ pub struct ReadOptions {
     pub input_format: InputFormat,
     /// The classes in order; by default those found in the table.
     pub classes: Option<Vec<String>>,
-    /// Whether every item must have a label; by default false.
+    /// Whether the table must have a column of labels, in which cells may be empty; by default
+    /// false.
     pub needs_labels: bool,
     /// Whether labels are not read, so that they may be anything; by default false.
     pub ignores_labels: bool,
@@ -49,9 +50,8 @@ impl Default for ReadOptions {
 impl ReadOptions {
     fn labels(&self) -> Labels {
         match (self.needs_labels, self.ignores_labels) {
-            (true, _) => Labels::Needed,
             (false, true) => Labels::Ignored,
-            (false, false) => Labels::Optional,
+            _ => Labels::Read,
         }
     }
 }
@@ -68,8 +68,9 @@ pub struct Chunk {
 /// Reads a whole table, with or without labels, and finds its classifiers and classes.
 ///
 /// The classes are those of `options.classes`. Without them, the classes of a wide table are those
-/// of the label column or else the suffixes that all classifiers share, and the classes of a long
-/// table are those of the `class` column. Classes are found in a separate pass over the file, so
+/// of the label column or else the suffixes that all classifiers share. The suffixes are also used
+/// if some items have no label and the labels do not cover the columns. The classes of a long table
+/// are those of the `class` column. Classes are found in a separate pass over the file, so
 /// that memory is needed only for the result; a stream is first copied to a temporary file.
 pub fn read_outputs(location: &Location, options: &ReadOptions) -> Result<Outputs> {
     read_outputs_from(Input::open(location, options.format)?, options)
@@ -131,20 +132,28 @@ fn discover(table: &str, source: &mut dyn Source, options: &ReadOptions) -> Resu
         return header::resolve(table, &columns, &Known::Given(classes));
     }
     header::check_unique(table, &columns)?;
-    let labels = distinct_labels(table, source, chunk)?;
-    let labels = as_in_header(&columns, labels);
-    let known = if labels.is_empty() { Known::Nothing } else { Known::Labels(&labels) };
-    header::resolve(table, &columns, &known)
+    let found = distinct_labels(table, source, chunk)?;
+    let labels = as_in_header(&columns, found.names);
+    if labels.is_empty() {
+        return header::resolve(table, &columns, &Known::Nothing);
+    }
+    let by_label = header::resolve(table, &columns, &Known::Labels(&labels));
+    if by_label.is_ok() || !found.any_empty {
+        return by_label;
+    }
+    // A class may be among the unlabelled items only.
+    match header::resolve(table, &columns, &Known::Nothing) {
+        Ok(schema) if labels.iter().all(|(name, _)| schema.class_index(name).is_some()) => {
+            Ok(schema)
+        }
+        _ => by_label,
+    }
 }
 
-fn distinct_labels(
-    table: &str,
-    source: &mut dyn Source,
-    chunk: usize,
-) -> Result<Vec<(String, u64)>> {
+fn distinct_labels(table: &str, source: &mut dyn Source, chunk: usize) -> Result<Distinct> {
     let position = |source: &dyn Source| source.names().iter().position(|name| name == LABEL);
     let Some(label) = position(source) else {
-        return Ok(Vec::new());
+        return Ok(Distinct::default());
     };
     check_type(table, source, label, Use::Name)?;
     source.select(&[label]);
@@ -153,7 +162,7 @@ fn distinct_labels(
     while let Some(batch) = source.next_batch(chunk)? {
         labels.add(table, &batch, label)?;
     }
-    Ok(labels.names)
+    Ok(labels)
 }
 
 /// The labels as the columns spell them: `1.0` as `1` if a column ends in `_1` and none in `_1.0`,
@@ -210,7 +219,7 @@ impl TableReader {
         let total_bytes = input.content.len();
         let source = source::open(input, chunk_items)?;
         let labels = options.labels();
-        if labels == Labels::Needed && !source.names().is_empty() {
+        if options.needs_labels && !source.names().is_empty() {
             check_labelled(&name, source.as_ref())?;
         }
         let rows = match options.layout {

@@ -21,7 +21,6 @@ pub(crate) struct Wide {
     columns: Vec<usize>,
     /// The column of labels, if labels are read.
     label: Option<usize>,
-    needs_labels: bool,
     classes: Names,
     /// Classifiers of the table that the schema does not have.
     pub(crate) unknown_classifiers: Vec<String>,
@@ -64,7 +63,6 @@ impl Wide {
             schema: Arc::clone(schema),
             columns,
             label,
-            needs_labels: labels == Labels::Needed,
             classes: Names::new(schema.classes()),
             unknown_classifiers: other_classifiers(source.names(), schema),
             numeric: numeric.into(),
@@ -97,9 +95,6 @@ impl Wide {
                     texts.get(row).map(|text| self.label(batch, row, *column, text)).transpose()?
                 }
             };
-            if let (None, true, Some((column, _))) = (label, self.needs_labels, &labels) {
-                return Err(missing_label(&self.table, batch, row, *column));
-            }
             builder.push_indexed(raw, label).map_err(|cause| self.rejected(batch, row, cause))?;
         }
         bad.map_or(Ok(()), |(row, column)| Err(not_a_number(&self.table, batch, row, column)))
@@ -136,9 +131,7 @@ pub(crate) enum Labels {
     /// It is not looked at.
     Ignored,
     /// Labels are read where they are known.
-    Optional,
-    /// Every item must have one.
-    Needed,
+    Read,
 }
 
 /// What a column is needed for.
@@ -201,7 +194,7 @@ fn wide_hint(schema: &Schema) -> Hint {
 
 /// Checks that a table has a column of labels.
 pub(crate) fn check_labelled(table: &str, source: &dyn Source) -> Result<()> {
-    find_column(table, source, LABEL, || consilience::Hint::LabelItems).map(drop)
+    find_column(table, source, LABEL, || consilience::Hint::LabelSomeItems).map(drop)
 }
 
 pub(crate) fn missing_label(table: &str, batch: &Batch, row: usize, column: usize) -> Error {

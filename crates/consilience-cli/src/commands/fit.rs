@@ -1,4 +1,4 @@
-//! `consilience fit`: a model from labelled outputs.
+//! `consilience fit`: a model from outputs, with labels where they are known.
 
 use std::path::Path;
 
@@ -43,8 +43,10 @@ pub(crate) fn run(
 impl FitOptions {
     fn fit(&self, seed: u64, messages: &Messages) -> Result<(Model, Option<Gain>), Failure> {
         let config = self.config(seed)?;
-        let reading =
-            ReadOptions { needs_labels: true, ..self.reading.read_options(DEFAULT_FLOOR) };
+        let reading = ReadOptions {
+            needs_labels: config.needs_labels(),
+            ..self.reading.read_options(DEFAULT_FLOOR)
+        };
         let outputs = read_outputs(&self.data, &reading)?;
         let progress = TerminalProgress::new(messages.is_quiet(), Unit::Steps);
         let fit_options = ModelFit {
@@ -54,6 +56,13 @@ impl FitOptions {
         };
         let model = Model::fit_with(config, &outputs, &fit_options)
             .map_err(Failure::in_data(&self.data))?;
+        if outputs.n_labelled() == 0 {
+            messages.note(format_args!(
+                "{}: no item has a label, so the classes are those of the columns: {}",
+                self.data,
+                outputs.schema().classes().join(", ")
+            ));
+        }
         let gain = self.gain(&model, &outputs, seed, &progress, messages)?;
         Ok((model, gain))
     }
@@ -92,7 +101,7 @@ impl FitOptions {
                 path.display()
             )));
         }
-        let reading = ReadOptions { needs_labels: true, ..self.reading.read_options_for(&old)? };
+        let reading = self.reading.read_options_for(&old)?;
         let outputs = read_all(&self.data, old.schema(), &reading, messages.is_quiet())?;
         let progress = TerminalProgress::new(messages.is_quiet(), Unit::Steps);
         old.update(&outputs, &progress).map_err(|error| match error {
@@ -163,11 +172,15 @@ pub(super) fn summary(model: &Model, target: &str) -> Result<String, Failure> {
     let classes = schema.classes().iter().zip(counts);
     let classes: Vec<String> = classes.map(|(class, n)| format!("{class}: {n}")).collect();
     let floor = model.settings().map_or(DEFAULT_FLOOR, |settings| settings.floor);
+    let unlabelled = match training.n_unlabelled() {
+        0 => String::new(),
+        n => format!(" and {n} without a label"),
+    };
     let mut text = format!(
-        "method       {}\nclassifiers  {}\nitems        {} ({}){}\n",
+        "method       {}\nclassifiers  {}\nitems        {} ({}){unlabelled}{}\n",
         model.method_name(),
         schema.classifiers().join(", "),
-        counts.iter().sum::<u64>(),
+        training.n_labelled(),
         classes.join(", "),
         floor_note(training.raised, floor),
     );
@@ -226,6 +239,7 @@ fn summary_json(model: &Model, target: &str) -> Result<serde_json::Value, Failur
         "classes": model.schema().classes(),
         "class_prior": model.class_prior().probabilities(),
         "items_per_class": training.statistics.class_counts(),
+        "unlabelled_items": training.n_unlabelled(),
         "values_raised": training.raised,
         "diagnostics": model.posterior().map(|p| chains(p.chains, p.draws, p.acceptance, &p.worst)),
         "pair_diagnostics": model.pair_posteriors().iter().map(pair).collect::<Vec<_>>(),

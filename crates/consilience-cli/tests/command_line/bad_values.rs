@@ -10,7 +10,7 @@ const ALL_OR_NONE: &str =
 const INFINITE: &str = "if the classifier has no output, leave all its classes empty";
 const UNKNOWN_LABEL: &str = "correct the label, or add it to `--classes` of the fit (the classes of \
                              a fitted model cannot be changed)";
-const LABELS: &str = "fitting and scoring need the true class of every item";
+const LABELS: &str = "give the true class of some items in the column `label`";
 
 /// Fitting and everything that uses a model refuse the same.
 #[track_caller]
@@ -273,25 +273,23 @@ fn unknown_labels() {
 #[test]
 fn missing_labels() {
     let bench = Bench::stocked();
-    bench.write("bad.csv", format!("{TABLE},0.5,0.5,0.5,0.5\n"));
-    bench.write("bad.jsonl", "{\"label\": null, \"a_x\": 0.5, \"a_y\": 0.5}\n");
-    bench.write("long.csv", long_table("0.5", "0.5").replace("3,x,", "3,,"));
-    for (words, place) in [
-        ("fit bad.csv", "bad.csv, row 3 (line 4)"),
-        ("fit bad.csv --update model.json", "bad.csv, row 3 (line 4)"),
-        ("evaluate model.json bad.csv", "bad.csv, row 3 (line 4)"),
-        ("fit bad.jsonl --classes x,y", "bad.jsonl, row 1 (line 1)"),
-        ("fit long.csv --layout long", "long.csv, row 5 (line 6)"),
-        ("evaluate model.json long.csv --layout long", "long.csv, row 5 (line 6)"),
-    ] {
-        bench.refused(words, &format!("{place}, column `label`: the label is empty"), LABELS);
-    }
-    bench.good("fuse model.json bad.csv -o fused.csv");
-
     bench.write("bare.csv", "a_x,a_y,b_x,b_y\n0.5,0.5,0.5,0.5\n");
     let message =
         "bare.csv: there is no column `label`; the columns are `a_x`, `a_y`, `b_x` and `b_y`";
-    bench.refused("fit bare.csv", message, LABELS);
+    bench.refused("fit bare.csv --method stacking", message, LABELS);
+    bench.refused("compare bare.csv", message, LABELS);
     bench.refused("evaluate model.json bare.csv", message, LABELS);
     bench.good("fuse model.json bare.csv -o bare_fused.csv");
+
+    bench.write("empty.csv", "label,a_x,a_y,b_x,b_y\n,0.5,0.5,0.5,0.5\n,0.4,0.6,0.5,0.5\n");
+    bench.refused(
+        "fit empty.csv --method independent",
+        "empty.csv: method `independent` needs labels, and none of the 2 items has one; methods \
+         without labels are `opinion-pool`, `linear-pool` with equal or given weights and \
+         `log-pool` with equal or given weights",
+        LABELS,
+    );
+    let message = "empty.csv: none of the 2 items has a label";
+    bench.refused("evaluate model.json empty.csv", message, LABELS);
+    bench.refused("compare empty.csv", message, LABELS);
 }

@@ -18,6 +18,7 @@ mod own_files;
 mod paths;
 mod signals;
 mod tables;
+mod unlabelled;
 mod whole_files;
 
 use std::collections::BTreeMap;

@@ -228,19 +228,47 @@ fn a_file_that_is_not_there_is_named() {
 }
 
 #[test]
-fn needed_labels_are_missed_with_their_place() {
+fn a_needed_column_of_labels_is_missed() {
     let needs_labels = ReadOptions { needs_labels: true, ..options() };
-    let (message, hint) = refusal("label,a_x,a_y\nx,0.5,0.5\n,0.5,0.5\ny,0.5,0.5\n", &needs_labels);
-    assert_eq!(message, "t.csv, row 2 (line 3), column `label`: the label is empty");
-    assert_eq!(hint, "fitting and scoring need the true class of every item");
-    let (message, _) = refusal("a_x,a_y\n0.5,0.5\n", &needs_labels);
+    let (message, hint) = refusal("a_x,a_y\n0.5,0.5\n", &needs_labels);
     assert_eq!(message, "t.csv: there is no column `label`; the columns are `a_x` and `a_y`");
+    assert_eq!(hint, "give the true class of some items as their label");
     let message = known_refusal("t.csv", "a_x,a_y,b_x,b_y\n", &needs_labels);
     assert!(message.starts_with("t.csv: there is no column `label`"), "{message}");
-    let long = ReadOptions { needs_labels: true, ..long_options() };
+}
+
+/// The labels and classes of a table.
+fn labels_of(content: &str, options: &ReadOptions) -> (Vec<Option<usize>>, Vec<String>) {
+    let files = Files::new();
+    let outputs = read_outputs(&files.with("t.csv", content), options).unwrap();
+    let labels = (0..outputs.n_items()).map(|item| outputs.label(item)).collect();
+    (labels, outputs.schema().classes().to_vec())
+}
+
+#[test]
+fn an_empty_label_is_an_unlabelled_item() {
+    let needs_labels = ReadOptions { needs_labels: true, ..options() };
+    let table = "label,a_x,a_y\nx,0.5,0.5\n,0.5,0.5\ny,0.5,0.5\n";
+    let (labels, _) = labels_of(table, &needs_labels);
+    assert_eq!(labels, [Some(0), None, Some(1)]);
     let table = "item,classifier,class,probability,label\n1,a,x,0.5,\n1,a,y,0.5,\n";
-    let (message, _) = refusal(table, &long);
-    assert_eq!(message, "t.csv, row 1 (line 2), column `label`: the label is empty");
+    let long = ReadOptions { needs_labels: true, ..long_options() };
+    assert_eq!(labels_of(table, &long).0, [None]);
+}
+
+/// If every item has a label, a class that never occurs is taken for a mistake.
+#[test]
+fn classes_among_unlabelled_items_only_are_those_of_the_columns() {
+    let header = "label,a_x,a_y,a_z,b_x,b_y,b_z\n";
+    let row = "0.5,0.3,0.2,0.5,0.3,0.2";
+    for labels in [["y", ""], ["", ""]] {
+        let table = format!("{header}{},{row}\n{},{row}\n", labels[0], labels[1]);
+        assert_eq!(labels_of(&table, &options()).1, ["x", "y", "z"], "{labels:?}");
+    }
+    let (message, _) = refusal(&format!("{header}x,{row}\ny,{row}\n"), &options());
+    assert!(message.contains("class `z` never occurs as a label"), "{message}");
+    let (message, _) = refusal(&format!("{header}w,{row}\n,{row}\n"), &options());
+    assert!(message.contains('w'), "{message}");
 }
 
 fn classifiers_of(content: &str) -> Vec<String> {

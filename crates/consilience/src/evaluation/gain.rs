@@ -110,6 +110,7 @@ pub fn gain(
     progress: &dyn Progress,
 ) -> Result<Gain> {
     let auto = require_auto(model)?;
+    let outputs = &*outputs.require_some_labels()?;
     let (labels, prior) = (outputs.require_labels()?, model.class_prior());
     let n_folds = limited(folds::usable(outputs, settings.folds)?, outputs);
     let methods = out_of_fold(outputs, &labels, prior, (n_folds, settings.seed), progress)?;
@@ -138,6 +139,7 @@ pub fn gain_on_new_items(
     weighting: Weighting,
 ) -> Result<Gain> {
     let auto = require_auto(model)?;
+    let outputs = &*outputs.require_some_labels()?;
     let labels = outputs.require_labels()?;
     let methods = predict(auto, outputs, prior)?;
     let covariance = covariance_of(auto, outputs)?;

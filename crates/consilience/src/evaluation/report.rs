@@ -30,8 +30,10 @@ pub struct EvaluationSettings {
 /// one table per class.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Evaluation {
-    /// Number of items.
+    /// Number of items scored.
     pub n_items: usize,
+    /// Number of items without a label, which are not scored.
+    pub n_unlabelled: usize,
     /// Number of items per class.
     pub class_counts: Vec<u64>,
     /// Names of the classes.
@@ -56,7 +58,8 @@ pub struct EvaluatedMethod {
     pub per_class: Vec<ScoreSet<ScoreInterval>>,
 }
 
-/// Scores a model, every classifier's own outputs and every meta classifier on labelled items.
+/// Scores a model, every classifier's own outputs and every meta classifier on the items that have a
+/// label.
 ///
 /// `fusion` is the model's own or its posterior predictive.
 pub fn evaluate(
@@ -67,21 +70,24 @@ pub fn evaluate(
     settings: &EvaluationSettings,
     progress: &dyn Progress,
 ) -> Result<Evaluation> {
+    let n_unlabelled = outputs.n_items() - outputs.n_labelled();
+    let outputs = outputs.require_some_labels()?;
     let mut methods = vec![Predictions {
         name: model.method_name(),
-        probabilities: fuse_with(fusion, outputs, prior, progress)?.all().to_vec(),
+        probabilities: fuse_with(fusion, &outputs, prior, progress)?.all().to_vec(),
     }];
-    methods.extend(single_classifiers(outputs, prior));
-    for meta in meta_classifiers(model, outputs, prior)? {
+    methods.extend(single_classifiers(&outputs, prior));
+    for meta in meta_classifiers(model, &outputs, prior)? {
         // The model may itself be a meta classifier.
         if methods.iter().all(|method| method.name != meta.name) {
             methods.push(meta);
         }
     }
-    evaluate_all(methods, outputs, prior, settings, progress)
+    let evaluation = evaluate_all(methods, &outputs, prior, settings, progress)?;
+    Ok(Evaluation { n_unlabelled, ..evaluation })
 }
 
-/// Scores any predictions of the same labelled items.
+/// Scores any predictions of the same items, all of them labelled.
 pub fn evaluate_all(
     methods: Vec<Predictions>,
     outputs: &Outputs,
@@ -99,6 +105,7 @@ pub fn evaluate_all(
     });
     Ok(Evaluation {
         n_items: outputs.n_items(),
+        n_unlabelled: 0,
         class_counts: outputs.class_counts(),
         classes: outputs.schema().classes().to_vec(),
         weighting: *weighting,
@@ -165,7 +172,17 @@ impl fmt::Display for Evaluation {
             }
         }
         let weighting = self.weighting.sentence(&self.classes, &self.class_prior);
-        writeln!(f, "\n{} items. {weighting}", self.n_items)
+        let items = items_sentence(self.n_items, self.n_unlabelled);
+        writeln!(f, "\n{items} {weighting}")
+    }
+}
+
+/// The number of items scored, and of those that are not.
+fn items_sentence(n_items: usize, n_unlabelled: usize) -> String {
+    match n_unlabelled {
+        0 => format!("{n_items} items."),
+        1 => format!("{n_items} items; 1 item without a label is not scored."),
+        n => format!("{n_items} items; {n} items without a label are not scored."),
     }
 }
 

@@ -93,6 +93,15 @@ impl Outputs {
         self.with_label(true)
     }
 
+    /// The items with a label, to score; an error if there are none.
+    pub(crate) fn require_some_labels(&self) -> Result<Cow<'_, Self>> {
+        match (self.n_items(), self.n_labelled()) {
+            (0, _) => Err(Error::NoItems),
+            (n_items, 0) => Err(Error::NoLabels { n_items }),
+            _ => Ok(self.labelled()),
+        }
+    }
+
     /// The items without a label.
     pub fn unlabelled(&self) -> Cow<'_, Self> {
         self.with_label(false)

@@ -23,13 +23,23 @@ impl fmt::Display for Comparison {
         let rows: Vec<Vec<String>> = self.methods.iter().map(cells).collect();
         writeln!(
             f,
-            "{}\n{} items, {}. {}\nLog-loss in nats. Seconds: the first fit, and fusing its test \
+            "{}\n{} items, {}. {}{}\nLog-loss in nats. Seconds: the first fit, and fusing its test \
              items. *: best single classifier.",
             aligned(&HEADER, &rows),
             self.n_items,
             self.protocol,
             self.weighting.sentence(&self.classes, &self.class_prior),
+            unlabelled(self.n_unlabelled),
         )
+    }
+}
+
+/// What happened to items without a label, as a sentence.
+fn unlabelled(n: usize) -> String {
+    match n {
+        0 => String::new(),
+        1 => " 1 item without a label joins every fit and is not scored.".into(),
+        n => format!(" {n} items without a label join every fit and are not scored."),
     }
 }
 

@@ -31,7 +31,7 @@ use super::sample_mean::SampleMean;
 use super::scores::{ScoreSet, Weighting};
 use crate::data::class_prior::{ClassPrior, PriorChoice};
 use crate::data::outputs::Outputs;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::progress::Progress;
 
 /// Options of [`compare`].
@@ -50,8 +50,10 @@ pub struct CompareSettings {
 /// The scores of several methods on the same items. [`Display`](std::fmt::Display) prints a table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
-    /// Number of items.
+    /// Number of items scored.
     pub n_items: usize,
+    /// Number of items without a label: every fit may use them, and they are not scored.
+    pub n_unlabelled: usize,
     /// Names of the classes.
     pub classes: Vec<String>,
     /// Number of items per class.
@@ -118,7 +120,8 @@ pub struct SplitFailure {
     pub message: String,
 }
 
-/// Compares methods on labelled items.
+/// Compares methods on the items that have a label. Items without one join the training items of
+/// every fit.
 ///
 /// # Example
 /// ```
@@ -155,17 +158,17 @@ pub fn compare_priors(
     priors: &[PriorChoice],
     progress: &dyn Progress,
 ) -> Result<Vec<Comparison>> {
+    let unlabelled = outputs.unlabelled();
+    let outputs = &*outputs.require_some_labels()?;
     let labels = outputs.require_labels()?;
-    if labels.is_empty() {
-        return Err(Error::NoItems);
-    }
     let counts = outputs.class_counts();
     let protocol = settings.protocol.checked(outputs)?;
     let items: Vec<f64> = counts.iter().map(|count| *count as f64).collect();
     let resolve = |prior: &PriorChoice| prior.resolve(outputs.schema().classes(), Some(&items));
     let priors = priors.iter().map(resolve).collect::<Result<Vec<ClassPrior>>>()?;
     let splits = protocol.splits(outputs, &labels, settings.seed)?;
-    let attempts = run::attempts(outputs, candidates, &splits, &priors, progress)?;
+    let items = run::TrainingItems { labelled: outputs, unlabelled: &unlabelled };
+    let attempts = run::attempts(items, candidates, &splits, &priors, progress)?;
     let singles = outputs.schema().classifiers().iter().map(|name| format!("classifier:{name}"));
     let names = candidates.iter().map(|candidate| candidate.name.clone()).chain(singles);
     let names: Vec<String> = names.collect();
@@ -180,6 +183,7 @@ pub fn compare_priors(
         };
         Ok(Comparison {
             n_items: labels.len(),
+            n_unlabelled: unlabelled.n_items(),
             classes: outputs.schema().classes().to_vec(),
             class_counts: counts.clone(),
             class_prior: prior.probabilities().to_vec(),

@@ -22,12 +22,31 @@ pub(super) struct Attempt {
     pub(super) fuse_seconds: f64,
 }
 
+/// The items that training sets are made of.
+#[derive(Clone, Copy)]
+pub(super) struct TrainingItems<'a> {
+    /// The items that splits divide.
+    pub(super) labelled: &'a Outputs,
+    /// Items that join every training set.
+    pub(super) unlabelled: &'a Outputs,
+}
+
+impl TrainingItems<'_> {
+    fn train(&self, split: &TrainTestSplit) -> Result<Outputs> {
+        let mut train = self.labelled.select_items(&split.train);
+        if self.unlabelled.n_items() > 0 {
+            train.append(self.unlabelled.clone())?;
+        }
+        Ok(train)
+    }
+}
+
 /// All attempts, by class prior, method and split: every candidate, then every single classifier.
 ///
 /// The first split runs alone, so that its seconds are those of the methods. The others are
 /// distributed over threads.
 pub(super) fn attempts(
-    outputs: &Outputs,
+    items: TrainingItems<'_>,
     candidates: &[Candidate],
     splits: &[TrainTestSplit],
     priors: &[ClassPrior],
@@ -35,7 +54,7 @@ pub(super) fn attempts(
 ) -> Result<Vec<Vec<Vec<Attempt>>>> {
     progress.begin("comparing", (splits.len() * candidates.len()) as u64);
     let attempt = |split: &TrainTestSplit| -> Result<Vec<Vec<Attempt>>> {
-        let (train, test) = (outputs.select_items(&split.train), outputs.select_items(&split.test));
+        let (train, test) = (items.train(split)?, items.labelled.select_items(&split.test));
         let mut by_prior: Vec<Vec<Attempt>> = priors.iter().map(|_| Vec::new()).collect();
         for candidate in candidates {
             progress.check()?;
