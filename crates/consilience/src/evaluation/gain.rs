@@ -149,14 +149,12 @@ pub fn gain_on_new_items(
 /// The covariance of the evidence by the model's Dirichlets; without any, because the model was
 /// fitted without labels, by those of the items themselves.
 fn covariance_of(auto: &AutoFusion, outputs: &Outputs) -> Result<EvidenceCovariance> {
-    match auto.dirichlets() {
-        Some(dirichlets) => EvidenceCovariance::of(outputs, dirichlets.alpha()),
-        None => {
-            let statistics = SufficientStatistics::of(outputs)?;
-            let own = IndependentFusion::at_mode(Arc::clone(outputs.schema()), &statistics)?;
-            EvidenceCovariance::of(outputs, own.alpha())
-        }
+    if let Some(dirichlets) = auto.dirichlets() {
+        return EvidenceCovariance::of(outputs, dirichlets.alpha());
     }
+    let statistics = SufficientStatistics::of(outputs)?;
+    let own = IndependentFusion::at_mode(Arc::clone(outputs.schema()), &statistics)?;
+    EvidenceCovariance::of(outputs, own.alpha())
 }
 
 fn require_auto(model: &Model) -> Result<&AutoFusion> {

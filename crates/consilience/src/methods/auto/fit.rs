@@ -226,3 +226,55 @@ fn identical_sources(outputs: &Outputs) -> Vec<Warning> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::class_prior::ClassPrior;
+    use crate::methods::fuse;
+    use crate::progress::NoProgress;
+    use crate::simulation::Preset;
+
+    /// 36 items, some of them without the output of a classifier or without a label.
+    fn items() -> Outputs {
+        let outputs = Preset::Sim2.truth(0.5).unwrap().simulate(12, 1).unwrap();
+        let schema = Arc::clone(outputs.schema());
+        let mut builder =
+            crate::OutputsBuilder::new(schema, crate::InputFormat::default()).unwrap();
+        for item in 0..outputs.n_items() {
+            let mut raw = outputs.items(item..item + 1).values().to_vec();
+            if item % 5 == 0 {
+                raw[3 * (item / 5 % 2)..][..3].fill(f64::NAN);
+            }
+            let label = outputs.label(item).filter(|_| item % 7 != 3);
+            builder.push_indexed(&raw, label).unwrap();
+        }
+        builder.finish()
+    }
+
+    fn probabilities(train: &Outputs) -> Vec<f64> {
+        let fitted = Auto::default().learn(train, &NoProgress).unwrap().fusion;
+        let prior = ClassPrior::new(&[0.2, 0.3, 0.5]).unwrap();
+        fuse(&fitted, &items(), &prior).unwrap().all().to_vec()
+    }
+
+    #[test]
+    fn weights_are_copies() {
+        let outputs = items();
+        let n = outputs.n_items();
+        let copies: Vec<usize> = (0..n).flat_map(|i| std::iter::repeat_n(i, 1 + i % 3)).collect();
+        let weights: Vec<f64> = (0..n).map(|i| (1 + i % 3) as f64).collect();
+        let weighted = probabilities(&outputs.with_weights(&weights).unwrap());
+        for (a, b) in weighted.iter().zip(probabilities(&outputs.select_items(&copies))) {
+            assert!((a - b).abs() < 1e-8, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn unlabelled_items_change_the_result() {
+        let outputs = items();
+        let labelled = outputs.labelled().into_owned();
+        let pairs = probabilities(&outputs).into_iter().zip(probabilities(&labelled));
+        assert!(pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) > 1e-4);
+    }
+}

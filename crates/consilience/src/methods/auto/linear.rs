@@ -28,16 +28,15 @@ pub(super) fn fit(features: &Features, means: &MeanOutputs, scored: &[usize]) ->
     let mut start = vec![0.0; features.n_classifiers + 1];
     start[features.n_classifiers] = LN_TEMPERATURE;
     let (theta, converged) = climb(&posterior, &start);
-    let (n, j) = (features.n_items(), features.n_classes);
-    let mut probabilities = DMatrix::zeros(n, j);
-    for item in 0..n {
-        let row = posterior.probabilities(&theta, item).0;
-        row.iter().enumerate().for_each(|(t, p)| probabilities[(item, t)] = *p);
+    let (pool, mut prediction) = (posterior.at(&theta), posterior.prediction());
+    let mut probabilities = DMatrix::zeros(features.n_items(), features.n_classes);
+    for (item, mut row) in probabilities.row_iter_mut().enumerate() {
+        pool.predict(item, &mut prediction);
+        row.iter_mut().zip(&prediction.probabilities).for_each(|(p, own)| *p = *own);
     }
-    let at_mode = AtMode { posterior: &posterior, theta: &theta };
     let curvature = posterior.curvature(&theta);
-    let scores = scores(features, scored, &at_mode, &curvature, &probabilities);
-    let rule = Rule::LinearPool(rule(&theta, means));
+    let scores = scores(features, scored, &pool, &curvature, &probabilities);
+    let rule = Rule::LinearPool(pool.rule);
     Scored { rule, prior_weight: PRIOR_WEIGHT, scores, converged }
 }
 
@@ -49,40 +48,53 @@ fn rule(theta: &[f64], means: &MeanOutputs) -> LinearRule {
     LinearRule { bias: means.ln_all.iter().map(|ln| -exponent * ln).collect(), exponent, weights }
 }
 
+/// The pool at a point of its parameters.
+struct AtPoint<'a> {
+    posterior: &'a LinearPosterior<'a>,
+    rule: LinearRule,
+}
+
+/// What the pool gives for one item.
+struct Prediction {
+    /// softmax(o + U).
+    probabilities: Vec<f64>,
+    /// ∂Uₜ/∂θₚ at t · parameters + p.
+    jacobian: Vec<f64>,
+}
+
 impl LinearPosterior<'_> {
-    /// softmax(o + U), U, and the mean probability of every class.
-    fn probabilities(&self, theta: &[f64], item: usize) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
-        let LinearRule { exponent, weights, .. } = rule(theta, self.means);
-        let j = self.features.n_classes;
-        let x = self.features.of_item(&self.features.probabilities, item);
-        let mean = |t: usize| weights.iter().enumerate().map(|(k, w)| w * x[k * j + t]).sum();
-        let means: Vec<f64> = (0..j).map(mean).collect();
-        let logs = means.iter().zip(&self.means.ln_all);
-        let predictors: Vec<f64> =
-            logs.map(|(mean, ln)| exponent * (mean.max(f64::MIN_POSITIVE).ln() - ln)).collect();
-        let mut joint = predictors.clone();
-        joint.iter_mut().zip(&self.features.offsets).for_each(|(u, o)| *u += o);
-        simplex::softmax(&mut joint);
-        (joint, predictors, means)
+    fn at(&self, theta: &[f64]) -> AtPoint<'_> {
+        AtPoint { posterior: self, rule: rule(theta, self.means) }
     }
 
-    /// ∂Uₜ/∂θₖ = a wₖ (xᵏₜ/Σ w x − 1), ∂Uₜ/∂ln a = Uₜ.
-    fn write_jacobian(&self, theta: &[f64], item: usize, jacobian: &mut [f64]) -> Vec<f64> {
-        let LinearRule { exponent, weights, .. } = rule(theta, self.means);
-        let (probabilities, predictors, means) = self.probabilities(theta, item);
-        let (k, j) = (weights.len(), self.features.n_classes);
-        let x = self.features.of_item(&self.features.probabilities, item);
-        for (t, row) in jacobian.chunks_exact_mut(k + 1).enumerate() {
-            for (c, weight) in weights.iter().enumerate() {
-                row[c] = exponent * weight * (x[c * j + t] / means[t].max(f64::MIN_POSITIVE) - 1.0);
-            }
-            row[k] = predictors[t];
-        }
-        probabilities
+    fn prediction(&self) -> Prediction {
+        let (k, j) = (self.features.n_classifiers, self.features.n_classes);
+        Prediction { probabilities: vec![0.0; j], jacobian: vec![0.0; j * (k + 1)] }
     }
 
     fn prior_mean(&self, parameter: usize) -> f64 {
         if parameter == self.features.n_classifiers { LN_TEMPERATURE } else { 0.0 }
+    }
+}
+
+impl AtPoint<'_> {
+    /// With s = Σ w x: Uₜ = b + a ln sₜ, ∂Uₜ/∂θₖ = a wₖ (xᵏₜ/sₜ − 1), ∂Uₜ/∂ln a = Uₜ.
+    fn predict(&self, item: usize, prediction: &mut Prediction) {
+        let LinearRule { bias, exponent, weights } = &self.rule;
+        let LinearPosterior { features, .. } = self.posterior;
+        let (k, j) = (weights.len(), features.n_classes);
+        let x = features.of_item(&features.probabilities, item);
+        let Prediction { probabilities, jacobian } = prediction;
+        for (t, row) in jacobian.chunks_exact_mut(k + 1).enumerate() {
+            let own = || x.iter().skip(t).step_by(j).zip(weights);
+            let mean = own().map(|(x, w)| w * x).sum::<f64>().max(f64::MIN_POSITIVE);
+            for (z, (x, w)) in row.iter_mut().zip(own()) {
+                *z = exponent * w * (x / mean - 1.0);
+            }
+            row[k] = bias[t] + exponent * mean.ln();
+            probabilities[t] = features.offsets[t] + row[k];
+        }
+        simplex::softmax(probabilities);
     }
 }
 
@@ -92,16 +104,15 @@ impl Target for LinearPosterior<'_> {
     }
 
     fn ln_density(&self, point: &[f64], gradient: &mut [f64]) -> f64 {
-        let width = point.len();
-        let mut jacobian = vec![0.0; width * self.features.n_classes];
+        let (pool, mut prediction) = (self.at(point), self.prediction());
         let mut sum = 0.0;
         gradient.fill(0.0);
-        for (item, (&label, &weight)) in
-            self.features.labels.iter().zip(&self.features.weights).enumerate()
-        {
-            let probabilities = self.write_jacobian(point, item, &mut jacobian);
+        let items = self.features.labels.iter().zip(&self.features.weights);
+        for (item, (&label, &weight)) in items.enumerate() {
+            pool.predict(item, &mut prediction);
+            let Prediction { probabilities, jacobian } = &prediction;
             sum += weight * probabilities[label].max(f64::MIN_POSITIVE).ln();
-            for (t, row) in jacobian.chunks_exact(width).enumerate() {
+            for (t, row) in jacobian.chunks_exact(point.len()).enumerate() {
                 let residual = weight * (f64::from(u8::from(t == label)) - probabilities[t]);
                 gradient.iter_mut().zip(row).for_each(|(g, z)| *g += residual * z);
             }
@@ -116,18 +127,22 @@ impl Target for LinearPosterior<'_> {
 
     /// That of the predictors linearised at `point` (Gauss and Newton).
     fn curvature(&self, point: &[f64]) -> DMatrix<f64> {
+        let (pool, mut prediction) = (self.at(point), self.prediction());
         let width = point.len();
-        let mut jacobian = vec![0.0; width * self.features.n_classes];
         let mut curvature = DMatrix::identity(width, width);
+        let mut means = vec![0.0; width];
         for (item, weight) in self.features.weights.iter().enumerate() {
-            let probabilities = self.write_jacobian(point, item, &mut jacobian);
-            let rows = || jacobian.chunks_exact(width).zip(&probabilities);
-            let mean = |p: usize| rows().map(|(row, q)| q * row[p]).sum::<f64>();
-            let means: Vec<f64> = (0..width).map(mean).collect();
-            for (row, q) in rows() {
+            pool.predict(item, &mut prediction);
+            let rows = || prediction.jacobian.chunks_exact(width).zip(&prediction.probabilities);
+            means.fill(0.0);
+            for (row, p) in rows() {
+                means.iter_mut().zip(row).for_each(|(mean, z)| *mean += p * z);
+            }
+            for (row, p) in rows() {
                 for a in 0..width {
+                    let scaled = weight * p * (row[a] - means[a]);
                     for b in 0..=a {
-                        curvature[(a, b)] += weight * q * (row[a] - means[a]) * (row[b] - means[b]);
+                        curvature[(a, b)] += scaled * (row[b] - means[b]);
                     }
                 }
             }
@@ -137,18 +152,14 @@ impl Target for LinearPosterior<'_> {
     }
 }
 
-/// The pool linearised at its mode.
-struct AtMode<'a> {
-    posterior: &'a LinearPosterior<'a>,
-    theta: &'a [f64],
-}
-
-impl Jacobian for AtMode<'_> {
+impl Jacobian for AtPoint<'_> {
     fn n_parameters(&self) -> usize {
-        self.theta.len()
+        self.rule.weights.len() + 1
     }
 
     fn write(&self, item: usize, jacobian: &mut [f64]) {
-        self.posterior.write_jacobian(self.theta, item, jacobian);
+        let mut prediction = self.posterior.prediction();
+        self.predict(item, &mut prediction);
+        jacobian.copy_from_slice(&prediction.jacobian);
     }
 }
