@@ -58,9 +58,6 @@ const GUARD: f64 = 8.0;
 /// Most items whose scores decide on weights.
 const SCORED: usize = 20_000;
 
-/// A class with fewer labelled items causes a warning.
-const FEW_ITEMS: f64 = 10.0;
-
 impl FitMethod for Auto {
     type Fitted = AutoFusion;
 
@@ -185,26 +182,19 @@ fn require_outputs(outputs: &Outputs) -> Result<()> {
 
 fn data_warnings(training: &Training) -> Vec<Warning> {
     let mut warnings = identical_sources(&training.outputs);
-    let named = training.schema().classes().iter().zip(&training.class_weights);
-    let few: Vec<String> = named
-        .filter(|(_, count)| **count < FEW_ITEMS)
-        .map(|(class, count)| format!("`{class}` ({count})"))
-        .collect();
     if training.labels.is_empty() {
         warnings.push(Warning::data(
             "no labelled items: the average of the linear and the geometric pool is used, which \
              assumes that the classifiers are calibrated and about equally good"
                 .into(),
         ));
-    } else if !few.is_empty() {
-        warnings.push(Warning::data(format!(
-            "fewer than {FEW_ITEMS} labelled items in class {}: the classifiers are mostly pooled \
-             as they are",
-            few.join(", ")
-        )));
+    } else {
+        warnings
+            .extend(training.few_items_warning("the classifiers are mostly pooled as they are"));
     }
     warnings
 }
+
 /// A warning for every pair of classifiers with equal outputs wherever both have one.
 fn identical_sources(outputs: &Outputs) -> Vec<Warning> {
     let (names, items) = (outputs.schema().classifiers(), outputs.all());

@@ -57,7 +57,8 @@ impl Stacking {
             Ridge::CrossValidated => self.choose_sd(&training)?,
         };
         let (fusion, converged) = self.fit_with(&training, sd)?;
-        let mut warnings = training.few_items_warning().into_iter().collect::<Vec<_>>();
+        let mut warnings =
+            training.few_items_warning(POOL_MAY_BE_BETTER).into_iter().collect::<Vec<_>>();
         if !converged {
             let message = "the fit of the stacking weights stopped before its optimum";
             warnings.push(Warning::convergence(message.into()));
@@ -159,22 +160,25 @@ impl Training {
         self.class_weights.iter().map(|weight| ((weight + 0.5) / n).ln()).collect()
     }
 
-    /// Names the classes with few items.
-    pub(in crate::methods) fn few_items_warning(&self) -> Option<Warning> {
+    /// A warning that names the classes with few items and the `consequence`.
+    pub(in crate::methods) fn few_items_warning(&self, consequence: &str) -> Option<Warning> {
         let named = self.schema().classes().iter().zip(&self.class_weights);
         let few: Vec<String> = named
             .filter(|(_, count)| **count < FEW_ITEMS)
             .map(|(class, count)| format!("`{class}` ({count})"))
             .collect();
         (!few.is_empty()).then(|| {
+            let few = few.join(", ");
             Warning::data(format!(
-                "fewer than {FEW_ITEMS} training items in class {}: with so few, a plain pool may \
-                 predict better",
-                few.join(", ")
+                "fewer than {FEW_ITEMS} training items in class {few}: {consequence}"
             ))
         })
     }
 }
+
+/// The consequence of few items for a method that learns from labels alone.
+pub(in crate::methods) const POOL_MAY_BE_BETTER: &str =
+    "with so few, `auto` or a plain pool may predict better";
 
 /// Fits the linear predictors on logarithms, K·J × n, whose weights are N(0, `sd`²) after
 /// standardising; biases are N(0, 1). Returns them for the logarithms as they are, and whether the
