@@ -102,6 +102,7 @@ fn core_hint(hint: Hint) -> String {
         Hint::TreeStructure => {
             "`--structure tree` keeps the whole correlation of every pair that it connects"
         }
+        Hint::NameClasses => "name every class with `--classes a,b,c`",
         other => return other.to_string(),
     };
     text.to_owned()

@@ -48,6 +48,7 @@ mod progress;
 mod sampling;
 pub mod simulation;
 mod text;
+pub mod votes;
 mod warning;
 
 pub use data::class_prior::{ClassPrior, PriorChoice};
