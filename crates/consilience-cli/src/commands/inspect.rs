@@ -47,7 +47,7 @@ fn draw(
     }
     output::make_folder(folder)?;
     if let Some(covariance) = covariance {
-        pictures::draw_sources(model, covariance, folder)?;
+        pictures::draw_insight(model, covariance, folder)?;
     }
     if let Some(pairs) = &pairs {
         pictures::draw_implied(model.schema().classifiers(), pairs, folder)?;

@@ -6,6 +6,7 @@ use consilience::evaluation::ReliabilityBin;
 use consilience::evaluation::compare::Comparison;
 use consilience::methods::PairInsight;
 use consilience::methods::shares::{EvidenceCovariance, InsightIntervals};
+use consilience::votes::{Aggregation, VoteComparison};
 use consilience::{Model, Outputs};
 
 use crate::error::Failure;
@@ -77,6 +78,36 @@ pub(super) fn draw_methods(
     ReliabilityDiagram { curves: &curves }.write(folder, "reliability")
 }
 
+/// Draws the accuracies of the sources with the most votes.
+pub(super) fn draw_sources(result: &Aggregation, folder: &Path) -> Result<(), Failure> {
+    let votes = result.votes();
+    let mut order: Vec<usize> = (0..votes.n_sources()).collect();
+    order.sort_by_key(|&source| std::cmp::Reverse(votes.votes_of(source)));
+    let bar = |&source: &usize| {
+        let (_, accuracy) = result.model().source(source);
+        let guess = 1.0 / votes.n_classes() as f64;
+        let kind = usize::from(accuracy.low <= guess && guess <= accuracy.high);
+        let error = 0.5 * (accuracy.high - accuracy.low);
+        (votes.sources()[source].to_string(), Bar::symmetric(accuracy.value, error), kind)
+    };
+    let bars: Vec<(String, Bar, usize)> = order.iter().take(MAX_BARS).map(bar).collect();
+    let kinds = [
+        ("better or worse than guessing", COLOURS[0]),
+        ("cannot be told from guessing", COLOURS[4]),
+    ];
+    let title = format!("{} sources with the most votes", bars.len());
+    let x_label = "accuracy with 90 % interval";
+    BarChart { title: &title, x_label, bars: &bars, kinds: &kinds }.write(folder, "sources")
+}
+
+/// Draws the reliability diagrams of methods for votes.
+pub(super) fn draw_reliability(scores: &VoteComparison, folder: &Path) -> Result<(), Failure> {
+    let rows = scores.methods.iter().take(COLOURS.len());
+    let curves: Vec<Curve<'_>> =
+        rows.map(|row| Curve { name: row.method.clone(), bins: &row.reliability }).collect();
+    ReliabilityDiagram { curves: &curves }.write(folder, "reliability")
+}
+
 /// Draws scatter plots of pairs of classifiers, with the correlation in the data and, if given, that of
 /// a fitted model; and, if there are not too many, a heat map of the correlations of all pairs in the
 /// data.
@@ -117,7 +148,7 @@ pub(super) fn draw_classifiers(
 }
 
 /// Draws the independent shares, influences and correlations of evidence with their intervals.
-pub(super) fn draw_sources(
+pub(super) fn draw_insight(
     model: &Model,
     covariance: &EvidenceCovariance,
     folder: &Path,
