@@ -1,7 +1,7 @@
 //! Scores of any probabilities, and all methods beside each other.
 
 use consilience::evaluation::compare::{
-    CompareSettings, Protocol, TestSize, all_methods, named_methods,
+    CompareSettings, Protocol, TestSize, named_methods, quick_methods,
 };
 use consilience::evaluation::{Predictions, Weighting};
 use consilience::{ClassPrior, MethodConfig};
@@ -87,7 +87,10 @@ pub(crate) fn compare(
         if at_mode { config.at_mode() } else { config }
     };
     let candidates = match methods {
-        None => all_methods(&schema, adapt),
+        None => {
+            let n_labelled = labels.iter().filter(|label| **label >= 0).count();
+            quick_methods(&schema, n_labelled, adapt)
+        }
         Some(names) => named_methods(&schema, &names, adapt).map_err(|error| raise(&error))?,
     };
     let comparison = watched(py, progress.as_ref(), |progress| {

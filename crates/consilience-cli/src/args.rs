@@ -341,7 +341,8 @@ Examples:\n  \
 pub(crate) struct CompareOptions {
     /// Outputs with labels; items without one join every fit. `-` is standard input.
     pub(crate) data: Location,
-    /// Methods, named as in `fit --method` [default: all that suit the data].
+    /// Methods, named as in `fit --method` [default: all that suit the data; `correlated` only for at
+    /// most 3000 pairs of classifiers × items × classes].
     #[arg(long, value_delimiter = ',', value_name = "A,B,...")]
     pub(crate) methods: Option<Vec<String>>,
     /// How the items are divided [default: folds, or splits if `--splits` is given].

@@ -114,7 +114,9 @@ fn rows_are_sorted_by_log_loss_and_the_best_single_classifier_is_marked() {
     let losses: Vec<f64> = result.methods.iter().map(|row| row.scores.log_loss.mean).collect();
     assert!(losses.is_sorted(), "{losses:?}");
     assert_eq!(result.methods.len(), 6);
-    let single = |row: &&ComparedMethod| row.method.contains(':');
+    let single = |row: &&ComparedMethod| {
+        row.method.starts_with("classifier:") || row.method.starts_with("meta:")
+    };
     let best = result.methods.iter().find(single).unwrap();
     let marked = result.methods.iter().filter(|row| row.best_single).map(|row| &row.method);
     assert_eq!(marked.collect::<Vec<_>>(), [&best.method]);

@@ -72,7 +72,7 @@ class AutoFusion(Fusion):
     _method: ClassVar[str] = "auto"
 
     def worth(self, X: Any, y: Any) -> dict[str, Any]:
-        """Gain of fusing over the best classifier, the average and stacking, by cross-validation.
+        """Gain of fusing over the best classifier and simpler combinations, by cross-validation.
 
         Parameters
         ----------
@@ -130,8 +130,9 @@ class LinearPool(OpinionPool):
 
     Parameters
     ----------
-    weights : {"simplex", "equal"} or array-like of shape (n_classifiers,), default="simplex"
-        "simplex": weights that are learned, not negative, and add up to 1.
+    weights : {"simplex", "greedy", "equal"} or array-like of shape (n_classifiers,), default="simplex"
+        "simplex": weights that are learned, not negative, and add up to 1. "greedy": ensemble selection
+        in 25 rounds with replacement.
     {parameters}
 
     Attributes
@@ -165,9 +166,9 @@ class LogPool(LinearPool):
 
     Parameters
     ----------
-    weights : {"simplex", "free", "equal"} or array-like of shape (n_classifiers,), default="simplex"
-        "simplex": weights that are learned, not negative, and add up to 1. "free": weights that are
-        learned without constraints.
+    weights : {"simplex", "non-negative", "free", "equal"} or array-like, default="simplex"
+        "simplex": weights that are learned, not negative, and add up to 1. "non-negative": learned with
+        any sum. "free": learned without constraints.
     {parameters}
 
     Attributes

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use consilience::evaluation::Weighting;
 use consilience::evaluation::compare::{
-    Candidate, CompareSettings, ComparedMethod, Comparison, Protocol, TestSize, all_methods,
-    compare_priors, named_methods,
+    Candidate, CompareSettings, ComparedMethod, Comparison, Protocol, TestSize, compare_priors,
+    named_methods, quick_methods,
 };
 use consilience::{DEFAULT_FLOOR, MethodConfig, Outputs, PriorChoice};
 use consilience_io::{Location, ReadOptions, check_writable, read_outputs, write_whole};
@@ -154,7 +154,7 @@ impl CompareOptions {
             config.with_option("inference", self.inference.as_str().into()).unwrap_or(config)
         };
         match &self.methods {
-            None => Ok(all_methods(outputs.schema(), adapt)),
+            None => Ok(quick_methods(outputs.schema(), outputs.n_labelled(), adapt)),
             Some(names) => Ok(named_methods(outputs.schema(), names, adapt)?),
         }
     }

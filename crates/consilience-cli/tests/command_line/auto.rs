@@ -46,8 +46,13 @@ fn a_fit_of_auto_reports_its_gain() {
         over_best["mean"].as_f64().unwrap() > 2.0 * over_best["se"].as_f64().unwrap(),
         "{gain}"
     );
-    // Average, stacking, and per classifier: its outputs, its meta classifier, `auto` of it alone.
-    assert_eq!(gain["baselines"].as_array().unwrap().len(), 8);
+    // Five combinations, and per classifier: its outputs, its meta classifier, `auto` of it alone.
+    let names = gain["baselines"].as_array().unwrap().iter().map(|own| own["method"].clone());
+    let names: Vec<_> = names.collect();
+    assert_eq!(names.len(), 5 + 2 * 3);
+    for name in ["average", "geometric-pool", "linear-pool:greedy", "log-pool:non-negative"] {
+        assert!(names.contains(&name.into()), "{name}: {names:?}");
+    }
 
     let scores = bench.good("evaluate model.json test.csv").out;
     assert!(scores.contains("log-loss on these items"), "{scores}");

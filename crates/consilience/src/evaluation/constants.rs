@@ -35,5 +35,19 @@ pub(super) const LARGE_FIT: usize = 20_000_000;
 /// Folds for such fits.
 pub(super) const FOLDS_OF_LARGE_FITS: usize = 3;
 
+/// Items from which the gain is estimated with fewer folds: fits to 80 % and 90 % of so many items
+/// are nearly alike.
+pub(super) const MANY_ITEMS: usize = 1_000;
+
+/// Folds for so many items.
+pub(super) const FOLDS_OF_MANY_ITEMS: usize = 5;
+
+/// Single classifiers that `auto` recalibrates in the estimate of its gain: those with the smallest
+/// log-losses without it.
+pub(super) const RECALIBRATED: usize = 2;
+
+/// Outputs whose largest probability is at least this are votes.
+pub(super) const VOTE: f64 = 0.999;
+
 /// Number of test items per class in the paper's random splits.
 pub(super) const PAPER_TEST_ITEMS: usize = 20;

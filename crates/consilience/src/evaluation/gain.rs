@@ -6,18 +6,22 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::constants::{CLEAR, FOLDS_OF_LARGE_FITS, LARGE_FIT, SIMILAR};
+use super::constants::{
+    FOLDS_OF_LARGE_FITS, FOLDS_OF_MANY_ITEMS, LARGE_FIT, MANY_ITEMS, RECALIBRATED, SIMILAR, VOTE,
+};
 use super::sample_mean::{SampleMean, weighted_mean};
 use super::scores::{Predictions, Weighting};
 use super::single_classifiers;
+use super::verdict::verdict;
 use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Outputs;
-use crate::error::{Error, Result, quoted};
+use crate::error::{Error, Result};
 use crate::folds;
 use crate::methods::Method;
 use crate::methods::auto::{Auto, AutoFusion};
+use crate::methods::bcc::{Bcc, BccFusion};
 use crate::methods::independent::{IndependentFusion, SufficientStatistics};
-use crate::methods::pools::{Pool, PoolKind};
+use crate::methods::pools::{Pool, PoolKind, Weights, fit_weights};
 use crate::methods::shares::EvidenceCovariance;
 use crate::methods::{Fusion, fuse};
 use crate::model::Model;
@@ -29,7 +33,7 @@ use consilience_numerics::parallel;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GainSettings {
     /// Number of folds, from 2 to 100; 10 by default. The smallest class limits it to its number of
-    /// items, and a large table with many classes to 3.
+    /// items, 1000 items limit it to 5, and a large table with many classes to 3.
     pub folds: usize,
     /// How items are weighted.
     pub weighting: Weighting,
@@ -46,8 +50,10 @@ impl Default for GainSettings {
 /// A prediction that is simpler than `auto`, with its log-loss.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Baseline {
-    /// `average`, `stacking`, `classifier:<name>` (the classifier's own outputs), `meta:<name>` (its
-    /// meta classifier) or `auto:<name>` (`auto` fitted to that classifier alone).
+    /// `average`, `geometric-pool`, `linear-pool:greedy`, `log-pool:non-negative`, `stacking`, `bcc`
+    /// (if all outputs are votes), `classifier:<name>` (the classifier's own outputs), `meta:<name>`
+    /// (its meta classifier) or `auto:<name>` (`auto` fitted to that classifier alone; of the two
+    /// classifiers with the smallest log-loss without it).
     pub method: String,
     /// Log-loss in nats, out of fold where the baseline is fitted.
     pub log_loss: SampleMean,
@@ -113,7 +119,16 @@ pub fn gain(
     let outputs = &*outputs.require_some_labels()?;
     let (labels, prior) = (outputs.require_labels()?, model.class_prior());
     let n_folds = limited(folds::usable(outputs, settings.folds)?, outputs);
-    let methods = out_of_fold(outputs, &labels, prior, (n_folds, settings.seed), progress)?;
+    let folds = folds::stratified(&labels, outputs.schema().n_classes(), n_folds, settings.seed);
+    let folds = Folds { outputs, prior, of_items: folds, number: n_folds, progress };
+    let mut methods = folds.predict("estimating the gain", baselines)?;
+    if outputs.schema().n_classifiers() > 1 {
+        let best = best_singles(&methods, outputs, &labels, prior);
+        let recalibrated = |train: &Outputs, test: &Outputs, prior: &ClassPrior| {
+            recalibrated(&best, train, test, prior)
+        };
+        methods.extend(folds.predict("recalibrating single classifiers", recalibrated)?);
+    }
     let covariance = match model.evidence_covariance() {
         Some(covariance) => Cow::Borrowed(covariance),
         None => Cow::Owned(covariance_of(auto, outputs)?),
@@ -128,10 +143,12 @@ fn limited(folds: usize, outputs: &Outputs) -> usize {
     if size.into_iter().fold(outputs.n_items(), usize::saturating_mul) > LARGE_FIT {
         return folds.min(FOLDS_OF_LARGE_FITS);
     }
-    folds
+    if outputs.n_items() >= MANY_ITEMS { folds.min(FOLDS_OF_MANY_ITEMS) } else { folds }
 }
 
 /// The gain of a fitted `auto` on items that it was not fitted to, under the given class prior.
+/// Baselines that are not part of the fitted model and would have to be fitted are left out: greedy
+/// selection, the non-negative log pool, `bcc` and recalibration by `auto`.
 pub fn gain_on_new_items(
     model: &Model,
     outputs: &Outputs,
@@ -186,7 +203,7 @@ fn summarise(
     let baselines: Vec<Baseline> = methods.iter().zip(&losses).skip(1).map(baseline).collect();
     let best_single = baselines
         .iter()
-        .filter(|baseline| baseline.method.contains(':'))
+        .filter(|baseline| baseline.single().is_some())
         .min_by(|a, b| a.log_loss.mean.total_cmp(&b.log_loss.mean))
         .expect("there is at least one classifier")
         .clone();
@@ -204,76 +221,155 @@ fn summarise(
     gain
 }
 
-/// The predictions of `auto` (first) and of all baselines. The predictions for an item come from
-/// fits without that item.
-fn out_of_fold(
+/// Items in folds.
+struct Folds<'a> {
+    outputs: &'a Outputs,
+    prior: &'a ClassPrior,
+    /// The fold of every item.
+    of_items: Vec<usize>,
+    number: usize,
+    progress: &'a dyn Progress,
+}
+
+impl Folds<'_> {
+    /// The predictions of some methods for every item, by fits without the item's fold. `methods`
+    /// maps training and test items to predictions for the test items.
+    fn predict(
+        &self,
+        task: &str,
+        methods: impl Fn(&Outputs, &Outputs, &ClassPrior) -> Result<Vec<Predictions>> + Sync,
+    ) -> Result<Vec<Predictions>> {
+        self.progress.begin(task, self.number as u64);
+        let parts = parallel::map(self.number, |fold| -> Result<_> {
+            self.progress.check()?;
+            let (inside, outside) = folds::split(&self.of_items, fold);
+            let train = self.outputs.select_items(&outside);
+            let predictions = methods(&train, &self.outputs.select_items(&inside), self.prior)?;
+            self.progress.advance(1);
+            Ok((inside, predictions))
+        });
+        Ok(self.merged(&parts.into_iter().collect::<Result<Vec<_>>>()?))
+    }
+
+    /// The predictions of all folds in the order of the items. A method that some fold lacks,
+    /// because it has too few items, is left out.
+    fn merged(&self, parts: &[(Vec<usize>, Vec<Predictions>)]) -> Vec<Predictions> {
+        let j = self.prior.probabilities().len();
+        let names = parts[0].1.iter().map(|method| method.name.clone());
+        let merge = |name: String| -> Option<Predictions> {
+            let mut probabilities = vec![0.0; self.of_items.len() * j];
+            for (inside, predictions) in parts {
+                let own = predictions.iter().find(|method| method.name == name)?;
+                for (item, row) in inside.iter().zip(own.probabilities.chunks_exact(j)) {
+                    probabilities[item * j..][..j].copy_from_slice(row);
+                }
+            }
+            Some(Predictions { name, probabilities })
+        };
+        names.filter_map(merge).collect()
+    }
+}
+
+/// `auto`, all that is part of it, and the fitted baselines.
+fn baselines(train: &Outputs, test: &Outputs, prior: &ClassPrior) -> Result<Vec<Predictions>> {
+    let fitted = Auto::default().learn(train, &NoProgress)?.fusion;
+    let mut predictions = predict(&fitted, test, prior)?;
+    if train.schema().n_classifiers() > 1 {
+        let (linear, log) = (PoolKind::Linear, PoolKind::Logarithmic);
+        let greedy = fit_weights(linear, &Weights::Greedy, train, prior)?.pool;
+        predictions.push(fused("linear-pool:greedy".into(), &greedy, test, prior)?);
+        let exponents = fit_weights(log, &Weights::NonNegative, train, prior)?.pool;
+        predictions.push(fused("log-pool:non-negative".into(), &exponents, test, prior)?);
+    }
+    if are_votes(train) {
+        let bcc: BccFusion = Bcc::default().learn(train)?;
+        predictions.push(fused("bcc".into(), &bcc, test, prior)?);
+    }
+    Ok(predictions)
+}
+
+/// Whether every output gives nearly all probability to one class.
+fn are_votes(outputs: &Outputs) -> bool {
+    let items = outputs.all();
+    let is_vote = |output: &[f64]| output.iter().any(|x| *x >= VOTE);
+    (0..items.len()).all(|item| items.present(item).all(|(_, output)| is_vote(output)))
+}
+
+/// The classifiers with the smallest log-losses of their own outputs or their meta classifiers.
+fn best_singles(
+    methods: &[Predictions],
     outputs: &Outputs,
     labels: &[usize],
     prior: &ClassPrior,
-    (n_folds, seed): (usize, u64),
-    progress: &dyn Progress,
-) -> Result<Vec<Predictions>> {
-    let n_classes = prior.probabilities().len();
-    let folds = folds::stratified(labels, n_classes, n_folds, seed);
-    progress.begin("estimating the gain", n_folds as u64);
-    let parts = parallel::map(n_folds, |fold| -> Result<_> {
-        progress.check()?;
-        let (inside, outside) = folds::split(&folds, fold);
-        let (train, test) = (outputs.select_items(&outside), outputs.select_items(&inside));
-        let fitted = Auto { seed }.learn(&train, &NoProgress)?.fusion;
-        let mut predictions = predict(&fitted, &test, prior)?;
-        predictions.extend(recalibrated(&train, &test, prior, seed)?);
-        progress.advance(1);
-        Ok((inside, predictions))
-    });
-    let mut methods: Vec<Predictions> = Vec::new();
-    for part in parts {
-        let (inside, predictions) = part?;
-        for (m, part) in predictions.into_iter().enumerate() {
-            if methods.len() == m {
-                let probabilities = vec![0.0; labels.len() * n_classes];
-                methods.push(Predictions { name: part.name, probabilities });
-            }
-            for (item, row) in inside.iter().zip(part.probabilities.chunks_exact(n_classes)) {
-                methods[m].probabilities[item * n_classes..][..n_classes].copy_from_slice(row);
-            }
-        }
-    }
-    Ok(methods)
+) -> Vec<usize> {
+    let names = outputs.schema().classifiers();
+    let loss = |name: &String| {
+        let own = methods.iter().filter(|method| single_of(&method.name) == Some(name));
+        own.map(|method| item_losses(method, labels, prior).iter().sum::<f64>())
+            .fold(f64::INFINITY, f64::min)
+    };
+    let losses: Vec<f64> = names.iter().map(loss).collect();
+    let mut best: Vec<usize> = (0..names.len()).collect();
+    best.sort_by(|a, b| losses[*a].total_cmp(&losses[*b]));
+    best.truncate(RECALIBRATED);
+    best
 }
 
-/// `auto` fitted to each of several classifiers alone: recalibration without fusion.
+/// `auto` fitted to each of some classifiers alone: recalibration without fusion.
 fn recalibrated(
+    classifiers: &[usize],
     train: &Outputs,
     test: &Outputs,
     prior: &ClassPrior,
-    seed: u64,
 ) -> Result<Vec<Predictions>> {
-    let names = train.schema().classifiers();
-    let single = |(k, name): (usize, &String)| {
+    let single = |&k: &usize| {
         let schema = Arc::new(train.schema().only(k));
         let (train, test) = (train.select(&schema)?, test.select(&schema)?);
-        let fused = fuse(&Auto { seed }.learn(&train, &NoProgress)?.fusion, &test, prior)?;
-        Ok(Predictions { name: format!("auto:{name}"), probabilities: fused.all().to_vec() })
+        let fitted = Auto::default().learn(&train, &NoProgress)?.fusion;
+        fused(format!("auto:{}", schema.classifiers()[0]), &fitted, &test, prior)
     };
-    if names.len() == 1 {
-        return Ok(Vec::new());
-    }
-    names.iter().enumerate().map(single).collect()
+    classifiers.iter().map(single).collect()
 }
 
-/// The predictions of `auto`, the average, stacking, every classifier's own outputs and every meta
-/// classifier, in this order.
+fn fused(
+    name: String,
+    fusion: &dyn Fusion,
+    outputs: &Outputs,
+    prior: &ClassPrior,
+) -> Result<Predictions> {
+    Ok(Predictions { name, probabilities: fuse(fusion, outputs, prior)?.all().to_vec() })
+}
+
+/// The classifier of `classifier:<name>`, `meta:<name>` or `auto:<name>`.
+fn single_of(method: &str) -> Option<&str> {
+    match method.split_once(':') {
+        Some(("classifier" | "meta" | "auto", name)) => Some(name),
+        _ => None,
+    }
+}
+
+impl Baseline {
+    /// The classifier, if the prediction uses a single one.
+    pub fn single(&self) -> Option<&str> {
+        single_of(&self.method)
+    }
+}
+
+/// The predictions of `auto`, the average, the geometric pool, stacking, every classifier's own
+/// outputs and every meta classifier, in this order.
 fn predict(auto: &AutoFusion, outputs: &Outputs, prior: &ClassPrior) -> Result<Vec<Predictions>> {
     let schema = outputs.schema();
-    let fused = |name: String, fusion: &dyn Fusion, outputs: &Outputs| -> Result<_> {
-        let probabilities = fuse(fusion, outputs, prior)?.all().to_vec();
-        Ok(Predictions { name, probabilities })
-    };
+    let fused =
+        |name: String, fusion: &dyn Fusion, outputs: &Outputs| fused(name, fusion, outputs, prior);
     let n = schema.n_classifiers();
-    let average = Pool::new(schema.clone(), PoolKind::Linear, vec![1.0 / n as f64; n])?;
+    let pool = |kind| Pool::new(schema.clone(), kind, vec![1.0 / n as f64; n]);
+    let average = pool(PoolKind::Linear)?;
     let mut methods =
         vec![fused("auto".into(), auto, outputs)?, fused("average".into(), &average, outputs)?];
+    if n > 1 {
+        let geometric = pool(PoolKind::Logarithmic)?;
+        methods.push(fused("geometric-pool".into(), &geometric, outputs)?);
+    }
     if let Some(stacking) = auto.stacking()? {
         methods.push(fused("stacking".into(), &stacking, outputs)?);
     }
@@ -305,54 +401,12 @@ fn similar_pairs(outputs: &Outputs, covariance: &EvidenceCovariance) -> Vec<Simi
     similar
 }
 
-/// The comparison with the best single classifier, and the most similar pair if there is one.
-fn verdict(gain: &Gain, n_classifiers: usize) -> String {
-    let Baseline { method, gain: SampleMean { mean, se }, .. } = &gain.best_single;
-    let name = match method.split_once(':') {
-        Some(("meta" | "auto", name)) => format!("`{name}` recalibrated"),
-        Some((_, name)) => format!("`{name}`"),
-        None => method.clone(),
-    };
-    // At least two significant digits of the standard error.
-    let digits = if *se < 0.002 { 4 } else { 3 };
-    let (size, n) = (format!("{:.digits$} ± {se:.digits$} nats", mean.abs()), gain.n_items);
-    let mut text = if se.is_nan() {
-        format!("the gain over {name} alone has no standard error: a class has a single item")
-    } else if n_classifiers == 1 && *mean > CLEAR * se {
-        format!("recalibrating gains {size} over the outputs of {name}")
-    } else if *mean > CLEAR * se {
-        format!("fusing these {n_classifiers} gains {size} over the best single one, {name}")
-    } else if *mean < -CLEAR * se {
-        format!(
-            "fusing these {n_classifiers} loses {size} against {name} alone on {n} items: use \
-             {name} instead"
-        )
-    } else {
-        format!(
-            "no clear gain over {name} alone on {n} items ({mean:+.digits$} ± {se:.digits$} nats)"
-        )
-    };
-    if let Some(SimilarPair { between: (a, b), .. }) = gain.similar.first() {
-        let others = match gain.similar.len() - 1 {
-            0 => String::new(),
-            1 => " (and 1 other pair)".to_owned(),
-            n => format!(" (and {n} other pairs)"),
-        };
-        text += &format!(
-            "; classifiers {}{others} carry nearly the same information (effective number {:.1})",
-            quoted(&[a.clone(), b.clone()]),
-            gain.effective_number
-        );
-    }
-    text
-}
-
 impl fmt::Display for Gain {
-    /// A table of `auto`, the best single classifier, the average and stacking, then the verdict.
+    /// A table of `auto`, the best single classifier and all simpler combinations, then the verdict.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut rows = vec![vec!["auto".into(), self.log_loss.to_string(), String::new()]];
         let best = ("best single: ", &self.best_single);
-        let of_all = self.baselines.iter().filter(|baseline| !baseline.method.contains(':'));
+        let of_all = self.baselines.iter().filter(|baseline| baseline.single().is_none());
         for (prefix, Baseline { method, log_loss, gain }) in
             std::iter::once(best).chain(of_all.map(|baseline| ("", baseline)))
         {

@@ -11,6 +11,7 @@ mod reliability;
 mod report;
 mod sample_mean;
 mod scores;
+mod verdict;
 
 pub use bootstrap::{BootstrapSettings, ScoreInterval};
 pub use constants::CALIBRATION_BINS;

@@ -319,11 +319,14 @@ impl MethodConfig {
 impl FromStr for MethodConfig {
     type Err = Error;
 
-    /// Reads a name: the method with its default options.
+    /// Reads a name: the method with its default options, `meta:<classifier>`, or a pool with its
+    /// kind of weights, as `linear-pool:greedy`.
     fn from_str(text: &str) -> Result<Self> {
         let config = match split_name(text) {
             ("meta", Some(classifier)) => Some(Self::Meta(Meta::of(classifier))),
-            ("meta", None) | (_, Some(_)) => None,
+            ("meta", None) => None,
+            (name, Some(weights)) => Self::default_of(name)
+                .and_then(|pool| pool.with_option("weights", weights.into()).ok()),
             (name, None) => Self::default_of(name),
         };
         config.ok_or_else(|| Error::UnknownMethod {

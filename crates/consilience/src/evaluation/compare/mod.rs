@@ -23,7 +23,7 @@ mod summary;
 
 use serde::Serialize;
 
-pub use candidates::{Candidate, all_methods, named_methods};
+pub use candidates::{Candidate, all_methods, named_methods, quick_methods};
 pub use protocol::{Protocol, TestSize};
 
 use super::reliability::ReliabilityBin;

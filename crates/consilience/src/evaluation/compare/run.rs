@@ -6,7 +6,7 @@ use super::protocol::TrainTestSplit;
 use crate::data::class_prior::{ClassPrior, PriorChoice};
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
-use crate::evaluation::single_classifiers;
+use crate::evaluation::{Predictions, single_classifiers};
 use crate::methods::MethodConfig;
 use crate::methods::fuse_with;
 use crate::model::{FitOptions, Model};
@@ -43,8 +43,8 @@ impl TrainingItems<'_> {
 
 /// All attempts, by class prior, method and split: every candidate, then every single classifier.
 ///
-/// The first split runs alone, so that its seconds are those of the methods. The others are
-/// distributed over threads.
+/// Progress is reported per candidate. Its first split runs alone, so that the seconds are those of
+/// the method. The others are distributed over threads.
 pub(super) fn attempts(
     items: TrainingItems<'_>,
     candidates: &[Candidate],
@@ -52,41 +52,48 @@ pub(super) fn attempts(
     priors: &[ClassPrior],
     progress: &dyn Progress,
 ) -> Result<Vec<Vec<Vec<Attempt>>>> {
-    progress.begin("comparing", (splits.len() * candidates.len()) as u64);
-    let attempt = |split: &TrainTestSplit| -> Result<Vec<Vec<Attempt>>> {
-        let (train, test) = (items.train(split)?, items.labelled.select_items(&split.test));
-        let mut by_prior: Vec<Vec<Attempt>> = priors.iter().map(|_| Vec::new()).collect();
-        for candidate in candidates {
-            progress.check()?;
-            let attempts = fit_and_fuse(&candidate.config, &train, &test, priors, progress)?;
-            by_prior.iter_mut().zip(attempts).for_each(|(own, attempt)| own.push(attempt));
-            progress.advance(1);
-        }
-        for (own, prior) in by_prior.iter_mut().zip(priors) {
-            own.extend(single_classifiers(&test, prior).into_iter().map(|single| Attempt {
-                probabilities: Ok(single.probabilities),
-                warnings: Vec::new(),
-                fit_seconds: 0.0,
-                fuse_seconds: 0.0,
-            }));
-        }
-        Ok(by_prior)
-    };
+    let mut all: Vec<Vec<Vec<Attempt>>> = priors.iter().map(|_| Vec::new()).collect();
     let (first, others) = splits.split_first().expect("a protocol has splits");
-    let first = attempt(first)?;
-    let others = parallel::map(others.len(), |i| attempt(&others[i]));
-    let all = std::iter::once(Ok(first)).chain(others).collect::<Result<Vec<_>>>()?;
-    Ok(by_method(all))
+    for (i, candidate) in candidates.iter().enumerate() {
+        let task = format!("comparing {} of {}: {}", i + 1, candidates.len(), candidate.name);
+        progress.begin(&task, splits.len() as u64);
+        let attempt = |split: &TrainTestSplit| -> Result<Vec<Attempt>> {
+            progress.check()?;
+            let (train, test) = (items.train(split)?, items.labelled.select_items(&split.test));
+            let attempts = fit_and_fuse(&candidate.config, &train, &test, priors, progress)?;
+            progress.advance(1);
+            Ok(attempts)
+        };
+        let first = attempt(first)?;
+        let others = parallel::map(others.len(), |i| attempt(&others[i]));
+        let by_split = std::iter::once(Ok(first)).chain(others).collect::<Result<Vec<_>>>()?;
+        all.iter_mut().zip(transposed(by_split)).for_each(|(own, method)| own.push(method));
+    }
+    for (own, prior) in all.iter_mut().zip(priors) {
+        let singles = |split: &TrainTestSplit| {
+            let test = items.labelled.select_items(&split.test);
+            single_classifiers(&test, prior).into_iter().map(unfitted).collect()
+        };
+        own.extend(transposed(splits.iter().map(singles).collect()));
+    }
+    Ok(all)
 }
 
-/// Reorders from (split, prior, method) to (prior, method, split).
-fn by_method(splits: Vec<Vec<Vec<Attempt>>>) -> Vec<Vec<Vec<Attempt>>> {
-    let empty = |prior: &Vec<Attempt>| prior.iter().map(|_| Vec::new()).collect();
-    let mut turned: Vec<Vec<Vec<Attempt>>> = splits[0].iter().map(empty).collect();
+/// The prediction of a classifier's own outputs.
+fn unfitted(single: Predictions) -> Attempt {
+    Attempt {
+        probabilities: Ok(single.probabilities),
+        warnings: Vec::new(),
+        fit_seconds: 0.0,
+        fuse_seconds: 0.0,
+    }
+}
+
+/// Turns rows of splits into rows of what each split has.
+fn transposed(splits: Vec<Vec<Attempt>>) -> Vec<Vec<Attempt>> {
+    let mut turned: Vec<Vec<Attempt>> = splits[0].iter().map(|_| Vec::new()).collect();
     for split in splits {
-        for (own, attempts) in turned.iter_mut().zip(split) {
-            own.iter_mut().zip(attempts).for_each(|(own, attempt)| own.push(attempt));
-        }
+        turned.iter_mut().zip(split).for_each(|(own, attempt)| own.push(attempt));
     }
     turned
 }

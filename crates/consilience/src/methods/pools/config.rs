@@ -12,7 +12,8 @@ use crate::error::{Error, Result, quoted};
 use crate::methods::{Fit, FitMethod, MethodOption, TrainingSet, read};
 use crate::warning::Warning;
 
-/// Where a pool's weights come from: in JSON `equal`, `simplex`, `free` or a list of numbers.
+/// Where a pool's weights come from: in JSON `equal`, `simplex`, `greedy`, `non-negative`, `free` or
+/// a list of numbers.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Weights {
     /// 1/K each.
@@ -20,6 +21,13 @@ pub enum Weights {
     /// Fitted: non-negative, adding up to 1.
     #[default]
     Simplex,
+    /// Greedy ensemble selection (linear pool only): 25 times, the classifier whose addition to the
+    /// average has the smallest log-loss is added, with replacement (Caruana et al. 2004,
+    /// [doi:10.1145/1015330.1015432](https://doi.org/10.1145/1015330.1015432)).
+    Greedy,
+    /// Fitted without a constraint on their sum, but not negative (logarithmic pool only): an
+    /// average with a fitted temperature.
+    NonNegative,
     /// Fitted without constraint (logarithmic pool only).
     Free,
     /// As given, one per classifier.
@@ -27,13 +35,18 @@ pub enum Weights {
 }
 
 /// The names of all kinds of weights but given ones.
-const NAMES: [(&str, Weights); 3] =
-    [("equal", Weights::Equal), ("simplex", Weights::Simplex), ("free", Weights::Free)];
+const NAMES: [(&str, Weights); 5] = [
+    ("equal", Weights::Equal),
+    ("simplex", Weights::Simplex),
+    ("greedy", Weights::Greedy),
+    ("non-negative", Weights::NonNegative),
+    ("free", Weights::Free),
+];
 
 impl Weights {
     /// Whether the weights are learned from the training items.
     fn are_fitted(&self) -> bool {
-        matches!(self, Self::Simplex | Self::Free)
+        !matches!(self, Self::Equal | Self::Given(_))
     }
 }
 
@@ -61,7 +74,8 @@ impl<'de> Deserialize<'de> for Weights {
             Form::Name(text) => {
                 let named = NAMES.into_iter().find(|(name, _)| *name == text);
                 named.map(|(_, weights)| weights).ok_or_else(|| {
-                    D::Error::custom("expected `equal`, `simplex`, `free` or a list of numbers")
+                    let names = NAMES.map(|(name, _)| format!("`{name}`")).join(", ");
+                    D::Error::custom(format!("expected {names} or a list of numbers"))
                 })
             }
         }
@@ -116,9 +130,10 @@ impl FitMethod for OpinionPool {
 
 const WEIGHTS: MethodOption = MethodOption::new(
     "weights",
-    "equal, simplex, free or a list of numbers",
-    "Weights of the classifiers: equal, simplex (fitted, adding up to 1), free (fitted without \
-     constraint, `log-pool` only) or one number per classifier.",
+    "equal, simplex, greedy, non-negative, free or a list of numbers",
+    "Weights of the classifiers: equal, simplex (fitted, adding up to 1), greedy (ensemble \
+     selection in 25 rounds, `linear-pool` only), non-negative (fitted with any sum, `log-pool` \
+     only), free (fitted without constraint, `log-pool` only) or one number per classifier.",
 );
 
 /// The two pools with weights differ in nothing but their rule.

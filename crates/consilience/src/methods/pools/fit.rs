@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Pool, PoolKind, Weights};
+use super::{Pool, PoolKind, Weights, exponents, greedy};
 use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
@@ -19,15 +19,14 @@ pub struct FittedWeights {
     pub converged: bool,
 }
 
-/// Free weights carry a prior N(1/K, 10²): next to nothing, but it keeps separable data finite.
-const FREE_WEIGHT_VARIANCE: f64 = 100.0;
-const TOLERANCE: f64 = 1e-9;
-const MAX_STEPS: usize = 5000;
+pub(super) const TOLERANCE: f64 = 1e-9;
+pub(super) const MAX_STEPS: usize = 5000;
 
 /// Finds the weights of a linear or logarithmic pool.
 ///
 /// Fitted weights minimise the log-loss under `prior`, items weighted so that the classes count
-/// as the prior demands. Convex where no output is missing, and for free weights always.
+/// as the prior demands. Convex where no output is missing, and for free and non-negative weights
+/// always; greedy selection is a heuristic.
 pub fn fit_weights(
     kind: PoolKind,
     weights: &Weights,
@@ -36,65 +35,63 @@ pub fn fit_weights(
 ) -> Result<FittedWeights> {
     let schema = outputs.schema();
     let n = schema.n_classifiers();
-    let given = |weights: Vec<f64>| {
-        let pool = Pool::new(Arc::clone(schema), kind, weights)?;
-        Ok(FittedWeights { pool, converged: true })
+    check_kind(kind, weights)?;
+    let minimum = |minimum: Minimum| (minimum.point, minimum.converged);
+    let (weights, converged) = match weights {
+        Weights::Given(list) => (list.clone(), true),
+        Weights::Equal => (vec![1.0 / n as f64; n], true),
+        Weights::Greedy => (greedy::select(outputs, prior)?, true),
+        Weights::Simplex => minimum(minimise(kind, outputs, prior)?),
+        Weights::NonNegative => minimum(exponents::minimise(outputs, prior, 0.0)?),
+        Weights::Free => minimum(exponents::minimise(outputs, prior, f64::NEG_INFINITY)?),
     };
+    Ok(FittedWeights { pool: Pool::new(Arc::clone(schema), kind, weights)?, converged })
+}
+
+/// Refuses weights that the pool cannot have.
+fn check_kind(kind: PoolKind, weights: &Weights) -> Result<()> {
+    let linear = kind == PoolKind::Linear;
     match weights {
-        Weights::Given(list) => given(list.clone()),
-        Weights::Equal => given(vec![1.0 / n as f64; n]),
-        Weights::Free if kind == PoolKind::Linear => Err(Error::parameter(
+        Weights::Free | Weights::NonNegative if linear => Err(Error::parameter(
             "weights",
-            "equal, simplex or given for a linear pool (free ones could leave the simplex)",
-            "free",
+            "equal, simplex, greedy or given for a linear pool, whose weights must add up to 1",
+            if *weights == Weights::Free { "free" } else { "non-negative" },
         )),
-        Weights::Simplex | Weights::Free => {
-            let minimum = minimise(kind, *weights == Weights::Free, outputs, prior)?;
-            let pool = Pool::new(Arc::clone(schema), kind, minimum.point)?;
-            Ok(FittedWeights { pool, converged: minimum.converged })
-        }
+        Weights::Greedy if !linear => Err(Error::parameter(
+            "weights",
+            "equal, simplex, non-negative, free or given for a logarithmic pool (greedy selection \
+             averages probabilities)",
+            "greedy",
+        )),
+        _ => Ok(()),
     }
 }
 
-fn minimise(kind: PoolKind, free: bool, outputs: &Outputs, prior: &ClassPrior) -> Result<Minimum> {
+fn minimise(kind: PoolKind, outputs: &Outputs, prior: &ClassPrior) -> Result<Minimum> {
     let n = outputs.schema().n_classifiers();
     let labels = outputs.require_labels()?;
     let item_weights = class_weights(outputs, &labels, prior);
-    let n_items: f64 = outputs.class_weights().iter().sum();
-    let centre = 1.0 / n as f64;
     let objective = |weights: &[f64], gradient: &mut [f64]| {
         gradient.fill(0.0);
         let mut loss = 0.0;
         for (item, (&label, &weight)) in labels.iter().zip(&item_weights).enumerate() {
-            let term = match kind {
-                PoolKind::Linear => {
-                    linear_term(outputs, item, label, prior, weights, weight, gradient)
-                }
-                _ => log_term(outputs, item, label, (prior, free), weights, weight, gradient),
-            };
-            loss += term;
-        }
-        if free {
-            let scale = 1.0 / (FREE_WEIGHT_VARIANCE * n_items);
-            for (w, g) in weights.iter().zip(gradient.iter_mut()) {
-                loss += 0.5 * scale * (w - centre).powi(2);
-                *g += scale * (w - centre);
-            }
+            let term = if kind == PoolKind::Linear { linear_term } else { log_term };
+            loss += term(outputs, item, label, prior, weights, weight, gradient);
         }
         loss
     };
-    let least = if outputs.any_missing() { LEAST_WEIGHT } else { 0.0 };
-    let project = |point: &mut [f64]| {
-        if !free {
-            project_above(point, least);
-        }
-    };
-    Ok(projected_gradient(&vec![centre; n], objective, project, TOLERANCE, MAX_STEPS))
+    let least = least_weight(outputs);
+    let project = |point: &mut [f64]| project_above(point, least);
+    Ok(projected_gradient(&vec![1.0 / n as f64; n], objective, project, TOLERANCE, MAX_STEPS))
 }
 
 /// No weight of an average goes below this where outputs are missing: the weights of those present
 /// are scaled up, and of nothing there is nothing to scale.
 const LEAST_WEIGHT: f64 = 1e-6;
+
+pub(super) fn least_weight(outputs: &Outputs) -> f64 {
+    if outputs.any_missing() { LEAST_WEIGHT } else { 0.0 }
+}
 
 /// The nearest point of the simplex whose entries are all at least `least`.
 fn project_above(point: &mut [f64], least: f64) {
@@ -106,7 +103,7 @@ fn project_above(point: &mut [f64], least: f64) {
 
 /// w pₜ/nₜ for every item of weight w, so that each class has its prior probability as total weight;
 /// divided by the prior probability of all classes that have items, if some have none.
-fn class_weights(outputs: &Outputs, labels: &[usize], prior: &ClassPrior) -> Vec<f64> {
+pub(super) fn class_weights(outputs: &Outputs, labels: &[usize], prior: &ClassPrior) -> Vec<f64> {
     let counts = outputs.class_weights();
     let empty = counts.iter().zip(prior.probabilities()).filter(|(n, _)| **n == 0.0);
     let seen = 1.0 - empty.map(|(_, p)| p).sum::<f64>();
@@ -140,23 +137,23 @@ fn linear_term(
     -item_weight * (mass / total).ln()
 }
 
-/// −ln softmax(ln p + Σ w (ln x − ln p)) with its gradient. Weights of an average are shared out
-/// among the classifiers present; free ones are not.
+/// −ln softmax(ln p + Σ w (ln x − ln p)) with its gradient. The weights are shared out among the
+/// classifiers present.
 fn log_term(
     outputs: &Outputs,
     item: usize,
     label: usize,
-    (prior, free): (&ClassPrior, bool),
+    prior: &ClassPrior,
     weights: &[f64],
     item_weight: f64,
     gradient: &mut [f64],
 ) -> f64 {
     let items = outputs.items(item..item + 1);
     let present: f64 = items.present(0).map(|(k, _)| weights[k]).sum();
-    if !free && present == 0.0 {
+    if present == 0.0 {
         return -item_weight * prior.ln()[label]; // all outputs are missing: the class prior
     }
-    let scale = if free { 1.0 } else { 1.0 / present };
+    let scale = 1.0 / present;
     let evidence = |output: &[f64], j: usize| ln_at_least_tiny(output[j]) - prior.ln()[j];
     let mut joint = prior.ln().to_vec();
     for (k, output) in items.present(0) {
@@ -171,8 +168,8 @@ fn log_term(
     let along = |values: &dyn Fn(usize) -> f64| {
         (0..joint.len()).map(|j| residual(j) * values(j)).sum::<f64>()
     };
-    // A weight moves its own evidence, and in an average also the scale 1/Σw of all.
-    let by_scale = if free { 0.0 } else { along(&|j| pooled[j]) };
+    // A weight moves its own evidence, and also the scale 1/Σw of all.
+    let by_scale = along(&|j| pooled[j]);
     for (k, output) in items.present(0) {
         let by_weight = along(&|j| evidence(output, j));
         gradient[k] += item_weight * scale * (by_weight - by_scale);

@@ -15,7 +15,9 @@
 //! independent opinion pool. If all outputs are missing, the result is the class prior.
 
 mod config;
+mod exponents;
 mod fit;
+mod greedy;
 
 use std::sync::Arc;
 

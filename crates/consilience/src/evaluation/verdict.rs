@@ -1,0 +1,169 @@
+//! The gain of `auto` in one sentence.
+
+use super::constants::CLEAR;
+use super::gain::{Baseline, Gain, SimilarPair};
+use super::sample_mean::SampleMean;
+use crate::error::quoted;
+
+/// The comparison with the best single classifier and with simpler combinations, and the most
+/// similar pair if there is one.
+pub(super) fn verdict(gain: &Gain, n_classifiers: usize) -> String {
+    let mut text = against_single(gain, n_classifiers);
+    if n_classifiers > 1 && !gain.best_single.gain.se.is_nan() {
+        text += &against_combinations(gain).unwrap_or_default();
+    }
+    if let Some(SimilarPair { between: (a, b), .. }) = gain.similar.first() {
+        let others = match gain.similar.len() - 1 {
+            0 => String::new(),
+            1 => " (and 1 other pair)".to_owned(),
+            n => format!(" (and {n} other pairs)"),
+        };
+        text += &format!(
+            "; classifiers {}{others} carry nearly the same information (effective number {:.1})",
+            quoted(&[a.clone(), b.clone()]),
+            gain.effective_number
+        );
+    }
+    text
+}
+
+/// At least two significant digits of the standard error, and a mean that is not shown as 0.
+fn digits(SampleMean { mean, se }: SampleMean) -> usize {
+    if se < 0.002 || mean.abs() < 0.0005 { 4 } else { 3 }
+}
+
+/// A difference without its sign.
+fn size(difference: SampleMean) -> String {
+    let (digits, SampleMean { mean, se }) = (digits(difference), difference);
+    format!("{:.digits$} ± {se:.digits$} nats", mean.abs())
+}
+
+fn signed(difference: SampleMean) -> String {
+    let (digits, SampleMean { mean, se }) = (digits(difference), difference);
+    format!("{mean:+.digits$} ± {se:.digits$} nats")
+}
+
+fn is_gain(SampleMean { mean, se }: SampleMean) -> bool {
+    mean > CLEAR * se
+}
+
+fn is_loss(SampleMean { mean, se }: SampleMean) -> bool {
+    mean < -CLEAR * se
+}
+
+fn against_single(gain: &Gain, n_classifiers: usize) -> String {
+    let Baseline { method, gain: difference, .. } = &gain.best_single;
+    let name = match method.split_once(':') {
+        Some(("meta" | "auto", name)) => format!("`{name}` recalibrated"),
+        Some((_, name)) => format!("`{name}`"),
+        None => method.clone(),
+    };
+    let (difference, n) = (*difference, gain.n_items);
+    if difference.se.is_nan() {
+        format!("the gain over {name} alone has no standard error: a class has a single item")
+    } else if n_classifiers == 1 && is_gain(difference) {
+        format!("recalibrating gains {} over the outputs of {name}", size(difference))
+    } else if is_gain(difference) {
+        let size = size(difference);
+        format!("fusing these {n_classifiers} gains {size} over the best single one, {name}")
+    } else if is_loss(difference) {
+        format!(
+            "fusing these {n_classifiers} loses {} against {name} alone on {n} items: use {name} \
+             instead",
+            size(difference)
+        )
+    } else {
+        format!("no clear gain over {name} alone on {n} items ({})", signed(difference))
+    }
+}
+
+/// The best simpler combination, or all that are level with `auto`.
+fn against_combinations(gain: &Gain) -> Option<String> {
+    let combinations = || gain.baselines.iter().filter(|baseline| baseline.single().is_none());
+    let best = combinations().min_by(|a, b| a.log_loss.mean.total_cmp(&b.log_loss.mean))?;
+    let mut level: Vec<&Baseline> = combinations().filter(|own| !is_gain(own.gain)).collect();
+    level.sort_by(|a, b| a.log_loss.mean.total_cmp(&b.log_loss.mean));
+    let named = |own: &&Baseline| format!("{} ({})", words(&own.method), signed(own.gain));
+    let names: Vec<String> = level.iter().map(named).collect();
+    Some(match level.iter().find(|own| is_loss(own.gain)) {
+        Some(better) => format!(
+            "; {} is simpler and better by {}: use it instead",
+            words(&better.method),
+            size(better.gain)
+        ),
+        None if level.is_empty() => {
+            format!(
+                "; over the best simpler combination, {}, `auto` gains {}",
+                words(&best.method),
+                size(best.gain)
+            )
+        }
+        None => format!(
+            "; simpler and level with `auto` (gain of `auto` within two standard errors): {}",
+            names.join(", ")
+        ),
+    })
+}
+
+/// A combination with its name as a method.
+fn words(method: &str) -> String {
+    match method {
+        "average" => "the average (`linear-pool:equal`)".into(),
+        "geometric-pool" => "the geometric pool (`log-pool:equal`)".into(),
+        "linear-pool:greedy" => "greedy selection (`linear-pool:greedy`)".into(),
+        "log-pool:non-negative" => "the non-negative log pool (`log-pool:non-negative`)".into(),
+        other => format!("`{other}`"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gain(combinations: &[(&str, f64, f64)]) -> Gain {
+        let baseline = |(method, mean, se): (&str, f64, f64)| Baseline {
+            method: method.into(),
+            log_loss: SampleMean { mean: 0.5 + mean, se: 0.01 },
+            gain: SampleMean { mean, se },
+        };
+        let best_single = baseline(("classifier:a", 0.1, 0.01));
+        let mut baselines: Vec<Baseline> = combinations.iter().copied().map(baseline).collect();
+        baselines.push(best_single.clone());
+        Gain {
+            n_items: 100,
+            folds: 10,
+            log_loss: SampleMean { mean: 0.5, se: 0.01 },
+            baselines,
+            best_single,
+            effective_number: 2.0,
+            similar: Vec::new(),
+            verdict: String::new(),
+        }
+    }
+
+    /// Two standard errors decide; what is simpler and level or better is named.
+    #[test]
+    fn the_sentence_names_simpler_combinations_that_are_level_or_better() {
+        let ahead = verdict(&gain(&[("average", 0.05, 0.01), ("stacking", 0.0301, 0.015)]), 2);
+        assert!(
+            ahead.contains("the best simpler combination, `stacking`, `auto` gains 0.030 ± 0.015"),
+            "{ahead}"
+        );
+        let level = verdict(&gain(&[("average", 0.029, 0.015), ("stacking", 0.05, 0.01)]), 2);
+        assert!(level.contains("two standard errors): the average"), "{level}");
+        assert!(!level.contains("stacking"), "{level}");
+        let german = verdict(&gain(&[("average", -0.0153, 0.0049), ("stacking", 0.001, 0.01)]), 2);
+        assert!(
+            german.contains(
+                "the average (`linear-pool:equal`) is simpler and better by 0.015 ± 0.005"
+            ),
+            "{german}"
+        );
+        let both = verdict(&gain(&[("average", -0.004, 0.003), ("stacking", 0.001, 0.01)]), 2);
+        assert!(
+            both.contains("the average (`linear-pool:equal`) (-0.004 ± 0.003 nats), `stacking` (+0.001 ± 0.010 nats)"),
+            "{both}"
+        );
+        assert_eq!(verdict(&gain(&[("average", -1.0, 0.1)]), 1).find("average"), None);
+    }
+}
