@@ -134,6 +134,9 @@ fn table_hint(hint: &TableHint) -> String {
         TableHint::OtherLayout { needed, other: Layout::Wide } => {
             format!("{needed}; for one row per item use `--layout wide`")
         }
+        TableHint::OtherLayout { needed, other: Layout::WideLabels } => {
+            format!("{needed}; for one column of labels per source use `--layout wide-labels`")
+        }
         other => other.to_string(),
     }
 }

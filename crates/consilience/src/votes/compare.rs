@@ -9,7 +9,7 @@ use super::config::{DawidSkene, Majority, VoteConfig};
 use super::report::FLOOR;
 use super::table::Votes;
 use crate::error::{Error, Result};
-use crate::evaluation::{CALIBRATION_BINS, SampleMean};
+use crate::evaluation::{CALIBRATION_BINS, ReliabilityBin, SampleMean};
 use crate::folds::stratified;
 use crate::progress::{CancelOnly, Progress};
 use crate::text::aligned;
@@ -41,6 +41,8 @@ pub struct VoteScores {
     pub brier: SampleMean,
     /// Expected calibration error of the most probable class.
     pub ece: f64,
+    /// Confidence and accuracy by range of the largest probability.
+    pub reliability: Vec<ReliabilityBin>,
     /// Differences from `majority` and from `dawid-skene`.
     pub against: Vec<VoteDifference>,
 }
@@ -181,14 +183,20 @@ fn score_item(probabilities: &[f64], label: usize) -> ItemScore {
     [hit, -p[label].ln(), p.iter().enumerate().map(square).sum(), top]
 }
 
-fn calibration_error(scores: &[ItemScore]) -> f64 {
-    let mut gaps = [0.0; CALIBRATION_BINS];
+/// The reliability diagram of the most probable class; ties are right in part.
+fn reliability(scores: &[ItemScore]) -> Vec<ReliabilityBin> {
+    let mut sums = [[0.0; 3]; CALIBRATION_BINS];
     for [hit, .., top] in scores {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a bin
         let bin = ((top * CALIBRATION_BINS as f64) as usize).min(CALIBRATION_BINS - 1);
-        gaps[bin] += hit - top;
+        sums[bin].iter_mut().zip([1.0, *top, *hit]).for_each(|(sum, value)| *sum += value);
     }
-    gaps.iter().map(|gap: &f64| gap.abs()).sum::<f64>() / scores.len() as f64
+    let bin = |[n, confidence, hits]: [f64; 3]| ReliabilityBin {
+        share: n / scores.len() as f64,
+        confidence: confidence / n,
+        accuracy: hits / n,
+    };
+    sums.into_iter().map(bin).collect()
 }
 
 impl VoteScores {
@@ -209,12 +217,15 @@ impl VoteScores {
                 brier: difference(2),
             }
         });
+        let reliability = reliability(own);
+        let used = reliability.iter().filter(|bin| bin.share > 0.0);
         Self {
             method: method.to_owned(),
             accuracy: mean(0),
             log_loss: mean(1),
             brier: mean(2),
-            ece: calibration_error(own),
+            ece: used.map(|bin| bin.share * (bin.accuracy - bin.confidence).abs()).sum(),
+            reliability,
             against: against.collect(),
         }
     }

@@ -15,7 +15,7 @@ use consilience_numerics::log_space::log_sum_exp;
 use consilience_numerics::simplex;
 
 /// The prior of ln ρ: mean ln 0.42 and standard deviation 0.7, the values that the gold labels of
-/// 25 sets of votes chose, held out by family of sets (experiments/votes).
+/// 25 sets of votes chose, held out by family of sets.
 const TYPICAL: f64 = 0.42;
 const SPREAD: f64 = 0.7;
 
