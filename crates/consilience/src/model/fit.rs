@@ -8,6 +8,7 @@ use crate::data::class_prior::{ClassPrior, PriorChoice};
 use crate::data::input_format::DEFAULT_FLOOR;
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
+use crate::methods::shares::{InsightIntervals, LEVEL, insight_intervals};
 use crate::methods::{Fit, Method, MethodConfig, TrainingSet};
 use crate::progress::{NoProgress, Progress};
 
@@ -96,6 +97,8 @@ impl Model {
             class_prior: options.class_prior.clone(),
             fit: method,
         };
+        let insight_intervals = intervals(&fit, &labelled, &class_prior, options.progress)?;
+        let training = Training { insight_intervals, ..training };
         Self::assemble(fit, class_prior, settings, training)
     }
 
@@ -153,6 +156,22 @@ impl Model {
             ..Self::new(fit.fitted, class_prior)?
         })
     }
+}
+
+/// Intervals of what the fit tells about the classifiers; none if it has no covariance of evidence.
+fn intervals(
+    fit: &Fit<Method>,
+    labelled: &Outputs,
+    prior: &ClassPrior,
+    progress: &dyn Progress,
+) -> Result<Option<InsightIntervals>> {
+    let fitted = fit.fitted.fitted();
+    let covariance = fitted.evidence_covariance().or(fit.report.evidence_covariance.as_ref());
+    let (Some(covariance), Some(margins)) = (covariance, fitted.margins()?) else {
+        return Ok(None);
+    };
+    let prior = fitted.is_made_of_dirichlets().then_some(prior);
+    insight_intervals(LEVEL, labelled, covariance, margins.alpha(), prior, progress)
 }
 
 /// The outputs that a method uses: those of a single classifier for a method of one.
