@@ -1,7 +1,8 @@
 //! A fitted model.
 
 use consilience::evaluation::{
-    BootstrapSettings, EvaluationSettings, GainSettings, Weighting, evaluate, gain,
+    BootstrapSettings, EvaluationSettings, GainSettings, PrevalenceTarget, Weighting, evaluate,
+    gain, prevalence,
 };
 use consilience::methods::shares::EvidenceCovariance;
 use consilience::methods::{Rows, Source, explain, fuse_rows, ln_density_rows};
@@ -220,6 +221,36 @@ impl Model {
             evaluate(&self.model, rule.fusion(), &outputs, &prior, &settings, progress)
         })?;
         Ok(json!(evaluation).to_string())
+    }
+
+    /// The share of every class, as the JSON that `prevalence --format json` prints; a label below 0
+    /// is an item without one.
+    #[pyo3(signature = (values, labels, kind, class_prior, predictive, items))]
+    #[allow(clippy::too_many_arguments, reason = "called by one place of the package")]
+    #[allow(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
+    fn prevalence(
+        &self,
+        py: Python<'_>,
+        values: Values<'_>,
+        labels: Labels<'_>,
+        kind: Kind,
+        class_prior: Option<&str>,
+        predictive: bool,
+        items: bool,
+    ) -> PyResult<String> {
+        let schema = self.model.schema();
+        let (rule, prior) = self.rule(class_prior, predictive)?;
+        let (input_format, values) = self.raw(&values, &kind)?;
+        let labels = label_slice(&labels, values.len() / schema.width())?;
+        let target = if items { PrevalenceTarget::Items } else { PrevalenceTarget::Population };
+        let found = watched(py, None, |progress| {
+            let outputs = outputs(schema, input_format, values, Some(labels))?;
+            prevalence(&self.model, rule.fusion(), &outputs, &prior, target, progress)
+        })?;
+        let mut value = json!(found);
+        value["note"] = found.note().into();
+        value["repeats_training"] = found.repeats_training().into();
+        Ok(value.to_string())
     }
 
     /// What fusing with `auto` is worth beside simpler ways, in cross-validation, as JSON.

@@ -92,6 +92,8 @@ pub(crate) enum Command {
     Compare(Box<CompareOptions>),
     /// Label items from the votes of many sources, with or without gold labels.
     Aggregate(Box<AggregateOptions>),
+    /// Estimate the share of every class among items, with 95 % intervals.
+    Prevalence(PrevalenceOptions),
     /// Show the parameters of a model and what they mean.
     Inspect(InspectOptions),
     /// Draw outputs from a model with known truth.
@@ -392,6 +394,29 @@ pub(crate) enum ProtocolName {
     Splits,
     /// The paper's protocol: random splits with 20 test items per class.
     Paper,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The share by the model is the mean fused probability. If some items have a label, it is corrected by\n\
+them (prediction-powered inference). The labelled items must be a random sample of the items, and the\n\
+model must not have been fitted to them. Any number of rows in constant memory.\n\nExample:\n  \
+    consilience prevalence model.json new.csv --format json"
+)]
+pub(crate) struct PrevalenceOptions {
+    #[command(flatten)]
+    pub(crate) model: ModelOptions,
+    /// What the shares are shares of.
+    #[arg(long, value_enum, default_value_t = Target::Population)]
+    pub(crate) target: Target,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Target {
+    /// The population that the items were drawn from.
+    Population,
+    /// The items of the table themselves.
+    Items,
 }
 
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -357,6 +358,61 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
             block, labels, self._kind, _prior(class_prior), predictive, score_items,
             bootstrap, seed_of(random_state),
         ))
+
+    def prevalence(
+        self, X: Any, y: Any = None, *, class_prior: ClassPrior | None = None, predictive: bool = False,
+        target: str = "population",
+    ) -> dict[str, Any]:
+        """Share of each class among items, with 95 % intervals.
+
+        Parameters
+        ----------
+        X : array-like or data frame
+            Outputs, as in `fit`.
+        y : array-like of shape (n_items,), default=None
+            The true classes of some items; None, NaN or -1 where the class is unknown (-1 only if no
+            class has this name). The labelled items correct the model (prediction-powered inference).
+            They must be a random sample of the items, and the model must not have been fitted to
+            them. If None, the shares trust the calibration of the model.
+        class_prior : {"uniform", "empirical"} or array-like of shape (n_classes,), default=None
+            A class prior to use instead of the model's.
+        predictive : bool, default=False
+            Average over the posterior draws stored in the model, as in `predict_proba`.
+        target : {"population", "items"}, default="population"
+            What the shares are shares of: the population that the items were drawn from, or the items
+            themselves.
+
+        Returns
+        -------
+        dict
+            The shares, as `consilience prevalence --format json` prints them: for each class of
+            `classes`, `by_model` and, with labels, `corrected`, each with `value`, `low` and `high`.
+        """
+        if target not in ("population", "items"):
+            raise ConsilienceError(f"`target` must be 'population' or 'items', got {target!r}")
+        block = self._read(X)
+        labels = self._some_labels(y, len(block))
+        found = json.loads(self.model_.prevalence(
+            block, labels, self._kind, _prior(class_prior), predictive, target == "items"
+        ))
+        if found.pop("repeats_training"):
+            warnings.warn(
+                "y has as many items of every class as the model was fitted to: if they are the same, the "
+                "corrected intervals are too short; fit the model to other items", UserWarning, stacklevel=2)
+        return found  # type: ignore[no-any-return]
+
+    def _some_labels(self, y: Any, n_items: int) -> Any:
+        """The index of every item's class; -1 where it is unknown."""
+        if y is None:
+            return np.full(n_items, -1, dtype=np.int64)
+        y = [None if c is None or c != c else c for c in np.asarray(y, dtype=object).ravel()]
+        index = {c: j for j, c in enumerate(self.classes_.tolist())}
+        if -1 not in index:
+            y = [None if c == -1 and not isinstance(c, str) else c for c in y]
+        unknown = next((c for c in y if c is not None and c not in index), None)
+        if unknown is not None:
+            raise ConsilienceError(f"y has the unknown label {unknown!r}; the classes are {list(index)}")
+        return np.array([-1 if c is None else index[c] for c in y], dtype=np.int64)
 
     # Files
 
