@@ -324,3 +324,20 @@ fn a_correlated_model_of_two_classifiers() {
     let inspected = bench.good("inspect truth.json").out;
     assert!(inspected.contains("effective number of classifiers  1.15 of 2"), "{inspected}");
 }
+
+/// With labels of all items, the corrected shares are those of the labels: 40 of 120 each.
+#[test]
+fn shares_of_classes() {
+    let bench = fitted();
+    let run = bench.good("prevalence model.json test.csv");
+    assert!(run.out.contains("by 120 labelled"), "{}", run.out);
+    let shares = json(&bench.good("prevalence model.json test.csv --format json"));
+    for class in shares["classes"].as_array().unwrap() {
+        let corrected = &class["corrected"];
+        assert!((corrected["value"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-9, "{class}");
+        assert!(corrected["low"].as_f64() < class["by_model"]["value"].as_f64());
+    }
+    // The training items cause a warning.
+    let run = bench.good("prevalence model.json train.csv --target items");
+    assert!(run.err.contains("as many labelled items"), "{}", run.err);
+}
