@@ -17,7 +17,7 @@ pub(crate) fn run(
     messages: &Messages,
 ) -> Result<(), Failure> {
     options.model.check_output(&options.table, options.costs.as_ref())?;
-    let mut loaded = options.model.load()?;
+    let mut loaded = options.model.load(messages.is_quiet())?;
     loaded.reading.ignores_labels = true;
     let source = (&options.model.data, &loaded.reading);
     let schema = loaded.model.schema();

@@ -116,7 +116,8 @@ pub fn gain(
         Some(covariance) => Cow::Borrowed(covariance),
         None => Cow::Owned(EvidenceCovariance::of(outputs, auto.dirichlets().alpha())?),
     };
-    Ok(summarise(&methods, outputs, &labels, (prior, settings.weighting), n_folds, &covariance))
+    let weighting = settings.weighting.under(model.chosen_prior());
+    Ok(summarise(&methods, outputs, &labels, (prior, weighting), n_folds, &covariance))
 }
 
 /// Fewer folds for fits that take long, so that the estimate does not take minutes.

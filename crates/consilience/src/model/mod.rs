@@ -2,6 +2,7 @@
 
 mod consistency;
 mod describe;
+mod estimate;
 mod file;
 mod fit;
 mod fuse;
@@ -108,6 +109,11 @@ impl Model {
     /// The class prior that it was fitted with.
     pub fn class_prior(&self) -> &ClassPrior {
         &self.class_prior
+    }
+
+    /// The choice of that class prior, where it is known.
+    pub fn chosen_prior(&self) -> Option<&PriorChoice> {
+        self.settings.as_ref().map(|settings| &settings.class_prior)
     }
 
     /// The method with its parameters.
