@@ -7,9 +7,12 @@ use super::{FuseOptions, Model, Settings, Training};
 use crate::data::class_prior::{ClassPrior, PriorChoice};
 use crate::data::input_format::DEFAULT_FLOOR;
 use crate::data::outputs::Outputs;
+use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::methods::independent::SufficientStatistics;
 use crate::methods::{Fit, Method, MethodConfig, TrainingSet};
 use crate::progress::{NoProgress, Progress};
+use crate::warning::Warning;
 
 /// Options of a fit that do not depend on the method.
 #[derive(Clone)]
@@ -86,8 +89,10 @@ impl Model {
         warns_of_prior: bool,
     ) -> Result<Self> {
         let outputs = select(&method, outputs)?;
+        let (outputs, left_out) = leave_out(&method, outputs)?;
         let labelled = outputs.labelled();
         let mut training = Training::new(&outputs, &labelled)?;
+        training.warnings.extend(left_out);
         check_items(&method, &outputs, &options.class_prior, &training)?;
         let classes = outputs.schema().classes();
         let class_prior = training.resolve(&options.class_prior, classes)?;
@@ -211,6 +216,10 @@ fn check_items(
             others: MethodConfig::without_labels(),
         });
     }
+    let counts = training.statistics.class_counts();
+    if let Some(j) = counts.iter().position(|n| *n == 0).filter(|_| method.needs_every_class()) {
+        return Err(Error::EmptyClass { class: outputs.schema().classes()[j].clone() });
+    }
     if *prior == PriorChoice::Estimate && training.n_unlabelled() == 0 {
         let requirement = "empirical, uniform or given if every training item has a label \
                            (`estimate` is the class prior of unlabelled items; it can also be \
@@ -230,4 +239,34 @@ fn select<'a>(method: &MethodConfig, outputs: &'a Outputs) -> Result<Cow<'a, Out
         found: crate::error::quoted(schema.classifiers()),
     })?;
     outputs.select(&Arc::new(schema.only(index))).map(Cow::Owned)
+}
+
+/// The outputs without the classifiers that the method cannot use, and a warning for each. If it
+/// could use none, all stay, and the fit reports the error.
+fn leave_out<'a>(
+    method: &MethodConfig,
+    outputs: Cow<'a, Outputs>,
+) -> Result<(Cow<'a, Outputs>, Vec<Warning>)> {
+    if !method.needs_every_output() || !outputs.any_missing() || outputs.n_labelled() == 0 {
+        return Ok((outputs, Vec::new()));
+    }
+    let schema = Arc::clone(outputs.schema());
+    let statistics = SufficientStatistics::of(&outputs.labelled())?;
+    let absent: Vec<(usize, usize)> = statistics.absent_classifiers().collect();
+    if absent.is_empty() || absent.len() == schema.n_classifiers() {
+        return Ok((outputs, Vec::new()));
+    }
+    let warning = |(k, j): &(usize, usize)| {
+        let (classifier, class) = (&schema.classifiers()[*k], &schema.classes()[*j]);
+        Warning::data(format!(
+            "classifier `{classifier}` is missing for every training item of class `{class}`, so it \
+             is left out"
+        ))
+    };
+    let warnings = absent.iter().map(warning).collect();
+    let is_kept = |k: usize| absent.iter().all(|(other, _)| *other != k);
+    let names = schema.classifiers().iter().enumerate();
+    let names = names.filter(|(k, _)| is_kept(*k)).map(|(_, name)| name.clone());
+    let kept = Schema::new(names, schema.classes().to_vec())?;
+    Ok((Cow::Owned(outputs.select(&Arc::new(kept))?), warnings))
 }

@@ -41,6 +41,8 @@ pub struct Model {
     method: Method,
     settings: Option<Settings>,
     training: Option<Training>,
+    /// What a front end needs to read new data alike; the library keeps it as it is.
+    estimator: Option<Map<String, Value>>,
     posterior: Option<PosteriorReport>,
     pair_posteriors: Vec<PairPosterior>,
     shared_posterior: Option<SharedReport>,
@@ -87,6 +89,7 @@ impl Model {
             method,
             settings: None,
             training: None,
+            estimator: None,
             posterior: None,
             pair_posteriors: Vec::new(),
             shared_posterior: None,
@@ -134,6 +137,19 @@ impl Model {
     /// What it was fitted on, if it was.
     pub fn training(&self) -> Option<&Training> {
         self.training.as_ref()
+    }
+
+    /// The description of the front end's estimator, if one was [kept](Self::with_estimator).
+    pub fn estimator(&self) -> Option<&Map<String, Value>> {
+        self.estimator.as_ref()
+    }
+
+    /// The same model with a description of the estimator that reads its data, which the model file
+    /// keeps under `estimator`. The library does not look at it.
+    #[must_use]
+    pub fn with_estimator(mut self, estimator: Option<Map<String, Value>>) -> Self {
+        self.estimator = estimator;
+        self
     }
 
     /// The posterior of the margins in numbers, where it was sampled.
