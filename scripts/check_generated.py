@@ -17,6 +17,8 @@ def recipes(folder):
     for name in ("special", "dirichlet", "multivariate_t"):
         made = folder / f"{name}.csv"
         yield ROOT / f"reference/{name}.csv", made, [sys.executable, f"reference/make_{name}.py", made]
+    made = folder / "votes.json"
+    yield ROOT / "reference/votes.json", made, [sys.executable, "reference/make_votes.py", made]
     made = folder / "photos.csv"
     simulate = ["simulate", "--quiet", "--model", DEMO / "truth.json", "--items-per-class", "200"]
     yield DEMO / "photos.csv", made, CLI + simulate + ["--seed", "7", "--output", made]

@@ -14,6 +14,7 @@ use consilience_io::{Format, Layout, Location};
 use crate::error::Failure;
 use crate::method_options::MethodOptions;
 use crate::output::Messages;
+use crate::vote_args::AggregateOptions;
 
 /// Combine the probability outputs of several classifiers into one calibrated probability.
 #[derive(Debug, Parser)]
@@ -27,7 +28,8 @@ use crate::output::Messages;
         consilience fit train.csv -o model.json\n  \
         consilience fuse model.json new.csv -o fused.csv\n  \
         consilience evaluate model.json test.csv\n  \
-        consilience compare labelled.csv\n\n\
+        consilience compare labelled.csv\n  \
+        consilience aggregate votes.csv -o labels.csv\n\n\
         Exit codes: 0 success, 1 bad data, settings or files, 2 wrong usage or a fault of the program,\n\
         130 interrupted."
 )]
@@ -88,6 +90,8 @@ pub(crate) enum Command {
     Evaluate(EvaluateOptions),
     /// Compare methods on your own labelled outputs by cross-validation.
     Compare(Box<CompareOptions>),
+    /// Label items from the votes of many sources, with or without gold labels.
+    Aggregate(Box<AggregateOptions>),
     /// Show the parameters of a model and what they mean.
     Inspect(InspectOptions),
     /// Draw outputs from a model with known truth.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use consilience::evaluation::Weighting;
 use consilience::methods::{Fused, Fusion, PosteriorPredictive, fuse_into};
+use consilience::votes::VoteModel;
 use consilience::{
     ClassPrior, DEFAULT_FLOOR, InputFormat, Model, NoProgress, Outputs, PriorChoice, Progress,
     Schema,
@@ -27,10 +28,27 @@ pub(crate) fn read_model(path: &Path) -> Result<Model, Failure> {
     let text = String::from_utf8(text).map_err(|_| {
         Failure::in_file(&name)(consilience::Error::InvalidModel("it is not UTF-8 text".into()))
     })?;
+    if VoteModel::is_file(&text) {
+        return Err(Failure::Message {
+            message: format!("{name} is a model of votes, which only `fuse` can use"),
+            hint: Some(
+                "`consilience aggregate` writes models of votes, `consilience fit` all others",
+            ),
+        });
+    }
     Model::from_json(&text).map_err(|error| match serde_json::from_str::<Value>(&text) {
         Ok(_) => Failure::in_file(name)(error),
         Err(_) => Failure::Message { message: format!("{name}: {error}"), hint: Some(NO_MODEL) },
     })
+}
+
+/// Reads a model of votes; none if the file is something else or cannot be read.
+pub(crate) fn read_vote_model(path: &Path) -> Result<Option<VoteModel>, Failure> {
+    let Ok(text) = std::fs::read_to_string(path) else { return Ok(None) };
+    if !VoteModel::is_file(&text) {
+        return Ok(None);
+    }
+    VoteModel::from_json(&text).map(Some).map_err(Failure::in_file(path.display()))
 }
 
 impl DataOptions {

@@ -102,6 +102,7 @@ fn core_hint(hint: Hint) -> String {
         Hint::TreeStructure => {
             "`--structure tree` keeps the whole correlation of every pair that it connects"
         }
+        Hint::NameClasses => "name every class with `--classes a,b,c`",
         other => return other.to_string(),
     };
     text.to_owned()
@@ -132,6 +133,9 @@ fn table_hint(hint: &TableHint) -> String {
         }
         TableHint::OtherLayout { needed, other: Layout::Wide } => {
             format!("{needed}; for one row per item use `--layout wide`")
+        }
+        TableHint::OtherLayout { needed, other: Layout::WideLabels } => {
+            format!("{needed}; for one column of labels per source use `--layout wide-labels`")
         }
         other => other.to_string(),
     }

@@ -14,6 +14,7 @@ mod method_options;
 mod output;
 mod plots;
 mod progress;
+mod vote_args;
 
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
@@ -56,6 +57,7 @@ fn run(arguments: &Arguments, messages: &Messages) -> Result<(), Failure> {
         Command::Density(options) => commands::density::run(options, common, messages),
         Command::Evaluate(options) => commands::evaluate::run(options, common, messages),
         Command::Compare(options) => commands::compare::run(options, common, messages),
+        Command::Aggregate(options) => commands::aggregate::run(options, common, messages),
         Command::Inspect(options) => commands::inspect::run(options, common, messages),
         Command::Simulate(options) => commands::simulate::run(options, common, messages),
         Command::Completions { shell } => commands::generate::completions(*shell),

@@ -263,6 +263,14 @@ pub fn batch_of(outputs: &Outputs, range: Range<usize>) -> Batch {
     Batch::columns(names.into(), range.start as u64, batch)
 }
 
+/// A batch of one column of names.
+pub fn names_batch<'a>(name: &str, values: impl Iterator<Item = &'a str>) -> Batch {
+    let column: ArrayRef = Arc::new(values.map(Some).collect::<StringArray>());
+    let names = vec![name.to_owned()];
+    let batch = record_batch(&names, vec![column]);
+    Batch::columns(names.into(), 0, batch)
+}
+
 /// `<classifier>_<class>` for every classifier and class, in the order of an item's values.
 pub(crate) fn column_names(schema: &consilience::Schema) -> impl Iterator<Item = String> + '_ {
     schema.classifiers().iter().flat_map(|classifier| {

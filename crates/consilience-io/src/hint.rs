@@ -79,6 +79,10 @@ impl fmt::Display for Hint {
             Self::OtherLayout { needed, other: Layout::Wide } => {
                 write!(f, "{needed}; for one row per item choose the wide layout")
             }
+            Self::OtherLayout { needed, other: Layout::WideLabels } => write!(
+                f,
+                "{needed}; for one column of labels per source choose the layout wide-labels"
+            ),
         }
     }
 }

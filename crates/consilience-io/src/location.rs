@@ -105,8 +105,11 @@ pub enum Layout {
     /// One row per item, with a column `<classifier>_<class>` for every classifier and class.
     #[default]
     Wide,
-    /// One row per probability, with columns `item`, `classifier`, `class` and `probability`.
+    /// One row per probability, with columns `item`, `classifier`, `class` and `probability`; for
+    /// votes one row per vote, with columns `item`, `source` and `label`.
     Long,
+    /// Votes with one row per item and one column of labels per source.
+    WideLabels,
 }
 
 impl FromStr for Layout {
@@ -116,10 +119,11 @@ impl FromStr for Layout {
         match word {
             "wide" => Ok(Self::Wide),
             "long" => Ok(Self::Long),
+            "wide-labels" => Ok(Self::WideLabels),
             _ => Err(Error::UnknownWord {
                 what: "layout",
                 found: word.to_owned(),
-                known: "wide and long",
+                known: "wide, long and (for votes) wide-labels",
             }),
         }
     }

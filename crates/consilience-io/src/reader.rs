@@ -78,6 +78,7 @@ pub fn read_outputs(location: &Location, options: &ReadOptions) -> Result<Output
 
 /// [Reads a whole table](read_outputs) from an open input; `options.format` is not used.
 pub fn read_outputs_from(mut input: Input, options: &ReadOptions) -> Result<Outputs> {
+    check_layout(&input.name, options.layout)?;
     let (name, format) = (input.name.clone(), input.format);
     let chunk = options.chunk_items.max(1);
     let mut stored = None;
@@ -110,7 +111,7 @@ pub fn read_outputs_from(mut input: Input, options: &ReadOptions) -> Result<Outp
                 wide.read(&batch, &mut builder)?;
             }
         }
-        Layout::Long => {
+        Layout::Long | Layout::WideLabels => {
             let mut long = Long::new(&name, source.as_ref(), &schema, labels)?;
             while long.fill(source.as_mut(), &mut builder, chunk)? > 0 {}
         }
@@ -119,6 +120,15 @@ pub fn read_outputs_from(mut input: Input, options: &ReadOptions) -> Result<Outp
         0 => Err(Error::NoItems { name }),
         _ => Ok(builder.finish()),
     }
+}
+
+/// Refuses the layout that only votes have.
+fn check_layout(table: &str, layout: Layout) -> Result<()> {
+    if layout != Layout::WideLabels {
+        return Ok(());
+    }
+    let hint = "labels without probabilities are votes; tables of probabilities are wide or long";
+    Err(Error::header(table, "the layout wide-labels is for votes", hint))
 }
 
 /// The classifiers and classes of a table; may read the source to its end.
@@ -214,6 +224,7 @@ impl TableReader {
 
     /// A reader of an open input; `options.format` and `options.classes` are not used.
     pub fn new(input: Input, schema: &Arc<Schema>, options: &ReadOptions) -> Result<Self> {
+        check_layout(&input.name, options.layout)?;
         let (name, format) = (input.name.clone(), input.format);
         let chunk_items = options.chunk_items.max(1);
         let total_bytes = input.content.len();
@@ -227,7 +238,7 @@ impl TableReader {
             Layout::Wide => {
                 Rows::Wide(Box::new(Wide::new(&name, source.as_ref(), schema, labels)?))
             }
-            Layout::Long => {
+            Layout::Long | Layout::WideLabels => {
                 Rows::Long(Box::new(Long::new(&name, source.as_ref(), schema, labels)?))
             }
         };

@@ -23,6 +23,8 @@ pub struct Added<'a> {
 pub enum AddedValues<'a> {
     /// Numbers; NaN is written as an empty cell or null.
     Numbers(&'a [f64]),
+    /// Whole numbers.
+    Counts(&'a [u64]),
     /// Names, by their indices in a list.
     Names {
         /// The index of each row's name.
@@ -39,6 +41,7 @@ impl AddedValues<'_> {
     pub fn len(&self) -> usize {
         match self {
             Self::Numbers(values) => values.len(),
+            Self::Counts(values) => values.len(),
             Self::Names { index, .. } => index.len(),
             Self::Text(values) => values.len(),
         }
@@ -52,7 +55,7 @@ impl AddedValues<'_> {
     /// The text of a row, if the column holds text.
     pub(crate) fn text(&self, row: usize) -> Option<&str> {
         match self {
-            Self::Numbers(_) => None,
+            Self::Numbers(_) | Self::Counts(_) => None,
             Self::Names { index, names } => Some(&names[index[row] as usize]),
             Self::Text(values) => Some(&values[row]),
         }

@@ -158,6 +158,33 @@ pub enum Error {
         /// What it cannot do, as a verb phrase.
         cannot: String,
     },
+    /// A vote or gold label that is not one of the given classes.
+    #[error("item `{item}`: unknown label `{label}`; the classes are {}", quoted(.classes))]
+    UnknownVote {
+        /// Name of the item.
+        item: String,
+        /// The label as given.
+        label: String,
+        /// The given classes.
+        classes: Vec<String>,
+    },
+    /// A table without votes.
+    #[error("there are no votes")]
+    NoVotes,
+    /// Votes and gold labels with fewer than two different labels.
+    #[error("all votes have the label `{class}`, and at least two classes are needed")]
+    OneClass {
+        /// The only label.
+        class: String,
+    },
+    /// Gold labels of which none belongs to an item with votes.
+    #[error("none of the {n} gold labels is of an item with votes; the first is of item `{item}`")]
+    UnknownGold {
+        /// Name of the first item with a gold label.
+        item: String,
+        /// Number of gold labels.
+        n: usize,
+    },
     /// The computation was stopped on request.
     #[error("interrupted")]
     Interrupted,
@@ -181,12 +208,14 @@ impl Error {
     pub fn hint(&self) -> Option<Hint> {
         Some(match self {
             Self::InvalidOutput { problem, .. } => problem.hint(),
-            Self::UnknownLabel { .. } => Hint::CorrectLabel,
+            Self::UnknownLabel { .. } | Self::UnknownVote { .. } => Hint::CorrectLabel,
             Self::MissingLabel { .. } => Hint::LabelItems,
             Self::NoLabels { .. } | Self::NeedsLabels { .. } => Hint::LabelSomeItems,
             Self::EmptyClass { .. } | Self::NoOutputs { .. } => Hint::FillClass,
             Self::AbsentClassifier { .. } => Hint::FillClassifier,
             Self::NoDraws => Hint::KeepDraws,
+            Self::OneClass { .. } => Hint::NameClasses,
+            Self::UnknownGold { .. } => Hint::MatchGold,
             _ => return None,
         })
     }

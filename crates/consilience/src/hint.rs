@@ -46,6 +46,10 @@ pub enum Hint {
     KeepDraws,
     /// The tree structure keeps the correlation of every pair that it connects.
     TreeStructure,
+    /// Votes with a single label need the names of all classes.
+    NameClasses,
+    /// Gold labels and votes must use the same names of items.
+    MatchGold,
 }
 
 impl fmt::Display for Hint {
@@ -80,6 +84,10 @@ impl fmt::Display for Hint {
             Self::KeepDraws => "fit the model again and keep some posterior draws",
             Self::TreeStructure => {
                 "the tree structure keeps the whole correlation of every pair that it connects"
+            }
+            Self::NameClasses => "give the names of all classes",
+            Self::MatchGold => {
+                "use the same names of items for votes and gold labels, or leave the gold labels out"
             }
         })
     }

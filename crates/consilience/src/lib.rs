@@ -25,7 +25,8 @@
 //! ```
 //!
 //! The modules, from the ground up: [`methods`] (one folder per fusion method), [`model`] (a
-//! fitted method as a whole, and its file), [`evaluation`], [`decision`] and [`simulation`]. The
+//! fitted method as a whole, and its file), [`evaluation`], [`decision`] and [`simulation`]. Sources
+//! that give labels instead of probabilities are combined by [`votes`]. The
 //! distribution behind the method `correlated` is a crate of its own, `correlated-dirichlet`. The
 //! library never prints.
 
@@ -48,6 +49,7 @@ mod progress;
 mod sampling;
 pub mod simulation;
 mod text;
+pub mod votes;
 mod warning;
 
 pub use data::class_prior::{ClassPrior, PriorChoice};
@@ -79,3 +81,8 @@ pub use warning::{Warning, WarningKind};
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// The examples of the guide to votes are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/votes.md")]
+struct VotesGuide;

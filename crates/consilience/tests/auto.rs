@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use consilience::evaluation::{GainSettings, Predictions, Weighting, gain, score};
-use consilience::methods::auto::{Auto, AutoFusion, AutoParameters, FittedAuto};
+use consilience::methods::auto::{
+    Auto, AutoFusion, AutoParameters, FittedAuto, Layer, LinearRule, Rule,
+};
 use consilience::methods::bcc::Bcc;
 use consilience::methods::independent::IndependentFusion;
-use consilience::methods::pools::{Pool, PoolKind};
 use consilience::methods::stacking::{Ridge, Stacking, StackingFusion, StackingParameters};
 use consilience::methods::{Fusion, fuse};
 use consilience::simulation::Truth;
@@ -118,36 +119,61 @@ fn the_seed_determines_the_fit_and_parameters_survive_serialisation() {
     let parameters: AutoParameters = serde_json::from_str(&text).unwrap();
     assert_eq!(AutoFusion::new(schema(3), parameters).unwrap(), fitted.fusion);
     let stacking = Stacking::default().learn(&train).unwrap().fusion;
-    assert_eq!(stacking, fitted.fusion.stacking().unwrap());
+    assert_eq!(Some(stacking.clone()), fitted.fusion.stacking().unwrap());
     let text = serde_json::to_string(&stacking.parameters()).unwrap();
     let parameters: StackingParameters = serde_json::from_str(&text).unwrap();
     assert_eq!(StackingFusion::new(schema(3), parameters).unwrap(), stacking);
 }
 
-/// With one item per class, `auto` is the geometric mean of the outputs that are present.
+/// Without labels `auto` is the mean of the linear and the geometric pool of the outputs that are
+/// present, whose mean outputs are their class priors.
 #[test]
-fn with_one_item_per_class_it_is_the_geometric_pool() {
-    let (train, test) = (simulate(3, 1, 1), with_gaps(&simulate(3, 20, 2)));
-    let fitted = auto(&train);
-    assert!(
-        fitted.warnings.iter().any(|w| w.message.contains("geometric")),
-        "{:?}",
-        fitted.warnings
-    );
-    let pool = Pool::new(schema(3), PoolKind::Logarithmic, vec![1.0 / 3.0; 3]).unwrap();
-    let prior = ClassPrior::uniform(3);
-    let (got, want) = (fuse(&fitted.fusion, &test, &prior), fuse(&pool, &test, &prior));
-    let (got, want) = (got.unwrap(), want.unwrap());
-    let floor = 1e-3;
+fn without_labels_it_is_the_average_of_both_pools() {
+    let test = simulate(3, 200, 2);
+    let unlabelled = without_labels(&test);
+    let fitted = auto(&unlabelled);
+    assert!(fitted.warnings[0].message.contains("no labelled items"), "{:?}", fitted.warnings);
+    let prior = ClassPrior::new(&[0.2, 0.3, 0.5]).unwrap();
+    let got = fuse(&fitted.fusion, &test, &prior).unwrap();
+    let n = test.n_items() as f64;
+    let output = |item: usize, k: usize, t: usize| {
+        let output = test.output(item, k).unwrap();
+        output[t].max(1e-3) / output.iter().map(|x| x.max(1e-3)).sum::<f64>()
+    };
+    let raw_mean = |k: usize, t: usize| {
+        (0..test.n_items()).map(|i| test.output(i, k).unwrap()[t]).sum::<f64>() / n
+    };
+    let means: Vec<Vec<f64>> = (0..3).map(|k| (0..3).map(|t| raw_mean(k, t)).collect()).collect();
+    let normalised = |weights: [f64; 3]| weights.map(|w| w / weights.iter().sum::<f64>());
     for item in 0..test.n_items() {
-        let smallest = test.items(item..item + 1).values().iter().fold(1.0f64, |a, b| a.min(*b));
-        for (a, b) in got.probabilities(item).iter().zip(want.probabilities(item)) {
-            assert!((a - b).abs() < 1e-12 || smallest < floor, "{a} {b}");
+        let of = |t: usize, values: &dyn Fn(usize) -> f64| {
+            prior.probabilities()[t] * (0..3).map(values).sum::<f64>()
+        };
+        let linear = normalised(std::array::from_fn(|t| {
+            let mean = (0..3).map(|k| means[k][t]).sum::<f64>() / 3.0;
+            of(t, &|k| output(item, k, t)) / 3.0 / mean
+        }));
+        let geometric = normalised(std::array::from_fn(|t| {
+            let ln = (0..3).map(|k| (output(item, k, t) / means[k][t]).ln()).sum::<f64>() / 3.0;
+            prior.probabilities()[t] * ln.exp()
+        }));
+        for t in 0..3 {
+            let want = 0.5 * (linear[t] + geometric[t]);
+            assert!((got.probabilities(item)[t] - want).abs() < 1e-12, "{item} {t} {want}");
         }
     }
 }
 
-/// A class with a single item has no training item in one of the folds.
+/// The same items without their labels.
+fn without_labels(outputs: &Outputs) -> Outputs {
+    let mut builder =
+        OutputsBuilder::new(outputs.schema().clone(), InputFormat::default()).unwrap();
+    for item in 0..outputs.n_items() {
+        builder.push(outputs.items(item..item + 1).values(), None).unwrap();
+    }
+    builder.finish()
+}
+
 #[test]
 fn a_class_with_one_item_among_large_ones_still_fits() {
     let train = simulate(2, 30, 1);
@@ -162,13 +188,17 @@ fn a_class_with_one_item_among_large_ones_still_fits() {
 }
 
 #[test]
-fn a_class_without_items_is_refused() {
+fn a_class_without_labels_is_refused_by_stacking_only() {
     let train = simulate(2, 20, 1);
     let kept: Vec<usize> = (0..train.n_items()).filter(|&i| train.label(i) != Some(1)).collect();
     let train = train.select_items(&kept);
     let empty = Err(Error::EmptyClass { class: "y".into() });
-    assert_eq!(Auto::default().learn(&train, &NoProgress), empty);
-    assert!(Stacking::default().learn(&train).is_err());
+    assert_eq!(Stacking::default().learn(&train), empty);
+    // `auto` knows from the outputs what the class looks like.
+    let fitted = auto(&train).fusion;
+    let fused = fuse(&fitted, &simulate(2, 300, 3), &ClassPrior::uniform(3)).unwrap();
+    let hits = (300..600).filter(|&item| fused.predicted(item) == 1).count();
+    assert!(hits > 150, "{hits}");
     let config = Stacking { ridge: Ridge::Sd(0.0), ..Stacking::default() };
     assert!(config.learn(&simulate(2, 20, 1)).is_err());
 }
@@ -215,6 +245,24 @@ fn many_parameters_are_fitted_by_lbfgs_and_the_ridge_by_cross_validation() {
     assert!(a > 0.9 && s > 0.8, "{a} {s}");
 }
 
+/// The first layer of a model.
+fn layer(parameters: &mut AutoParameters) -> &mut Layer {
+    let layers = parameters.members.iter_mut().filter_map(|member| match &mut member.rule {
+        Rule::Layer(layer) => Some(layer),
+        Rule::LinearPool(_) => None,
+    });
+    layers.into_iter().next().expect("a layer")
+}
+
+/// The first linear pool of a model.
+fn pool(parameters: &mut AutoParameters) -> &mut LinearRule {
+    let pools = parameters.members.iter_mut().filter_map(|member| match &mut member.rule {
+        Rule::LinearPool(pool) => Some(pool),
+        Rule::Layer(_) => None,
+    });
+    pools.into_iter().next().expect("a linear pool")
+}
+
 #[test]
 fn invalid_parameters_are_refused() {
     let good = auto(&simulate(2, 20, 1)).fusion.parameters().clone();
@@ -225,10 +273,17 @@ fn invalid_parameters_are_refused() {
     };
     assert!(!refused(&|_| ()));
     assert!(refused(&|p| p.logistic_share = 1.5));
-    assert!(refused(&|p| p.layer.bias.truncate(1)));
-    assert!(refused(&|p| p.layer.output_exponents[0] = f64::NAN));
-    assert!(refused(&|p| p.layer.alpha[0][0][0] = -1.0));
-    assert!(refused(&|p| p.logistic.weights[1].truncate(1)));
+    assert!(refused(&|p| p.members[0].weight = -0.1));
+    assert!(refused(&|p| p.members.truncate(1)));
+    assert!(refused(&|p| layer(p).bias.truncate(1)));
+    assert!(refused(&|p| layer(p).output_exponents[0] = f64::NAN));
+    assert!(refused(&|p| pool(p).exponent = f64::INFINITY));
+    assert!(refused(&|p| pool(p).weights[0] += 0.1));
+    assert!(refused(&|p| pool(p).bias.truncate(1)));
+    assert!(refused(&|p| p.alpha.as_mut().unwrap()[0][0][0] = -1.0));
+    assert!(refused(&|p| p.alpha = None));
+    assert!(refused(&|p| p.logistic.as_mut().unwrap().weights[1].truncate(1)));
+    assert!(refused(&|p| p.logistic = None));
     assert!(refused(&|p| p.fill.as_mut().unwrap().weight = -0.1));
     assert!(refused(&|p| p.fill.as_mut().unwrap().covariance[0][0] = -1.0));
     assert!(refused(&|p| p.fill.as_mut().unwrap().mean[0].truncate(2)));

@@ -5,9 +5,10 @@ use consilience::methods::{Fused, Fusion, Method, explain, fuse_into};
 use consilience::{ClassPrior, Model, Outputs, Schema};
 use consilience_io::{ABSTAIN, Added, AddedValues, Location, ReadOptions, read_costs};
 
+use super::aggregate::fuse_votes;
 use super::stream::{self, number_column};
 use crate::args::{CommonOptions, FuseOptions, TableOutput};
-use crate::data::floor_note;
+use crate::data::{floor_note, read_vote_model};
 use crate::error::Failure;
 use crate::output::Messages;
 
@@ -17,6 +18,9 @@ pub(crate) fn run(
     messages: &Messages,
 ) -> Result<(), Failure> {
     options.model.check_output(&options.table, options.costs.as_ref())?;
+    if let Some(model) = read_vote_model(&options.model.model)? {
+        return fuse_votes(&model, options, messages);
+    }
     let mut loaded = options.model.load(messages.is_quiet())?;
     loaded.reading.ignores_labels = true;
     let source = (&options.model.data, &loaded.reading);

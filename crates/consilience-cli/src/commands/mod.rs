@@ -1,5 +1,6 @@
 //! One file a command.
 
+pub(crate) mod aggregate;
 pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod density;

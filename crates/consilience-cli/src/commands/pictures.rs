@@ -6,6 +6,7 @@ use consilience::Outputs;
 use consilience::evaluation::ReliabilityBin;
 use consilience::evaluation::compare::Comparison;
 use consilience::methods::PairInsight;
+use consilience::votes::{Aggregation, VoteComparison};
 
 use crate::error::Failure;
 use crate::plots::{
@@ -73,6 +74,36 @@ pub(super) fn draw_methods(
             Curve { name: format!("{}{mark}", row.name), bins: row.reliability }
         })
         .collect();
+    ReliabilityDiagram { curves: &curves }.write(folder, "reliability")
+}
+
+/// Draws the accuracies of the sources with the most votes.
+pub(super) fn draw_sources(result: &Aggregation, folder: &Path) -> Result<(), Failure> {
+    let votes = result.votes();
+    let mut order: Vec<usize> = (0..votes.n_sources()).collect();
+    order.sort_by_key(|&source| std::cmp::Reverse(votes.votes_of(source)));
+    let bar = |&source: &usize| {
+        let (_, accuracy) = result.model().source(source);
+        let guess = 1.0 / votes.n_classes() as f64;
+        let kind = usize::from(accuracy.low <= guess && guess <= accuracy.high);
+        let error = 0.5 * (accuracy.high - accuracy.low);
+        (votes.sources()[source].to_string(), Bar { value: accuracy.value, error }, kind)
+    };
+    let bars: Vec<(String, Bar, usize)> = order.iter().take(MAX_BARS).map(bar).collect();
+    let kinds = [
+        ("better or worse than guessing", COLOURS[0]),
+        ("cannot be told from guessing", COLOURS[4]),
+    ];
+    let title = format!("{} sources with the most votes", bars.len());
+    let x_label = "accuracy with 90 % interval";
+    BarChart { title: &title, x_label, bars: &bars, kinds: &kinds }.write(folder, "sources")
+}
+
+/// Draws the reliability diagrams of methods for votes.
+pub(super) fn draw_reliability(scores: &VoteComparison, folder: &Path) -> Result<(), Failure> {
+    let rows = scores.methods.iter().take(COLOURS.len());
+    let curves: Vec<Curve<'_>> =
+        rows.map(|row| Curve { name: row.method.clone(), bins: &row.reliability }).collect();
     ReliabilityDiagram { curves: &curves }.write(folder, "reliability")
 }
 

@@ -185,7 +185,7 @@ fn wrong_usage_ends_with_2_and_names_what_is_known() {
              `log-pool` and `meta`",
         ),
         ("fit data.csv --class-prior some", "empirical, uniform, estimate, p1,p2,..."),
-        ("fit data.csv --layout tall", "wide and long"),
+        ("fit data.csv --layout tall", "wide, long and (for votes) wide-labels"),
         ("fit data.csv --input-format xlsx", "csv, parquet, arrow and jsonl"),
         ("fit data.csv --values percent", "probabilities, log-probabilities, logits, odds"),
         ("fit data.csv --update model.json --method log-pool", "cannot be used with"),

@@ -285,7 +285,7 @@ fn missing_labels() {
     bench.refused(
         "fit empty.csv --method independent",
         "empty.csv: method `independent` needs labels, and none of the 2 items has one; methods \
-         without labels are `opinion-pool`, `linear-pool` with equal or given weights and \
+         without labels are `auto`, `opinion-pool`, `linear-pool` with equal or given weights and \
          `log-pool` with equal or given weights",
         LABELS,
     );

@@ -12,6 +12,7 @@ fn help_of_every_command() {
     let assert = Assert::new().action_env("SNAPSHOTS");
     let commands = [
         "",
+        "aggregate",
         "demo",
         "fit",
         "fuse",

@@ -19,6 +19,7 @@ mod paths;
 mod signals;
 mod tables;
 mod unlabelled;
+mod votes;
 mod whole_files;
 
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::io;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{Schema as ArrowSchema, SchemaRef};
 use parquet::arrow::ArrowWriter;
@@ -221,6 +221,7 @@ fn added_array(values: &AddedValues) -> ArrayRef {
             let numbers = numbers.iter().map(|&number| (!number.is_nan()).then_some(number));
             Arc::new(numbers.collect::<Float64Array>())
         }
+        AddedValues::Counts(counts) => Arc::new(UInt64Array::from(counts.to_vec())),
         _ => Arc::new((0..values.len()).map(|row| values.text(row)).collect::<StringArray>()),
     }
 }

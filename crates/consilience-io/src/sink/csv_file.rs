@@ -50,12 +50,18 @@ impl CsvSink {
         let start = self.buffer.len();
         self.carried_cells(carried, columns, row);
         for column in added {
-            if let AddedValues::Numbers(numbers) = column.values {
-                push_number(&mut self.buffer, numbers[row]);
-                self.buffer.push(b',');
-            } else {
-                let text = column.values.text(row).unwrap_or_default();
-                push_cell(&mut self.buffer, text.as_bytes());
+            match column.values {
+                AddedValues::Numbers(numbers) => {
+                    push_number(&mut self.buffer, numbers[row]);
+                    self.buffer.push(b',');
+                }
+                AddedValues::Counts(counts) => {
+                    push_cell(&mut self.buffer, counts[row].to_string().as_bytes());
+                }
+                _ => {
+                    let text = column.values.text(row).unwrap_or_default();
+                    push_cell(&mut self.buffer, text.as_bytes());
+                }
             }
         }
         end_row(&mut self.buffer, start);

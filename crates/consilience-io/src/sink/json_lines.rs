@@ -75,6 +75,9 @@ impl JsonSink {
             self.buffer.extend_from_slice(key);
             match column.values {
                 AddedValues::Numbers(numbers) => push_json_number(&mut self.buffer, numbers[row]),
+                AddedValues::Counts(counts) => {
+                    self.buffer.extend_from_slice(counts[row].to_string().as_bytes());
+                }
                 _ => {
                     push_json_string(&mut self.buffer, column.values.text(row).unwrap_or_default());
                 }

@@ -5,6 +5,7 @@ mod formats;
 mod inputs;
 mod long;
 mod streams;
+mod votes;
 mod wide;
 mod writing;
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -15,6 +16,7 @@ use crate::error::{Error, Result, quoted};
 use crate::folds;
 use crate::methods::Method;
 use crate::methods::auto::{Auto, AutoFusion};
+use crate::methods::independent::{IndependentFusion, SufficientStatistics};
 use crate::methods::pools::{Pool, PoolKind};
 use crate::methods::shares::EvidenceCovariance;
 use crate::methods::{Fusion, fuse};
@@ -114,7 +116,7 @@ pub fn gain(
     let methods = out_of_fold(outputs, &labels, prior, (n_folds, settings.seed), progress)?;
     let covariance = match model.evidence_covariance() {
         Some(covariance) => Cow::Borrowed(covariance),
-        None => Cow::Owned(EvidenceCovariance::of(outputs, auto.dirichlets().alpha())?),
+        None => Cow::Owned(covariance_of(auto, outputs)?),
     };
     let weighting = settings.weighting.under(model.chosen_prior());
     Ok(summarise(&methods, outputs, &labels, (prior, weighting), n_folds, &covariance))
@@ -141,8 +143,19 @@ pub fn gain_on_new_items(
     let outputs = &*outputs.require_some_labels()?;
     let labels = outputs.require_labels()?;
     let methods = predict(auto, outputs, prior)?;
-    let covariance = EvidenceCovariance::of(outputs, auto.dirichlets().alpha())?;
+    let covariance = covariance_of(auto, outputs)?;
     Ok(summarise(&methods, outputs, &labels, (prior, weighting), 0, &covariance))
+}
+
+/// The covariance of the evidence by the model's Dirichlets; without any, because the model was
+/// fitted without labels, by those of the items themselves.
+fn covariance_of(auto: &AutoFusion, outputs: &Outputs) -> Result<EvidenceCovariance> {
+    if let Some(dirichlets) = auto.dirichlets() {
+        return EvidenceCovariance::of(outputs, dirichlets.alpha());
+    }
+    let statistics = SufficientStatistics::of(outputs)?;
+    let own = IndependentFusion::at_mode(Arc::clone(outputs.schema()), &statistics)?;
+    EvidenceCovariance::of(outputs, own.alpha())
 }
 
 fn require_auto(model: &Model) -> Result<&AutoFusion> {
@@ -210,7 +223,7 @@ fn out_of_fold(
         let (train, test) = (outputs.select_items(&outside), outputs.select_items(&inside));
         let fitted = Auto { seed }.learn(&train, &NoProgress)?.fusion;
         let mut predictions = predict(&fitted, &test, prior)?;
-        predictions.extend(recalibrated(&fitted, &train, &test, prior, seed)?);
+        predictions.extend(recalibrated(&train, &test, prior, seed)?);
         progress.advance(1);
         Ok((inside, predictions))
     });
@@ -230,10 +243,8 @@ fn out_of_fold(
     Ok(methods)
 }
 
-/// `auto` fitted to each of several classifiers alone: recalibration without fusion. Where a
-/// classifier has no outputs for a whole class, its meta classifier is used.
+/// `auto` fitted to each of several classifiers alone: recalibration without fusion.
 fn recalibrated(
-    auto: &AutoFusion,
     train: &Outputs,
     test: &Outputs,
     prior: &ClassPrior,
@@ -241,12 +252,9 @@ fn recalibrated(
 ) -> Result<Vec<Predictions>> {
     let names = train.schema().classifiers();
     let single = |(k, name): (usize, &String)| {
-        let meta = auto.dirichlets().meta(k)?;
-        let (train, test) = (train.select(meta.schema())?, test.select(meta.schema())?);
-        let fused = match (Auto { seed }.learn(&train, &NoProgress)) {
-            Ok(fitted) => fuse(&fitted.fusion, &test, prior)?,
-            Err(_) => fuse(&meta, &test, prior)?,
-        };
+        let schema = Arc::new(train.schema().only(k));
+        let (train, test) = (train.select(&schema)?, test.select(&schema)?);
+        let fused = fuse(&Auto { seed }.learn(&train, &NoProgress)?.fusion, &test, prior)?;
         Ok(Predictions { name: format!("auto:{name}"), probabilities: fused.all().to_vec() })
     };
     if names.len() == 1 {
@@ -265,14 +273,15 @@ fn predict(auto: &AutoFusion, outputs: &Outputs, prior: &ClassPrior) -> Result<V
     };
     let n = schema.n_classifiers();
     let average = Pool::new(schema.clone(), PoolKind::Linear, vec![1.0 / n as f64; n])?;
-    let mut methods = vec![
-        fused("auto".into(), auto, outputs)?,
-        fused("average".into(), &average, outputs)?,
-        fused("stacking".into(), &auto.stacking()?, outputs)?,
-    ];
+    let mut methods =
+        vec![fused("auto".into(), auto, outputs)?, fused("average".into(), &average, outputs)?];
+    if let Some(stacking) = auto.stacking()? {
+        methods.push(fused("stacking".into(), &stacking, outputs)?);
+    }
     methods.extend(single_classifiers(outputs, prior));
+    let Some(dirichlets) = auto.dirichlets() else { return Ok(methods) };
     for (k, name) in schema.classifiers().iter().enumerate() {
-        let meta = auto.dirichlets().meta(k)?;
+        let meta = dirichlets.meta(k)?;
         methods.push(fused(format!("meta:{name}"), &meta, &outputs.select(meta.schema())?)?);
     }
     Ok(methods)

@@ -16,6 +16,17 @@ pub struct SampleMean {
     pub se: f64,
 }
 
+impl SampleMean {
+    /// The mean of independent values of the same weight.
+    pub(crate) fn of(values: impl Iterator<Item = f64>) -> Self {
+        let values: Vec<f64> = values.collect();
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        Self { mean, se: (squares / (n - 1.0) / n).sqrt() }
+    }
+}
+
 impl fmt::Display for SampleMean {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.se.is_nan() {

@@ -2,6 +2,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
+use super::log_linear::LogLinear;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::math::aligned::AlignedBuffer;
@@ -24,7 +25,12 @@ pub struct Block {
     has_logs: bool,
     logs: AlignedBuffer,
     present: AlignedBuffer,
-    aside: AlignedBuffer,
+    /// The evidence of every classifier for every class, and the probabilities: columns like the
+    /// logarithms, for rules that read them.
+    evidence: AlignedBuffer,
+    probabilities: AlignedBuffer,
+    /// The sum of the weighted probabilities of a mixture's members.
+    mixture: AlignedBuffer,
 }
 
 /// Doubles of one block's logarithms: with the block's raw numbers, checked ones and results they
@@ -175,19 +181,47 @@ impl Block {
         Arch::new().dispatch(SoftmaxColumns { values: &mut self.values, n_classes });
     }
 
-    /// Turns log weights into probabilities and keeps them for [`Block::mix`]; the values begin
-    /// again at 0.
-    pub(super) fn set_aside(&mut self) {
-        self.normalise();
-        std::mem::swap(&mut self.values, &mut self.aside);
-        self.values.resize(self.aside.len());
-        self.values.fill(0.0);
+    /// The evidence of every classifier for every class, from the loaded logarithms.
+    pub(super) fn load_evidence(&mut self, evidence: &LogLinear) {
+        self.evidence.resize(self.logs.len());
+        let (logs, columns) = (&*self.logs, &mut *self.evidence);
+        evidence.write_columns(logs, columns, self.stride);
     }
 
-    /// ln((1 − share) · what was set aside + share · softmax of the values).
-    pub(super) fn mix(&mut self, share: f64) {
+    /// The exponentials of the loaded logarithms.
+    pub(super) fn load_probabilities(&mut self) {
+        self.probabilities.resize(self.logs.len());
+        let (logs, columns) = (&*self.logs, &mut *self.probabilities);
+        Arch::new().dispatch(TakeExponentials { logs, columns });
+    }
+
+    /// Hands out the values to be written and the loaded features.
+    pub(super) fn with_features(&mut self) -> (&mut [f64], Features<'_>) {
+        let features = Features {
+            n_classes: self.n_classes,
+            logs: &self.logs,
+            evidence: &self.evidence,
+            probabilities: &self.probabilities,
+        };
+        (&mut self.values, features)
+    }
+
+    /// Begins a mixture without members.
+    pub(super) fn begin_mixture(&mut self) {
+        self.mixture.resize(self.values.len());
+        self.mixture.fill(0.0);
+    }
+
+    /// Adds a member with these log weights to the mixture; the values begin again at 0.
+    pub(super) fn mix(&mut self, weight: f64) {
         self.normalise();
-        Arch::new().dispatch(Mix { values: &mut self.values, aside: &self.aside, share });
+        let (values, mixture) = (&mut *self.values, &mut *self.mixture);
+        Arch::new().dispatch(AddMember { values, mixture, weight });
+    }
+
+    /// The logarithms of the mixture.
+    pub(super) fn end_mixture(&mut self) {
+        Arch::new().dispatch(LnMixture { values: &mut self.values, mixture: &self.mixture });
         // Normalising an error e of log weights makes 2e of log probabilities at most.
         self.errors.iter_mut().for_each(|error| *error = 2.0 * *error + 8.0 * f64::EPSILON);
     }
@@ -226,6 +260,18 @@ impl<'a> Logs<'a> {
     pub(super) fn presence(&self, classifier: usize) -> Option<&'a [f64]> {
         (!self.present.is_empty()).then(|| &self.present[classifier * self.stride..][..self.stride])
     }
+}
+
+/// What rules read of a block's outputs, column by column (classifier · J + class), padded.
+#[derive(Clone, Copy)]
+pub(super) struct Features<'a> {
+    pub(super) n_classes: usize,
+    /// Logarithms.
+    pub(super) logs: &'a [f64],
+    /// Evidence; empty if it was not loaded.
+    pub(super) evidence: &'a [f64],
+    /// Probabilities; empty if they were not loaded.
+    pub(super) probabilities: &'a [f64],
 }
 
 // The kernels below are types and not closures because the compiler must inline them into the
@@ -292,24 +338,60 @@ impl WithSimd for SoftmaxColumns<'_> {
     }
 }
 
-/// The logarithm of a mixture of two tables of probabilities; 0 counts as the smallest double.
-struct Mix<'a> {
-    values: &'a mut [f64],
-    aside: &'a [f64],
-    share: f64,
+/// Exponentials of all logarithms.
+struct TakeExponentials<'a> {
+    logs: &'a [f64],
+    columns: &'a mut [f64],
 }
 
-impl WithSimd for Mix<'_> {
+impl WithSimd for TakeExponentials<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let (share, rest) = (simd.splat_f64s(self.share), simd.splat_f64s(1.0 - self.share));
+        let columns = S::as_mut_simd_f64s(self.columns).0;
+        for (x, log) in columns.iter_mut().zip(S::as_simd_f64s(self.logs).0) {
+            *x = vector::exp(simd, *log);
+        }
+    }
+}
+
+/// Adds weighted probabilities to a mixture and sets them to 0.
+struct AddMember<'a> {
+    values: &'a mut [f64],
+    mixture: &'a mut [f64],
+    weight: f64,
+}
+
+impl WithSimd for AddMember<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let (weight, zero) = (simd.splat_f64s(self.weight), simd.splat_f64s(0.0));
+        let mixture = S::as_mut_simd_f64s(self.mixture).0;
+        for (value, sum) in S::as_mut_simd_f64s(self.values).0.iter_mut().zip(mixture) {
+            *sum = vector::fma(simd, weight, *value, *sum);
+            *value = zero;
+        }
+    }
+}
+
+/// The logarithm of a table of probabilities; 0 counts as the smallest normal double.
+struct LnMixture<'a> {
+    values: &'a mut [f64],
+    mixture: &'a [f64],
+}
+
+impl WithSimd for LnMixture<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
         let smallest = simd.splat_f64s(f64::MIN_POSITIVE);
-        let values = S::as_mut_simd_f64s(self.values).0;
-        for (value, aside) in values.iter_mut().zip(S::as_simd_f64s(self.aside).0) {
-            let mixed = vector::fma(simd, share, *value, simd.mul_f64s(rest, *aside));
-            *value = vector::ln(simd, simd.max_f64s(mixed, smallest));
+        let mixture = S::as_simd_f64s(self.mixture).0;
+        for (value, sum) in S::as_mut_simd_f64s(self.values).0.iter_mut().zip(mixture) {
+            *value = vector::ln(simd, simd.max_f64s(*sum, smallest));
         }
     }
 }

@@ -72,6 +72,18 @@ impl LogLinear {
         }
     }
 
+    /// The evidence of every classifier alone, column by column like the logarithms, of which
+    /// each column has `stride` numbers.
+    pub(super) fn write_columns(&self, logs: &[f64], columns: &mut [f64], stride: usize) {
+        Arch::new().dispatch(WriteColumns { evidence: self, logs, columns, stride });
+    }
+
+    /// Adds the errors of the evidence to the block, without the evidence.
+    pub(super) fn add_errors_to(&self, block: &mut Block) {
+        let (_, errors, logs) = block.with_logs();
+        Arch::new().dispatch(AddErrors { evidence: self, errors, logs });
+    }
+
     /// Adds the evidence of all items to the block; the logarithms must have been loaded.
     pub(super) fn add_to(&self, block: &mut Block) {
         let (values, errors, logs) = block.with_logs();
@@ -79,8 +91,61 @@ impl LogLinear {
     }
 }
 
-/// Kernel: the evidence and its rounding error, which is estimated as a few units in the last
-/// place of the sum of all absolute terms. (See `block.rs` on why kernels are types.)
+/// Kernel: the evidence of every classifier for every class.
+struct WriteColumns<'a> {
+    evidence: &'a LogLinear,
+    logs: &'a [f64],
+    columns: &'a mut [f64],
+    stride: usize,
+}
+
+impl WithSimd for WriteColumns<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let LogLinear { n_classes, constants, coefficients, .. } = self.evidence;
+        let logs = S::as_simd_f64s(self.logs).0;
+        let columns = S::as_mut_simd_f64s(self.columns).0;
+        let n = columns.len() * self.stride / self.logs.len();
+        for (row, column) in columns.chunks_exact_mut(n).enumerate() {
+            column.fill(simd.splat_f64s(0.0));
+            let coefficients = &coefficients[row * n_classes..][..*n_classes];
+            let logs = &logs[row / n_classes * n_classes * n..];
+            add_products(simd, column, constants[row], coefficients, logs);
+        }
+    }
+}
+
+/// Kernel: the rounding error of the evidence, estimated as a few units in the last place of the
+/// sum of all absolute terms.
+struct AddErrors<'a> {
+    evidence: &'a LogLinear,
+    errors: &'a mut [f64],
+    logs: Logs<'a>,
+}
+
+impl WithSimd for AddErrors<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { evidence, errors, logs } = self;
+        let logs = S::as_simd_f64s(logs.all()).0;
+        let errors = S::as_mut_simd_f64s(errors).0;
+        let n = errors.len();
+        let unit = f64::EPSILON * (2.0 + (evidence.bounds.len() as f64).sqrt());
+        let mut constant = unit * evidence.constant_bound;
+        let mut bounds = [0.0; COLUMNS];
+        for (first, chunk) in (0..).step_by(COLUMNS).zip(evidence.bounds.chunks(COLUMNS)) {
+            bounds.iter_mut().zip(chunk).for_each(|(scaled, bound)| *scaled = -unit * bound);
+            let constant = std::mem::take(&mut constant);
+            add_products(simd, errors, constant, &bounds[..chunk.len()], &logs[first * n..]);
+        }
+    }
+}
+
+/// Kernel: the evidence and its rounding error. (See `block.rs` on why kernels are types.)
 struct AddEvidence<'a> {
     evidence: &'a LogLinear,
     values: &'a mut [f64],
@@ -97,8 +162,7 @@ impl WithSimd for AddEvidence<'_> {
         let n_classes = evidence.n_classes;
         let logs = S::as_simd_f64s(self.logs.all()).0;
         let values = S::as_mut_simd_f64s(self.values).0;
-        let errors = S::as_mut_simd_f64s(self.errors).0;
-        let n = errors.len();
+        let n = values.len() / n_classes;
         for (j, values) in values.chunks_exact_mut(n).enumerate() {
             for k in 0..evidence.n_classifiers {
                 let row = k * n_classes + j;
@@ -118,14 +182,7 @@ impl WithSimd for AddEvidence<'_> {
                 add_products(simd, values, constant, coefficients, logs);
             }
         }
-        let unit = f64::EPSILON * (2.0 + (evidence.bounds.len() as f64).sqrt());
-        let mut constant = unit * evidence.constant_bound;
-        let mut bounds = [0.0; COLUMNS];
-        for (first, chunk) in (0..).step_by(COLUMNS).zip(evidence.bounds.chunks(COLUMNS)) {
-            bounds.iter_mut().zip(chunk).for_each(|(scaled, bound)| *scaled = -unit * bound);
-            let constant = std::mem::take(&mut constant);
-            add_products(simd, errors, constant, &bounds[..chunk.len()], &logs[first * n..]);
-        }
+        AddErrors { evidence, errors: self.errors, logs: self.logs }.with_simd(simd);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use consilience::methods::auto::{AutoFusion, AutoParameters, LayerParameters};
+use consilience::methods::auto::{AutoFusion, AutoParameters, Layer, LinearRule, Member, Rule};
 use consilience::methods::bcc::BccFusion;
 use consilience::methods::independent::{Alpha, IndependentFusion};
 use consilience::methods::logit_normal::{
@@ -81,14 +81,23 @@ impl Case {
     }
 
     fn auto(&self) -> AutoFusion {
+        let bias: Vec<f64> = self.prior.iter().map(|p| 0.5 - p).collect();
+        let layer = Layer {
+            bias: bias.clone(),
+            output_exponents: self.weights.clone(),
+            evidence_exponents: self.weights.iter().map(|w| 0.5 - w).collect(),
+            probability_coefficients: self.weights.iter().map(|w| 2.0 * w - 0.3).collect(),
+        };
+        let sum: f64 = self.weights.iter().sum();
+        let weights = self.weights.iter().map(|w| w / sum).collect();
+        let pool = LinearRule { bias, exponent: 1.7, weights };
         let parameters = AutoParameters {
-            layer: LayerParameters {
-                bias: self.prior.iter().map(|p| 0.5 - p).collect(),
-                output_exponents: self.weights.clone(),
-                evidence_exponents: self.weights.iter().map(|w| 0.5 - w).collect(),
-                alpha: self.alpha.clone(),
-            },
-            logistic: self.logistic(),
+            members: vec![
+                Member { weight: 0.6, rule: Rule::Layer(layer) },
+                Member { weight: 0.4, rule: Rule::LinearPool(pool) },
+            ],
+            alpha: Some(self.alpha.clone()),
+            logistic: Some(self.logistic()),
             logistic_share: 0.3,
             fill: Some(self.fill()),
         };
@@ -310,7 +319,12 @@ proptest! {
         let mut case = case;
         case.items.retain(|item| item.iter().flatten().all(|x| !x.is_nan()));
         let (auto, prior) = (case.auto(), ClassPrior::new(&case.prior).unwrap());
-        let AutoParameters { layer, logistic, logistic_share, .. } = auto.parameters();
+        let AutoParameters { members, alpha, logistic, logistic_share, .. } = auto.parameters();
+        let (Rule::Layer(layer), Rule::LinearPool(pool)) = (&members[0].rule, &members[1].rule)
+        else {
+            panic!("a layer and a linear pool")
+        };
+        let (alpha, logistic) = (alpha.as_ref().unwrap(), logistic.as_ref().unwrap());
         let fused = fuse(&auto, &case.outputs(), &prior).unwrap();
         let softmax = |values: &[f64]| {
             let sum: f64 = values.iter().map(|v| v.exp()).sum();
@@ -322,29 +336,34 @@ proptest! {
                 x.iter().map(|x| (x.max(1e-3) / sum).ln()).collect::<Vec<f64>>()
             };
             let g: Vec<Vec<f64>> = item.iter().map(floored).collect();
-            let (mut u, mut v) = (Vec::new(), Vec::new());
+            let (mut u, mut v, mut w) = (Vec::new(), Vec::new(), Vec::new());
             for t in 0..case.n_classes {
                 let (mut a, mut b) = (prior.ln()[t] + layer.bias[t], prior.ln()[t] + logistic.bias[t]);
+                let mut mean = 0.0;
                 for k in 0..item.len() {
-                    let alpha = &layer.alpha[k][t];
+                    let alpha = &alpha[k][t];
                     let mut density = libm::lgamma(alpha.iter().sum());
                     for (alpha, x) in alpha.iter().zip(&item[k]) {
                         density += (alpha - 1.0) * x.ln() - libm::lgamma(*alpha);
                     }
                     a += layer.output_exponents[k] * g[k][t] + layer.evidence_exponents[k] * density;
+                    a += layer.probability_coefficients[k] * g[k][t].exp();
+                    mean += pool.weights[k] * g[k][t].exp();
                     b += logistic.weights[t][k].iter().zip(&g[k]).map(|(w, g)| w * g).sum::<f64>();
                 }
                 u.push(a);
                 v.push(b);
+                w.push(prior.ln()[t] + pool.bias[t] + pool.exponent * mean.ln());
             }
             // Common shifts keep exp in range.
             let shift = |x: &mut Vec<f64>| {
                 let max = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                 x.iter_mut().for_each(|x| *x -= max);
             };
-            shift(&mut u);
-            shift(&mut v);
-            for (t, (u, v)) in softmax(&u).iter().zip(softmax(&v)).enumerate() {
+            [&mut u, &mut v, &mut w].into_iter().for_each(shift);
+            let (u, w) = (softmax(&u), softmax(&w));
+            let u: Vec<f64> = u.iter().zip(w).map(|(u, w)| 0.6 * u + 0.4 * w).collect();
+            for (t, (u, v)) in u.iter().zip(softmax(&v)).enumerate() {
                 let want = (1.0 - logistic_share) * u + logistic_share * v;
                 let got = fused.probabilities(i)[t];
                 prop_assert!((got - want).abs() < 1e-11, "{} {}", got, want);

@@ -1,44 +1,60 @@
-//! `auto`: the default for prediction, when nothing is known about the classifiers.
+//! `auto`: the default for prediction, with any number of labels.
 //!
-//! Two ways to combine the classifiers, both fitted to labelled items, and their average:
+//! A mixture of ways to combine the classifiers, from rules without a free parameter to a logistic
+//! regression:
 //!
 //! ```text
-//! layer      Uₜ = bₜ + Σₖ (uₖ gᵏₜ + vₖ Dᵏₜ)       g = ln max(x, 1e-3), D = ln Dir(x; αₜ)
-//! logistic   Vₜ = cₜ + Σₖⱼ Wₜₖⱼ gᵏⱼ
-//! P(t|x) = (1 − w) softmax(ln p + U)ₜ + w softmax(ln p + V)ₜ
+//! P(t|x) = Σₕ ωₕ softmax(ln p + Uʰ)ₜ
+//! layer         Uₜ = bₜ + Σₖ (uₖ gᵏₜ + vₖ Dᵏₜ + qₖ xᵏₜ)    g = ln max(x, 1e-3), D = ln Dir(x; αₜ)
+//! linear pool   Uₜ = bₜ + a ln Σₖ wₖ xᵏₜ
+//! logistic      Uₜ = cₜ + Σₖⱼ Wₜₖⱼ gᵏⱼ
 //! ```
 //!
-//! The **layer** has two exponents per classifier: one of its output (u) and one of its evidence
-//! (v), which is the density of the output under a Dirichlet for every true class. Opinion pools
-//! (u), the independent model (v = 1), meta classifiers and their tempered versions are special
-//! cases, and without data the prior makes it the geometric pool. The **logistic** part is
-//! [`stacking`](super::stacking). Its share w = ½ m/(m + 5KJ), with m the harmonic mean of the
-//! class sizes, grows with the number of items per weight; averaging probabilities instead of
-//! logarithms reduces the remaining overconfidence.
+//! The members are
+//! - a **Bayesian pool**: the plain linear and the plain geometric pool, and many pools with other
+//!   weights and temperatures, weighted by the likelihood of the labels;
+//! - five **layers** fitted with priors of different strength: from one temperature for all
+//!   classifiers to one exponent of the output, one of its evidence and one coefficient of its
+//!   probability per classifier;
+//! - a **linear pool** with fitted weights and temperature;
+//! - the **logistic** regression of [`stacking`](super::stacking), whose weight ½ m/(m + 5KJ) grows
+//!   with m, the harmonic mean of the class sizes.
 //!
-//! Class frequencies are kept out of both parts, so the class prior p can be changed without
-//! refitting. Absent outputs are filled in, never by 0: the evidence of an absent classifier is
-//! the mean of those present, its logarithms follow [`FillParameters`]. Without any output the
-//! result is the class prior.
+//! The other weights ω come from leave-one-out log scores of the labelled items (pseudo-BMA+, Yao
+//! et al. 2018). Without labels the mixture is half the linear and half the geometric pool. The
+//! class prior enters last, so that it can be changed without refitting: every member estimates
+//! evidence, and the mean output of a classifier over all items, labelled or not, is the prior that
+//! its outputs contain.
 //!
-//! **Limits**: with fewer than ten items per class, or with many nearly identical noisy sources and
-//! few items, a plain pool may be better.
+//! Nothing is drawn at random: the fit does not depend on a seed, nor on the order and the names of
+//! classes and classifiers. Absent outputs are filled in, never by 0: the evidence of an absent
+//! classifier is the mean of those present, its logarithms follow [`FillParameters`]. Without any
+//! output the result is the class prior.
 
 mod describe;
 mod evidence;
+mod features;
+mod file;
 mod fit;
+mod layers;
+mod leave_one_out;
+mod linear;
+mod members;
+mod pools;
+mod weights;
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 pub use fit::{Auto, FittedAuto};
+pub use members::{Layer, LinearRule, Member, Rule};
 
 use super::independent::{Alpha, IndependentFusion, describe_dirichlets};
 use super::log_linear::LogLinear;
 use super::stacking::{
-    FILL_ERROR, FillParameters, Filler, Incomplete, LARGEST_COEFFICIENT, Logistic,
-    LogisticParameters, StackingFusion, StackingParameters, for_incomplete, linear_floor,
+    FILL_ERROR, FillParameters, Filler, Incomplete, Logistic, LogisticParameters, StackingFusion,
+    StackingParameters, for_incomplete, linear_floor,
 };
 use super::{Block, Fusion};
 use crate::data::class_prior::ClassPrior;
@@ -51,29 +67,20 @@ use crate::simulation::Truth;
 use consilience_numerics::simplex;
 use serde_json::{Value, json};
 
-/// The layer: Uₜ = bₜ + Σₖ (uₖ gᵏₜ + vₖ Dᵏₜ).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LayerParameters {
-    /// bₜ.
-    pub bias: Vec<f64>,
-    /// uₖ: the exponent of the output of classifier k.
-    pub output_exponents: Vec<f64>,
-    /// vₖ: the exponent of the evidence of its output.
-    pub evidence_exponents: Vec<f64>,
-    /// The Dirichlets of that evidence, `[classifier][true class][class]`.
-    pub alpha: Alpha,
-}
-
 /// All that `auto` needs to fuse.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AutoParameters {
-    /// The layer.
-    pub layer: LayerParameters,
-    /// The logistic part.
-    pub logistic: LogisticParameters,
-    /// w: the share of the logistic part, from 0 to 1.
+    /// Layers and linear pools; their weights add up to 1.
+    pub members: Vec<Member>,
+    /// The Dirichlets of the evidence, `[classifier][true class][class]`; none without labels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alpha: Option<Alpha>,
+    /// The logistic part; none with too few labels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logistic: Option<LogisticParameters>,
+    /// The share of the logistic part, from 0 to 1; the members have the rest.
+    #[serde(default)]
     pub logistic_share: f64,
     /// What stands in for an absent classifier; the mean of those present if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -94,31 +101,52 @@ pub struct AutoParameters {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct AutoFusion {
+    schema: Arc<Schema>,
     parameters: AutoParameters,
     /// D of every classifier.
-    dirichlets: IndependentFusion,
-    /// Σ v D, linear in ln x.
-    evidence: LogLinear,
-    /// b + Σ u g, linear in g.
-    outputs: LogLinear,
-    logistic: Logistic,
+    dirichlets: Option<IndependentFusion>,
+    logistic: Option<Logistic>,
     filler: Filler,
+    /// What members read beside the logarithms.
+    needs_probabilities: bool,
+    needs_evidence: Option<LogLinear>,
+    /// A bound on the members' terms other than evidence.
+    size: f64,
 }
 
 impl AutoFusion {
     /// Checks shape and range of the parameters.
     pub fn new(schema: Arc<Schema>, parameters: AutoParameters) -> Result<Self> {
-        let AutoParameters { layer, logistic, logistic_share, fill } = &parameters;
-        check_layer(&schema, layer)?;
-        if !(0.0..=1.0).contains(logistic_share) {
-            return Err(Error::parameter("logistic_share", "from 0 to 1", logistic_share));
+        let AutoParameters { members, alpha, logistic, logistic_share, fill } = &parameters;
+        check_weights(members)?;
+        for member in members {
+            member.rule.check(&schema, alpha.is_some())?;
         }
-        let logistic = Logistic::new(&schema, logistic.clone())?;
+        if !(0.0..=1.0).contains(logistic_share) || (*logistic_share > 0.0 && logistic.is_none()) {
+            let requirement = "from 0 to 1, and 0 without `logistic`";
+            return Err(Error::parameter("logistic_share", requirement, logistic_share));
+        }
+        let dirichlets = match alpha {
+            Some(alpha) => Some(IndependentFusion::new(Arc::clone(&schema), alpha.clone())?),
+            None => None,
+        };
+        let logistic = match logistic {
+            Some(logistic) => Some(Logistic::new(&schema, logistic.clone())?),
+            None => None,
+        };
         let filler = Filler::new(&schema, fill.clone())?;
-        let outputs = pooled_logs(layer);
-        let dirichlets = IndependentFusion::new(schema, layer.alpha.clone())?;
-        let evidence = dirichlets.weighted_evidence(&layer.evidence_exponents);
-        Ok(Self { parameters, dirichlets, evidence, outputs, logistic, filler })
+        let largest_log = 1.0 - linear_floor(schema.n_classes()).ln();
+        let size = members.iter().map(|m| m.rule.size(largest_log)).fold(1.0, f64::max);
+        Ok(Self {
+            needs_probabilities: members.iter().any(|m| m.rule.needs_probabilities()),
+            needs_evidence: largest_evidence(&schema, members, dirichlets.as_ref()),
+            schema,
+            parameters,
+            dirichlets,
+            logistic,
+            filler,
+            size,
+        })
     }
 
     /// The parameters.
@@ -127,15 +155,18 @@ impl AutoFusion {
     }
 
     /// The logistic part alone: what stacking with its default settings gives on the same items.
-    pub fn stacking(&self) -> Result<StackingFusion> {
+    /// None with too few labels.
+    pub fn stacking(&self) -> Result<Option<StackingFusion>> {
         let AutoParameters { logistic, fill, .. } = self.parameters.clone();
-        StackingFusion::new(Arc::clone(self.schema()), StackingParameters { logistic, fill })
+        let Some(logistic) = logistic else { return Ok(None) };
+        let parameters = StackingParameters { logistic, fill };
+        StackingFusion::new(Arc::clone(&self.schema), parameters).map(Some)
     }
 
     /// The Dirichlets alone: the independent model and, classifier by classifier, the meta
-    /// classifiers.
-    pub fn dirichlets(&self) -> &IndependentFusion {
-        &self.dirichlets
+    /// classifiers. None without labels.
+    pub fn dirichlets(&self) -> Option<&IndependentFusion> {
+        self.dirichlets.as_ref()
     }
 
     /// The fused distribution of an item of which some classifiers are absent, as logarithms, and
@@ -147,31 +178,28 @@ impl AutoFusion {
         incomplete: &Incomplete,
         ln_prior: &[f64],
     ) -> (Vec<f64>, f64) {
-        let LayerParameters { bias, output_exponents, evidence_exponents, .. } =
-            &self.parameters.layer;
-        let (k, j) = (output_exponents.len(), bias.len());
-        let mut evidence = vec![0.0; k * j];
-        evidence::of_item(&self.dirichlets, items, item, &mut evidence);
-        evidence::centre_and_fill(&incomplete.present, &mut evidence);
-        let mut layer: Vec<f64> = ln_prior.iter().zip(bias).map(|(p, b)| p + b).collect();
-        let mut size = 1.0;
-        for c in 0..k {
-            let (mut largest, range) = (0.0f64, c * j..(c + 1) * j);
-            let terms = incomplete.logs[range.clone()].iter().zip(&evidence[range]);
-            for (value, (g, d)) in layer.iter_mut().zip(terms) {
-                *value += output_exponents[c] * g + evidence_exponents[c] * d;
-                largest = largest
-                    .max((output_exponents[c] * g).abs() + (evidence_exponents[c] * d).abs());
-            }
-            size += largest;
+        let mut evidence = vec![0.0; incomplete.logs.len()];
+        if let Some(dirichlets) = &self.dirichlets {
+            evidence::of_item(dirichlets, items, item, &mut evidence);
+            evidence::centre_and_fill(&incomplete.present, &mut evidence);
         }
-        let mut logistic = ln_prior.to_vec();
-        size += self.logistic.add_to(&incomplete.logs, &mut logistic);
-        simplex::softmax(&mut layer);
-        simplex::softmax(&mut logistic);
         let share = self.parameters.logistic_share;
-        let mixed = layer.iter().zip(&logistic).map(|(a, b)| (1.0 - share) * a + share * b);
-        (mixed.map(|p| p.max(f64::MIN_POSITIVE).ln()).collect(), size)
+        let (mut mixture, mut size) = (vec![0.0; ln_prior.len()], 1.0f64);
+        let mut mix = |weight: f64, mut joint: Vec<f64>| {
+            simplex::softmax(&mut joint);
+            mixture.iter_mut().zip(joint).for_each(|(sum, p)| *sum += weight * p);
+        };
+        for Member { weight, rule } in &self.parameters.members {
+            let mut joint = ln_prior.to_vec();
+            size = size.max(1.0 + rule.add_to(&incomplete.logs, &evidence, &mut joint));
+            mix((1.0 - share) * weight, joint);
+        }
+        if let Some(logistic) = &self.logistic {
+            let mut joint = ln_prior.to_vec();
+            size += logistic.add_to(&incomplete.logs, &mut joint);
+            mix(share, joint);
+        }
+        (mixture.iter().map(|p| p.max(f64::MIN_POSITIVE).ln()).collect(), size)
     }
 }
 
@@ -181,7 +209,7 @@ impl FittedMethod for AutoFusion {
     }
 
     fn margins(&self) -> Result<Option<IndependentFusion>> {
-        Ok(Some(self.dirichlets().clone()))
+        Ok(self.dirichlets().cloned())
     }
 
     fn is_made_of_dirichlets(&self) -> bool {
@@ -189,8 +217,11 @@ impl FittedMethod for AutoFusion {
     }
 
     fn describe(&self, model: &Model) -> Result<String> {
-        let dirichlets = describe_dirichlets(model, self.dirichlets())?;
-        Ok(dirichlets + &describe::describe(self.schema(), &self.parameters))
+        let dirichlets = match self.dirichlets() {
+            Some(dirichlets) => describe_dirichlets(model, dirichlets)?,
+            None => String::new(),
+        };
+        Ok(dirichlets + &describe::describe(&self.schema, &self.parameters))
     }
 
     fn truth(&self) -> Result<Truth, &'static str> {
@@ -200,19 +231,34 @@ impl FittedMethod for AutoFusion {
 
 impl Fusion for AutoFusion {
     fn schema(&self) -> &Arc<Schema> {
-        self.dirichlets.schema()
+        &self.schema
     }
 
     fn ln_joint(&self, items: &Items<'_>, prior: &ClassPrior, block: &mut Block) {
         block.load_logs(items);
-        block.add_per_class(prior.ln());
-        self.evidence.add_to(block);
+        if let (Some(largest), Some(dirichlets)) = (&self.needs_evidence, &self.dirichlets) {
+            block.load_evidence(dirichlets.evidence());
+            largest.add_errors_to(block);
+        }
         block.raise_logs(items, linear_floor(items.n_classes()));
-        self.outputs.add_to(block);
-        block.set_aside();
-        block.add_per_class(prior.ln());
-        self.logistic.evidence.add_to(block);
-        block.mix(self.parameters.logistic_share);
+        if self.needs_probabilities {
+            block.load_probabilities();
+        }
+        let share = self.parameters.logistic_share;
+        block.begin_mixture();
+        for Member { weight, rule } in &self.parameters.members {
+            block.add_per_class(prior.ln());
+            rule.add_to_block(block);
+            block.mix((1.0 - share) * weight);
+        }
+        if let Some(logistic) = self.logistic.as_ref().filter(|_| share > 0.0) {
+            block.add_per_class(prior.ln());
+            logistic.evidence.add_to(block);
+            block.mix(share);
+        }
+        let rounding = 8.0 * f64::EPSILON * self.size;
+        block.errors_mut().iter_mut().for_each(|error| *error += rounding);
+        block.end_mixture();
         for_incomplete(items, &self.filler, |item, incomplete| {
             let (joint, size) = match &incomplete {
                 None => (prior.ln().to_vec(), 1.0),
@@ -230,38 +276,29 @@ impl Fusion for AutoFusion {
     }
 }
 
-/// b + Σ u g. `LogLinear` keeps a constant for every classifier; the bias goes with the first.
-fn pooled_logs(layer: &LayerParameters) -> LogLinear {
-    let (k, j) = (layer.output_exponents.len(), layer.bias.len());
-    let mut constants = vec![0.0; k * j];
-    constants[..j].copy_from_slice(&layer.bias);
-    let mut coefficients = vec![0.0; k * j * j];
-    for (c, exponent) in layer.output_exponents.iter().enumerate() {
-        (0..j).for_each(|t| coefficients[(c * j + t) * j + t] = *exponent);
-    }
-    let size = layer.bias.iter().fold(0.0f64, |max, b| max.max(b.abs()));
-    LogLinear::new(j, constants, coefficients, size)
+/// The evidence of every classifier times its largest exponent in any member, for a bound on the
+/// error; none if no member reads evidence.
+fn largest_evidence(
+    schema: &Schema,
+    members: &[Member],
+    dirichlets: Option<&IndependentFusion>,
+) -> Option<LogLinear> {
+    let largest = |k: usize| {
+        let sizes = members.iter().map(|member| member.rule.evidence_exponent(k).abs());
+        sizes.fold(0.0, f64::max)
+    };
+    let exponents: Vec<f64> = (0..schema.n_classifiers()).map(largest).collect();
+    let any = exponents.iter().any(|exponent| *exponent > 0.0);
+    dirichlets.filter(|_| any).map(|dirichlets| dirichlets.weighted_evidence(&exponents))
 }
 
-fn check_layer(schema: &Schema, layer: &LayerParameters) -> Result<()> {
-    let (k, j) = (schema.n_classifiers(), schema.n_classes());
-    let LayerParameters { bias, output_exponents, evidence_exponents, .. } = layer;
-    for (name, values, length) in [
-        ("layer.bias", bias, j),
-        ("layer.output_exponents", output_exponents, k),
-        ("layer.evidence_exponents", evidence_exponents, k),
-    ] {
-        if values.len() != length {
-            return Err(Error::Mismatch {
-                what: "shapes of `layer` and the model",
-                expected: format!("{length} numbers in `{name}`"),
-                found: values.len().to_string(),
-            });
-        }
-        if let Some(i) = values.iter().position(|value| !(value.abs() <= LARGEST_COEFFICIENT)) {
-            let name = format!("{name}[{i}]");
-            return Err(Error::parameter(name, "a number of at most 1e6 in size", values[i]));
-        }
+fn check_weights(members: &[Member]) -> Result<()> {
+    if let Some(member) = members.iter().find(|member| !(0.0..=1.0).contains(&member.weight)) {
+        return Err(Error::parameter("members: weight", "from 0 to 1", member.weight));
+    }
+    let sum: f64 = members.iter().map(|member| member.weight).sum();
+    if !((sum - 1.0).abs() < 1e-6) {
+        return Err(Error::parameter("members: sum of weights", "1", sum));
     }
     Ok(())
 }

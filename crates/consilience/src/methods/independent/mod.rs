@@ -26,6 +26,7 @@ pub use config::{AlphaPrior, Independent, Inference};
 pub(crate) use describe::describe_dirichlets;
 pub(super) use fit::posterior_modes;
 pub use fit::{FittedIndependent, PosteriorReport};
+pub(super) use posterior::DirichletPosterior;
 pub use statistics::SufficientStatistics;
 
 use super::log_linear::{self, LogLinear};

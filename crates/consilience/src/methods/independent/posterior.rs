@@ -4,7 +4,7 @@ use nalgebra::{DMatrix, DVector};
 
 use super::config::{AlphaPrior, Independent};
 use super::statistics::SufficientStatistics;
-use crate::sampling::{Target, factorise};
+use crate::sampling::{Target, climb, factorise};
 use consilience_numerics::log_space::log_sum_exp;
 use consilience_numerics::special::{digamma, ln_gamma, trigamma};
 
@@ -50,25 +50,64 @@ impl DirichletPosterior {
     ) -> Self {
         let n = statistics.weight(classifier, class);
         let mean_ln = statistics.mean_ln(classifier, class);
-        let items = options.prior_items;
         match options.alpha_prior {
             AlphaPrior::Paper => Self { n, mean_ln, shape: 1e-3, rate: 1e-3, measure },
             AlphaPrior::Pooled => {
-                let pooled = pooled_mean_ln(statistics, classifier);
-                if -log_sum_exp(&pooled) < CONSTANT {
-                    // The outputs are constant: they are no evidence for any class.
-                    let mean_ln = dispersed(pooled, MAX_PRIOR_CONCENTRATION);
-                    return Self { n: items, mean_ln, shape: 1.0, rate: 0.0, measure };
-                }
-                let pooled = dispersed(pooled, MAX_PRIOR_CONCENTRATION);
-                if n == 0.0 {
-                    return Self { n: items, mean_ln: pooled, shape: 1.0, rate: 0.0, measure };
-                }
-                let mix = |(own, pooled): (&f64, &f64)| (n * own + items * pooled) / (n + items);
-                let mean_ln = mean_ln.iter().zip(&pooled).map(mix).collect();
-                Self { n: n + items, mean_ln, shape: 1.0, rate: 0.0, measure }
+                let means = means_per_class(statistics, classifier);
+                Self::pooled((n, mean_ln), &means, options.prior_items, measure)
             }
         }
+    }
+
+    /// That of `n` outputs with mean logarithms `mean_ln` and `items` imagined outputs, whose mean
+    /// logarithms are the mean of `means`.
+    fn pooled(
+        (n, mean_ln): (f64, Vec<f64>),
+        means: &[Vec<f64>],
+        items: f64,
+        measure: Measure,
+    ) -> Self {
+        let pooled = mean_of(means, mean_ln.len());
+        if -log_sum_exp(&pooled) < CONSTANT {
+            // The outputs are constant: they are no evidence for any class.
+            let mean_ln = dispersed(pooled, MAX_PRIOR_CONCENTRATION);
+            return Self { n: items, mean_ln, shape: 1.0, rate: 0.0, measure };
+        }
+        let pooled = dispersed(pooled, MAX_PRIOR_CONCENTRATION);
+        if n == 0.0 {
+            return Self { n: items, mean_ln: pooled, shape: 1.0, rate: 0.0, measure };
+        }
+        let mix = |(own, pooled): (&f64, &f64)| (n * own + items * pooled) / (n + items);
+        let mean_ln = mean_ln.iter().zip(&pooled).map(mix).collect();
+        Self { n: n + items, mean_ln, shape: 1.0, rate: 0.0, measure }
+    }
+
+    /// The posterior under the default prior without one output, of which `unit` copies are left
+    /// out and whose logarithms are given; none if the classifier has no other output.
+    pub(in crate::methods) fn without(
+        statistics: &SufficientStatistics,
+        (classifier, class): (usize, usize),
+        logs: &[f64],
+        unit: f64,
+    ) -> Option<Self> {
+        let weight = statistics.weight(classifier, class);
+        // Weights are exact sums, so that what is left of a single output is 0.
+        let n = weight - unit;
+        let mut mean_ln = statistics.mean_ln(classifier, class);
+        mean_ln.iter_mut().zip(logs).for_each(|(m, log)| *m = (weight * *m - unit * log) / n);
+        let others = (0..logs.len()).filter(|&j| j != class && statistics.count(classifier, j) > 0);
+        let mut means: Vec<Vec<f64>> = others.map(|j| statistics.mean_ln(classifier, j)).collect();
+        if n > 0.0 {
+            means.push(mean_ln.clone());
+        }
+        let items = Independent::default().prior_items;
+        let posterior = || Self::pooled((n, mean_ln), &means, items, Measure::Alpha);
+        (!means.is_empty()).then(posterior)
+    }
+
+    /// The mode of θ.
+    pub(in crate::methods) fn mode(&self) -> Vec<f64> {
+        climb(self, &self.start()).0
     }
 
     /// The same made wider where the largest shape would be above `most`.
@@ -181,16 +220,18 @@ fn square_times_trigamma(alpha: f64) -> f64 {
     }
 }
 
-/// The unweighted mean, over the classes with outputs, of the mean logarithms.
-fn pooled_mean_ln(statistics: &SufficientStatistics, classifier: usize) -> Vec<f64> {
-    let n_classes = statistics.class_counts().len();
-    let known: Vec<usize> =
-        (0..n_classes).filter(|&class| statistics.count(classifier, class) > 0).collect();
-    let mut pooled = vec![0.0; n_classes];
-    for &class in &known {
-        for (sum, m) in pooled.iter_mut().zip(statistics.mean_ln(classifier, class)) {
-            *sum += m / known.len() as f64;
-        }
+/// The mean logarithms of a classifier's outputs for every class that has any.
+fn means_per_class(statistics: &SufficientStatistics, classifier: usize) -> Vec<Vec<f64>> {
+    let classes = 0..statistics.class_counts().len();
+    let known = classes.filter(|&class| statistics.count(classifier, class) > 0);
+    known.map(|class| statistics.mean_ln(classifier, class)).collect()
+}
+
+/// The unweighted mean of vectors of this length.
+fn mean_of(means: &[Vec<f64>], length: usize) -> Vec<f64> {
+    let mut pooled = vec![0.0; length];
+    for mean in means {
+        pooled.iter_mut().zip(mean).for_each(|(sum, m)| *sum += m / means.len() as f64);
     }
     pooled
 }

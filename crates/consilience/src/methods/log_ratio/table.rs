@@ -8,7 +8,7 @@ use crate::math::gaussian::{Gaussian, Patterns};
 use crate::math::log_ratio;
 use crate::methods::independent::SufficientStatistics;
 use crate::methods::presence::presence;
-use crate::methods::stacking::Training;
+use crate::methods::stacking::{POOL_MAY_BE_BETTER, Training};
 use crate::warning::Warning;
 
 /// The training items of one class.
@@ -87,7 +87,11 @@ impl LogRatioTable {
             ClassRows { rows, present, n_classifiers: k }
         };
         let classes = (0..schema.n_classes()).map(class).collect();
-        Ok(Self { classes, n_classifiers: k, warning: training.few_items_warning() })
+        Ok(Self {
+            classes,
+            n_classifiers: k,
+            warning: training.few_items_warning(POOL_MAY_BE_BETTER),
+        })
     }
 
     /// What a class is like before its own items are seen: the mean of the class means, and the

@@ -57,7 +57,8 @@ impl Stacking {
             Ridge::CrossValidated => self.choose_sd(&training)?,
         };
         let (fusion, converged) = self.fit_with(&training, sd)?;
-        let mut warnings = training.few_items_warning().into_iter().collect::<Vec<_>>();
+        let mut warnings =
+            training.few_items_warning(POOL_MAY_BE_BETTER).into_iter().collect::<Vec<_>>();
         if !converged {
             let message = "the fit of the stacking weights stopped before its optimum";
             warnings.push(Warning::convergence(message.into()));
@@ -121,53 +122,63 @@ impl Training {
     /// Leaves out items without any output; an error names a class without such items.
     pub(in crate::methods) fn new(outputs: &Outputs) -> Result<Self> {
         outputs.require_labels()?;
-        let all = outputs.all();
         let counts = outputs.class_counts();
-        let informative: Vec<usize> =
-            (0..outputs.n_items()).filter(|&item| all.present(item).next().is_some()).collect();
-        let outputs = if informative.len() == outputs.n_items() {
-            outputs.clone()
-        } else {
-            outputs.select_items(&informative)
-        };
-        let (weights, class_weights) = (outputs.weights(), outputs.class_weights());
-        if let Some(class) = class_weights.iter().position(|weight| *weight == 0.0) {
+        let training = Self::informative(outputs);
+        if let Some(class) = training.class_weights.iter().position(|weight| *weight == 0.0) {
             let name = outputs.schema().classes()[class].clone();
             return Err(match counts[class] {
                 0 => Error::EmptyClass { class: name },
                 _ => Error::NoOutputs { class: name },
             });
         }
-        let labels = outputs.require_labels()?;
-        Ok(Self { outputs, labels, weights, class_weights })
+        Ok(training)
+    }
+
+    /// Leaves out items without a label or without any output. Classes may be empty.
+    pub(in crate::methods) fn informative(outputs: &Outputs) -> Self {
+        let all = outputs.all();
+        let usable =
+            |item: &usize| outputs.label(*item).is_some() && all.present(*item).next().is_some();
+        let informative: Vec<usize> = (0..all.len()).filter(usable).collect();
+        let outputs = if informative.len() == outputs.n_items() {
+            outputs.clone()
+        } else {
+            outputs.select_items(&informative)
+        };
+        let (weights, class_weights) = (outputs.weights(), outputs.class_weights());
+        let labels = (0..outputs.n_items()).filter_map(|item| outputs.label(item)).collect();
+        Self { outputs, labels, weights, class_weights }
     }
 
     pub(in crate::methods) fn schema(&self) -> &Arc<Schema> {
         self.outputs.schema()
     }
 
-    /// ln of the share of every class.
-    pub(in crate::methods) fn ln_frequencies(&self) -> Vec<f64> {
-        let n = self.weights.iter().sum::<f64>();
-        self.class_weights.iter().map(|weight| (weight / n).ln()).collect()
+    /// ln of the share of every class, half an item added to each.
+    pub(in crate::methods) fn ln_shares(&self) -> Vec<f64> {
+        let n: f64 = self.class_weights.iter().map(|weight| weight + 0.5).sum();
+        self.class_weights.iter().map(|weight| ((weight + 0.5) / n).ln()).collect()
     }
 
-    /// Names the classes with few items.
-    pub(in crate::methods) fn few_items_warning(&self) -> Option<Warning> {
+    /// A warning that names the classes with few items and the `consequence`.
+    pub(in crate::methods) fn few_items_warning(&self, consequence: &str) -> Option<Warning> {
         let named = self.schema().classes().iter().zip(&self.class_weights);
         let few: Vec<String> = named
             .filter(|(_, count)| **count < FEW_ITEMS)
             .map(|(class, count)| format!("`{class}` ({count})"))
             .collect();
         (!few.is_empty()).then(|| {
+            let few = few.join(", ");
             Warning::data(format!(
-                "fewer than {FEW_ITEMS} training items in class {}: with so few, a plain pool may \
-                 predict better",
-                few.join(", ")
+                "fewer than {FEW_ITEMS} training items in class {few}: {consequence}"
             ))
         })
     }
 }
+
+/// The consequence of few items for a method that learns from labels alone.
+pub(in crate::methods) const POOL_MAY_BE_BETTER: &str =
+    "with so few, `auto` or a plain pool may predict better";
 
 /// Fits the linear predictors on logarithms, K·J × n, whose weights are N(0, `sd`²) after
 /// standardising; biases are N(0, 1). Returns them for the logarithms as they are, and whether the
@@ -183,7 +194,7 @@ pub(in crate::methods) fn fit_logistic(
     let (features, moments) = standardised(logs, &training.weights);
     let design = SharedFeatures::new(features, n_classes);
     let (offsets, weights) = match balance {
-        ClassBalance::Offset => (training.ln_frequencies(), training.weights.clone()),
+        ClassBalance::Offset => (training.ln_shares(), training.weights.clone()),
         ClassBalance::Weights => {
             let equal = training.weights.iter().sum::<f64>() / n_classes as f64;
             let items = training.weights.iter().zip(&training.labels);
@@ -212,8 +223,12 @@ pub(in crate::methods) fn fit_logistic(
     (LogisticParameters { bias, weights: rows }, converged)
 }
 
+/// Smaller standard deviations of logarithms count as this: a nearly constant logarithm divided by
+/// its tiny deviation would get a huge coefficient.
+const SMALLEST_DEVIATION: f64 = 0.1;
+
 /// (g − mean) / standard deviation, n × (K·J + 1) with a last column of ones, and the mean and
-/// deviation of every logarithm (1 for a constant one, which so becomes 0).
+/// deviation of every logarithm.
 fn standardised(logs: &DMatrix<f64>, weights: &[f64]) -> (DMatrix<f64>, Vec<(f64, f64)>) {
     let (width, n) = logs.shape();
     let total = weights.iter().sum::<f64>();
@@ -223,9 +238,7 @@ fn standardised(logs: &DMatrix<f64>, weights: &[f64]) -> (DMatrix<f64>, Vec<(f64
         let counted = || row.iter().zip(weights);
         let mean = counted().map(|(g, w)| w * g).sum::<f64>() / total;
         let variance = counted().map(|(g, w)| w * (g - mean).powi(2)).sum::<f64>() / total;
-        // Equal numbers differ from their mean by rounding.
-        let scale =
-            if variance.sqrt() > 1e-12 * (1.0 + mean.abs()) { variance.sqrt() } else { 1.0 };
+        let scale = variance.sqrt().max(SMALLEST_DEVIATION);
         features.column_mut(f).iter_mut().zip(&row).for_each(|(z, g)| *z = (g - mean) / scale);
         moments.push((mean, scale));
     }

@@ -252,7 +252,7 @@ impl<D: Design> LogitPosterior<'_, D> {
     }
 
     /// softmax(o + η) for all items, in place, and ln Σₜ exp(oₜ + ηᵢₜ − ηᵢ,tᵢ − oₜᵢ) added up.
-    fn probabilities(&self, theta: &[f64]) -> (DMatrix<f64>, f64) {
+    pub(in crate::methods) fn probabilities(&self, theta: &[f64]) -> (DMatrix<f64>, f64) {
         let mut table = self.design.predict(theta);
         let (n, j) = table.shape();
         let (mut loss, values) = (0.0, table.as_mut_slice());

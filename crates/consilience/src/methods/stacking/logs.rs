@@ -193,25 +193,55 @@ pub(in crate::methods) struct LogTable {
 impl LogTable {
     /// Takes the logarithms of items that all have some output, and fills in the absent ones.
     pub(in crate::methods) fn new(outputs: &Outputs) -> Result<Self> {
-        let (items, schema) = (outputs.all(), outputs.schema());
-        let (k, j) = (schema.n_classifiers(), schema.n_classes());
-        let mut logs = DMatrix::zeros(schema.width(), items.len());
-        let mut present = vec![false; k * items.len()];
-        for (item, mut column) in logs.column_iter_mut().enumerate() {
-            let column = column.as_mut_slice();
-            for (classifier, output) in items.present(item) {
-                present[item * k + classifier] = true;
-                floored_logs(output, &mut column[classifier * j..][..j]);
-            }
-        }
-        let fill = FillParameters::fit(&logs, &outputs.weights(), &present, schema);
+        Self::with_fill_of(outputs, outputs)
+    }
+
+    /// The same with a Gaussian fitted to other items.
+    pub(in crate::methods) fn with_fill_of(outputs: &Outputs, all: &Outputs) -> Result<Self> {
+        let schema = outputs.schema();
+        let own = RawLogs::of(outputs);
+        let others = (!std::ptr::eq(outputs, all)).then(|| RawLogs::of(all));
+        let RawLogs { logs, present, weights } = others.as_ref().unwrap_or(&own);
+        let fill = FillParameters::fit(logs, weights, present, schema);
         let filler = Filler::new(schema, Some(fill))?;
-        if items.any_missing() {
-            for (present, mut column) in present.chunks_exact(k).zip(logs.column_iter_mut()) {
+        let mut logs = own.logs;
+        if outputs.any_missing() {
+            let present = own.present.chunks_exact(schema.n_classifiers());
+            for (present, mut column) in present.zip(logs.column_iter_mut()) {
                 filler.fill(present, column.as_mut_slice());
             }
         }
         Ok(Self { logs, filler })
+    }
+}
+
+/// The logarithms of the items that have any output, 0 where absent.
+struct RawLogs {
+    /// K·J × n.
+    logs: DMatrix<f64>,
+    /// Whether the output is present, at item · K + classifier.
+    present: Vec<bool>,
+    weights: Vec<f64>,
+}
+
+impl RawLogs {
+    fn of(outputs: &Outputs) -> Self {
+        let (items, schema) = (outputs.all(), outputs.schema());
+        let (k, j) = (schema.n_classifiers(), schema.n_classes());
+        let informative: Vec<usize> =
+            (0..items.len()).filter(|&item| items.present(item).next().is_some()).collect();
+        let mut logs = DMatrix::zeros(schema.width(), informative.len());
+        let mut present = vec![false; k * informative.len()];
+        for ((row, &item), mut column) in informative.iter().enumerate().zip(logs.column_iter_mut())
+        {
+            let column = column.as_mut_slice();
+            for (classifier, output) in items.present(item) {
+                present[row * k + classifier] = true;
+                floored_logs(output, &mut column[classifier * j..][..j]);
+            }
+        }
+        let weights = informative.iter().map(|&item| outputs.weight(item)).collect();
+        Self { logs, present, weights }
     }
 }
 

@@ -1,0 +1,208 @@
+//! The inference that all methods share: counts of votes from probabilities of items, and
+//! probabilities of items from weights of votes.
+//!
+//! An item is in one of S latent *states*. Each class has the same number of states (1 for all
+//! methods but `ebcc`), and the states of class j are j·M to j·M + M − 1. A *cell* is a source
+//! together with one of its labels. Two steps alternate in every method:
+//!
+//! ```text
+//! n(cell, s) = Σ q(i, s)               over the votes of the cell
+//! F(i, s)    = ln p(s) + Σ T(cell, s)  over the votes on item i;  q(i, ·) = softmax F(i, ·)
+//! ```
+//!
+//! The methods differ in how T follows from n. Work is divided into blocks of fixed size whose
+//! sums are added in order, so results do not depend on the number of threads.
+
+use consilience_numerics::{parallel, simplex};
+
+use super::table::{GRADES, UNGRADED, Votes};
+
+/// Items, cells or sources per piece of work.
+const BLOCK: usize = 2048;
+
+/// Votes with the gold labels that a fit may use.
+#[derive(Clone, Copy)]
+pub(super) struct Core<'a> {
+    pub(super) votes: &'a Votes,
+    /// The gold label of every item, if any.
+    pub(super) gold: &'a [Option<usize>],
+    /// Number of states per class.
+    pub(super) subtypes: usize,
+}
+
+/// Scores F and probabilities q of all items, n × S.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct States {
+    pub(super) scores: Vec<f64>,
+    pub(super) q: Vec<f64>,
+}
+
+impl<'a> Core<'a> {
+    pub(super) fn new(votes: &'a Votes, gold: &'a [Option<usize>]) -> Self {
+        Self { votes, gold, subtypes: 1 }
+    }
+
+    /// Number of states.
+    pub(super) fn n_states(&self) -> usize {
+        self.votes.n_classes() * self.subtypes
+    }
+
+    /// The start of all methods: the shares of the votes on an item, with `smoothing` more votes
+    /// spread as all labels are. One state per class.
+    pub(super) fn start(&self, smoothing: f64) -> States {
+        let k = self.votes.n_classes();
+        let mut spread: Vec<f64> = self.votes.label_counts().iter().map(|n| n + 1.0).collect();
+        simplex::normalise(&mut spread);
+        let mut states = States::new(self.votes.n_items(), k);
+        for (item, row) in states.q.chunks_exact_mut(k).enumerate() {
+            row.iter_mut().zip(&spread).for_each(|(q, p)| *q = smoothing * p);
+            for &cell in self.votes.item_cells(item) {
+                row[self.votes.cell_label(cell as usize)] += 1.0;
+            }
+            simplex::normalise(row);
+            self.clamp(item, row);
+        }
+        states
+    }
+
+    /// Restricts the probabilities of an item with a gold label to the states of that class.
+    fn clamp(&self, item: usize, row: &mut [f64]) {
+        let Some(label) = self.gold[item] else { return };
+        let own = label * self.subtypes..(label + 1) * self.subtypes;
+        let sum: f64 = row[own.clone()].iter().sum();
+        let even = 1.0 / self.subtypes as f64;
+        for (state, q) in row.iter_mut().enumerate() {
+            *q = match own.contains(&state) {
+                true if sum > 0.0 => *q / sum,
+                true => even,
+                false => 0.0,
+            };
+        }
+    }
+
+    /// n(cell, s), cells × S.
+    pub(super) fn counts(&self, q: &[f64]) -> Vec<f64> {
+        let s = self.n_states();
+        let mut counts = vec![0.0; self.votes.n_cells() * s];
+        for_blocks(counts.chunks_mut(BLOCK * s).collect(), |block, piece: &mut [f64]| {
+            for (i, row) in piece.chunks_exact_mut(s).enumerate() {
+                for &item in self.votes.cell_items(block * BLOCK + i) {
+                    let start = item as usize * s;
+                    row.iter_mut().zip(&q[start..start + s]).for_each(|(n, q)| *n += q);
+                }
+            }
+        });
+        counts
+    }
+
+    /// Σᵢ q(i, s) for every state.
+    pub(super) fn totals(&self, q: &[f64]) -> Vec<f64> {
+        block_sums(self.votes.n_items(), self.n_states(), |items, sums| {
+            let s = sums.len();
+            for row in q[items.start * s..items.end * s].chunks_exact(s) {
+                sums.iter_mut().zip(row).for_each(|(sum, q)| *sum += q);
+            }
+        })
+    }
+
+    /// Computes F and q of all items; returns the largest change of a class probability. `evidence`
+    /// adds the weights of an item's votes to its row, given the probabilities so far.
+    pub(super) fn update(
+        &self,
+        states: &mut States,
+        ln_prior: &[f64],
+        evidence: impl Fn(usize, &[f64], &mut [f64]) + Sync + Send,
+    ) -> f64 {
+        let s = self.n_states();
+        let mut changes = vec![0.0f64; self.votes.n_items().div_ceil(BLOCK)];
+        let rows = states.scores.chunks_mut(BLOCK * s).zip(states.q.chunks_mut(BLOCK * s));
+        let pieces: Vec<_> = rows.zip(&mut changes).collect();
+        for_blocks(pieces, |block, ((scores, q), change)| {
+            let rows = scores.chunks_exact_mut(s).zip(q.chunks_exact_mut(s));
+            let mut new = vec![0.0; s];
+            for (i, (scores, q)) in rows.enumerate() {
+                let item = block * BLOCK + i;
+                scores.copy_from_slice(ln_prior);
+                evidence(item, q, scores);
+                new.copy_from_slice(scores);
+                simplex::softmax(&mut new);
+                self.clamp(item, &mut new);
+                let classes = new.chunks_exact(self.subtypes).zip(q.chunks_exact(self.subtypes));
+                let sum = |states: &[f64]| states.iter().sum::<f64>();
+                let moved = classes.map(|(a, b)| (sum(a) - sum(b)).abs());
+                *change = moved.fold(*change, f64::max);
+                q.copy_from_slice(&new);
+            }
+        });
+        changes.into_iter().fold(0.0, f64::max)
+    }
+
+    /// Adds the weights T(cell, ·) of the votes on an item.
+    pub(super) fn add_weights(&self, item: usize, weights: &[f64], row: &mut [f64]) {
+        for &cell in self.votes.item_cells(item) {
+            let own = &weights[cell as usize * row.len()..][..row.len()];
+            row.iter_mut().zip(own).for_each(|(f, t)| *f += t);
+        }
+    }
+
+    /// Adds the evidence of the grades of the votes on an item to the voted classes; sources × grades.
+    pub(super) fn add_grades(&self, item: usize, evidence: &[f64], row: &mut [f64]) {
+        let Some(grades) = self.votes.grades_of(item) else { return };
+        for (&cell, &grade) in self.votes.item_cells(item).iter().zip(grades) {
+            if grade != UNGRADED {
+                let (source, label) =
+                    (self.votes.cell_source(cell as usize), self.votes.cell_label(cell as usize));
+                row[label] += evidence[source * GRADES + usize::from(grade)];
+            }
+        }
+    }
+}
+
+impl States {
+    pub(super) fn new(n_items: usize, n_states: usize) -> Self {
+        Self { scores: vec![0.0; n_items * n_states], q: vec![0.0; n_items * n_states] }
+    }
+}
+
+/// Does pieces of work that cannot fail, in any order.
+pub(super) fn for_blocks<T: Send>(pieces: Vec<T>, work: impl Fn(usize, T) + Sync + Send) {
+    let done: Result<(), std::convert::Infallible> = parallel::for_each(pieces, |i, piece| {
+        work(i, piece);
+        Ok(())
+    });
+    match done {
+        Ok(()) => {}
+    }
+}
+
+/// Sums over 0..n of `width` numbers: `add` adds those of a range. Ranges have a fixed size and
+/// their sums are added in order.
+pub(super) fn block_sums(
+    n: usize,
+    width: usize,
+    add: impl Fn(std::ops::Range<usize>, &mut [f64]) + Sync + Send,
+) -> Vec<f64> {
+    let blocks = parallel::map(n.div_ceil(BLOCK), |block| {
+        let mut sums = vec![0.0; width];
+        add(block * BLOCK..((block + 1) * BLOCK).min(n), &mut sums);
+        sums
+    });
+    let mut total = vec![0.0; width];
+    for sums in blocks {
+        total.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
+    }
+    total
+}
+
+/// Calls `work` for every row of `width` numbers with its index.
+pub(super) fn for_rows(
+    values: &mut [f64],
+    width: usize,
+    work: impl Fn(usize, &mut [f64]) + Sync + Send,
+) {
+    for_blocks(values.chunks_mut(BLOCK * width).collect(), |block, piece: &mut [f64]| {
+        for (i, row) in piece.chunks_exact_mut(width).enumerate() {
+            work(block * BLOCK + i, row);
+        }
+    });
+}

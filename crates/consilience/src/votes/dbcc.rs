@@ -1,0 +1,234 @@
+//! Multinomial regression on one-hot votes: `dbcc`, and the second part of `auto`.
+//!
+//! Kim and Ghahramani's dependent model is P(c | t) = exp(`Σ_k` V^k(`c_k`, t) + `Σ_kl` `W_kl`(`c_k`, `c_l`)) / `Z_t`.
+//! If W does not depend on the class t, it cancels in P(t | c), and
+//!
+//! ```text
+//! P(t | c) ∝ exp(b_t + Σ_k V^k(c_k, t)),   b_t = ln p_t − ln Z_t
+//! ```
+//!
+//! which is multinomial regression on one-hot votes. It is fitted to gold labels with a normal
+//! prior of V whose standard deviation is chosen by cross-validation.
+
+use consilience_numerics::simplex;
+
+use super::core::Core;
+use super::learned::{Learned, Part, probabilities};
+use super::weights::Weights;
+use super::{Dbcc, estimates::Estimates};
+use crate::error::{Error, Result};
+use crate::folds::{split, stratified};
+use crate::math::lbfgs::lbfgs;
+use crate::progress::Progress;
+use crate::votes::auto::discount::Discount;
+
+/// Standard deviations of the prior of V among which cross-validation chooses.
+const SPREADS: [f64; 6] = [0.05, 0.1, 0.2, 0.4, 0.8, 1.6];
+
+/// Standard deviation of the prior of the intercepts.
+const INTERCEPT_SD: f64 = 2.0;
+
+/// Largest entry of the gradient at the optimum, and steps at most.
+const TOLERANCE: f64 = 1e-4;
+const MOST_STEPS: usize = 500;
+
+/// Fewest gold labels of the method `dbcc`.
+const LEAST_GOLD: usize = 10;
+
+/// Items with gold labels, and the parameters that their votes need.
+struct Regression<'a> {
+    core: Core<'a>,
+    /// Gold items with labels.
+    items: Vec<(usize, usize)>,
+    /// The place of every cell among the parameters; none if it has no votes on gold items.
+    places: Vec<Option<u32>>,
+    n_places: usize,
+}
+
+/// Intercepts and the weights of all cells.
+struct Coefficients {
+    intercepts: Vec<f64>,
+    /// cells × K.
+    rows: Vec<f64>,
+}
+
+impl<'a> Regression<'a> {
+    fn new(core: Core<'a>) -> Self {
+        let gold = core.gold.iter().enumerate();
+        let items: Vec<(usize, usize)> =
+            gold.filter_map(|(item, label)| Some((item, (*label)?))).collect();
+        let mut places = vec![None; core.votes.n_cells()];
+        let mut n_places = 0;
+        for &(item, _) in &items {
+            for &cell in core.votes.item_cells(item) {
+                places[cell as usize].get_or_insert_with(|| {
+                    n_places += 1;
+                    n_places - 1
+                });
+            }
+        }
+        Self { core, items, places, n_places: n_places as usize }
+    }
+
+    /// The scores of an item under coefficients θ (intercepts first).
+    fn scores(&self, theta: &[f64], item: usize, row: &mut [f64]) {
+        let k = row.len();
+        row.copy_from_slice(&theta[..k]);
+        for place in self.places_of(item) {
+            row.iter_mut().zip(&theta[(place + 1) * k..]).for_each(|(f, v)| *f += v);
+        }
+    }
+
+    fn places_of(&self, item: usize) -> impl Iterator<Item = usize> + '_ {
+        let cells = self.core.votes.item_cells(item).iter();
+        cells.filter_map(|cell| self.places[*cell as usize]).map(|place| place as usize)
+    }
+
+    /// The coefficients with the largest penalised likelihood of some gold items.
+    fn fit(&self, chosen: &[usize], spread: f64, start: &[f64]) -> Vec<f64> {
+        let k = self.core.votes.n_classes();
+        let mut p = vec![0.0; k];
+        let objective = |theta: &[f64], gradient: &mut [f64]| {
+            let mut value = 0.0;
+            for (i, (t, g)) in theta.iter().zip(gradient.iter_mut()).enumerate() {
+                let sd = if i < k { INTERCEPT_SD } else { spread };
+                *g = t / (sd * sd);
+                value += 0.5 * t * *g;
+            }
+            for &(item, label) in chosen.iter().map(|&i| &self.items[i]) {
+                self.scores(theta, item, &mut p);
+                let score = p[label];
+                let max = p.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                let sum: f64 = p.iter().map(|f| (f - max).exp()).sum();
+                value += max + sum.ln() - score;
+                p.iter_mut().for_each(|f| *f = (*f - max).exp() / sum);
+                p[label] -= 1.0;
+                let places = self.places_of(item).map(|place| place + 1);
+                for place in std::iter::once(0).chain(places) {
+                    gradient[place * k..].iter_mut().zip(&p).for_each(|(g, r)| *g += r);
+                }
+            }
+            value
+        };
+        lbfgs(start, objective, TOLERANCE, MOST_STEPS).point
+    }
+
+    /// Log-loss of some gold items.
+    fn loss(&self, theta: &[f64], chosen: &[usize]) -> f64 {
+        let mut p = vec![0.0; self.core.votes.n_classes()];
+        let loss = |i: &usize| {
+            let (item, label) = self.items[*i];
+            self.scores(theta, item, &mut p);
+            simplex::softmax(&mut p);
+            -p[label].max(1e-12).ln()
+        };
+        chosen.iter().map(loss).sum()
+    }
+
+    /// Chooses the prior by cross-validation, then fits all gold items.
+    fn learn(&self, folds: usize, seed: u64, progress: &dyn Progress) -> Result<Coefficients> {
+        let k = self.core.votes.n_classes();
+        let labels: Vec<usize> = self.items.iter().map(|(_, label)| *label).collect();
+        let folds = folds.min(labels.len());
+        let fold_of = stratified(&labels, k, folds, seed);
+        let zeros = vec![0.0; (self.n_places + 1) * k];
+        let mut losses = [0.0; SPREADS.len()];
+        for fold in 0..folds {
+            let (inside, outside) = split(&fold_of, fold);
+            let mut theta = zeros.clone();
+            for (spread, loss) in SPREADS.iter().zip(&mut losses) {
+                progress.check()?;
+                theta = self.fit(&outside, *spread, &theta);
+                *loss += self.loss(&theta, &inside);
+            }
+            progress.advance(1);
+        }
+        let best = (1..SPREADS.len()).fold(0, |b, i| if losses[i] < losses[b] { i } else { b });
+        let every: Vec<usize> = (0..labels.len()).collect();
+        let theta = self.fit(&every, SPREADS[best], &zeros);
+        let mut rows = vec![0.0; self.places.len() * k];
+        for (row, place) in rows.chunks_exact_mut(k).zip(&self.places) {
+            if let Some(place) = place {
+                row.copy_from_slice(&theta[(*place as usize + 1) * k..][..k]);
+            }
+        }
+        Ok(Coefficients { intercepts: theta[..k].to_vec(), rows })
+    }
+}
+
+/// The regression as a part of a model, with the given weight.
+pub(super) fn part(
+    core: &Core<'_>,
+    share: f64,
+    (folds, seed): (usize, u64),
+    progress: &dyn Progress,
+) -> Result<Part> {
+    let Coefficients { intercepts, rows } = Regression::new(*core).learn(folds, seed, progress)?;
+    let constant = Weights::constant(core.votes, 0.0);
+    let weights = Weights { rows, ..constant };
+    Ok(Part { share, ln_prior: intercepts, weights, discount: Discount::none() })
+}
+
+pub(super) fn learn(core: &Core<'_>, options: &Dbcc, progress: &dyn Progress) -> Result<Learned> {
+    let n_gold = core.gold.iter().flatten().count();
+    if n_gold < LEAST_GOLD {
+        return Err(Error::Unsupported {
+            method: "dbcc".into(),
+            cannot: format!(
+                "needs at least {LEAST_GOLD} gold labels of items with votes, found {n_gold}; \
+                 `auto` and `ibcc` need none"
+            ),
+        });
+    }
+    progress.begin("fitting dbcc", options.folds as u64);
+    let parts = vec![part(core, 1.0, (options.folds, options.seed), progress)?];
+    let probabilities = probabilities(core, &parts);
+    let (counts, totals) = (core.counts(&probabilities), core.totals(&probabilities));
+    let estimates = Estimates::of_dirichlets(core.votes, counts, (4.0, 1.0), &totals);
+    Ok(Learned {
+        parts,
+        probabilities,
+        estimates,
+        passes: 1,
+        converged: true,
+        check: None,
+        sampling: None,
+        warnings: Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::votes::reference;
+
+    #[test]
+    fn the_regression_is_that_of_the_reference() {
+        let mut seen = 0;
+        for case in reference::cases() {
+            let expected = &case["expected"]["regression"];
+            if expected.is_null() {
+                continue;
+            }
+            let votes = reference::table(&case);
+            let gold = votes.gold_labels();
+            let regression = Regression::new(Core::new(&votes, &gold));
+            let every: Vec<usize> = (0..regression.items.len()).collect();
+            let zeros = vec![0.0; (regression.n_places + 1) * votes.n_classes()];
+            let theta = regression.fit(&every, expected["spread"].as_f64().unwrap(), &zeros);
+            let rows = reference::rows(&votes, &expected["p"]);
+            for (item, expected) in rows.iter().enumerate() {
+                let mut p = vec![0.0; votes.n_classes()];
+                regression.scores(&theta, item, &mut p);
+                simplex::softmax(&mut p);
+                // The search ends at a gradient of 1e-4.
+                assert!(
+                    p.iter().zip(expected).all(|(a, b)| (a - b).abs() < 2e-4),
+                    "{p:?} {expected:?}"
+                );
+            }
+            seen += 1;
+        }
+        assert_eq!(seen, 2);
+    }
+}
