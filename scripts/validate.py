@@ -96,6 +96,7 @@ PARTS = [
     table("copies", 5, ONE_THREAD),
     table("missing", 10),
     table("bookies", 15, needs_data=True),
+    Part("insight", 6, [[*LAB, "tables", "insight"]], printed="experiments/insight/insight.csv", quick=["--quick"]),
     table("cost", 5, ONE_THREAD),
     Part("cost-figure", 0, [[PYTHON, "experiments/many/plot_cost.py"]], ["experiments/many/cost.svg"]),
     Part("attack", 90, [[sys.executable, "scripts/attack.py", "--program", PROGRAM, "--full"]],

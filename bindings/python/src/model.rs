@@ -3,6 +3,7 @@
 use consilience::evaluation::{
     BootstrapSettings, EvaluationSettings, GainSettings, Weighting, evaluate, gain,
 };
+use consilience::methods::shares::EvidenceCovariance;
 use consilience::methods::{Rows, Source, explain, fuse_rows, ln_density_rows};
 use consilience::model::FusionRule;
 use consilience::{
@@ -132,13 +133,16 @@ impl Model {
             };
             pairs.into_iter().map(pair).collect::<Vec<_>>()
         });
-        let shares = model.evidence_covariance().map(|covariance| covariance.shares(|_| true));
         Ok(json!({
             "method": model.method_name(),
             "alpha": margins.map(|margins| margins.alpha().clone()),
             "correlations": correlations,
             "effective_number": model.effective_number().map_err(raised)?,
-            "shares": shares,
+            "shares": model.shares(),
+            "influences": model.influences().map_err(raised)?,
+            "copies": model.copies(),
+            "evidence_correlation": model.evidence_covariance().map(EvidenceCovariance::correlations),
+            "intervals": model.insight_intervals(),
             "strengths": strengths.map_err(raised)?,
         })
         .to_string())

@@ -431,7 +431,9 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
             rows["items"] = f"{sum(counts)} ({', '.join(map(str, counts))})"
         n_effective = self._insight.found["effective_number"]
         if n_effective is not None:
-            rows["effective number"] = f"{n_effective:.2f} of {len(self.classifiers_)} classifiers"
+            interval = (self._insight.found["intervals"] or {}).get("effective_number")
+            ends = "" if interval is None else f" ({interval[0]:.2f}–{interval[1]:.2f})"
+            rows["effective number"] = f"{n_effective:.2f}{ends} of {len(self.classifiers_)} classifiers"
         posterior = self._file.get("diagnostics")
         if posterior:
             worst = posterior["worst"]

@@ -51,7 +51,13 @@ SHARES = """\
 n_effective_ : float
     Effective number of independent classifiers.
 shares_ : ndarray of shape (n_classifiers,)
-    Independent share of each classifier's evidence."""
+    Independent share of each classifier's evidence. Copies divide the share of their group equally.
+copies_ : list of lists of str
+    Classifiers with nearly the same evidence, by group.
+evidence_correlation_ : ndarray of shape (n_classifiers, n_classifiers)
+    Correlations of the classifiers' evidence.
+intervals_ : dict
+    90 % intervals of shares, influences, effective number and correlations of evidence."""
 
 DIRICHLETS = """\
 alpha_ : ndarray of shape (n_classifiers, n_classes, n_classes)

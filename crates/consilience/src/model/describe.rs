@@ -3,10 +3,10 @@
 use std::fmt;
 
 use super::Model;
+use super::sources::describe_sources;
 use crate::data::class_prior::PriorChoice;
 use crate::error::Result;
 use crate::sampling::diagnostics::Diagnostics;
-use crate::text;
 
 impl fmt::Display for Model {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -82,37 +82,4 @@ impl Model {
         let pairs = self.pair_posteriors().iter().map(|pair| pair.delta.worst);
         pairs.chain(self.shared_posterior().map(|report| report.worst)).reduce(Diagnostics::worst)
     }
-}
-
-/// What every classifier contributes, the largest contribution first, and the effective number of
-/// classifiers.
-fn describe_sources(model: &Model) -> Result<String> {
-    let Some(effective) = model.effective_number()? else { return Ok(String::new()) };
-    let names = model.schema().classifiers();
-    let (shares, influences) = (
-        model.evidence_covariance().map(|covariance| covariance.shares(|_| true)),
-        model.influences()?,
-    );
-    let mut order: Vec<usize> = (0..names.len()).collect();
-    if let Some(rank) = influences.as_ref().or(shares.as_ref()) {
-        order.sort_by(|a, b| rank[*b].total_cmp(&rank[*a]));
-    }
-    let columns = [("influence", &influences), ("independent share", &shares)];
-    let columns = columns.iter().filter_map(|(name, values)| Some((*name, values.as_ref()?)));
-    let columns: Vec<_> = columns.collect();
-    let row = |k: &usize| {
-        let cells = columns.iter().map(|(_, values)| format!("{:.3}", values[*k]));
-        std::iter::once(names[*k].clone()).chain(cells).collect::<Vec<_>>()
-    };
-    let rows: Vec<Vec<String>> = order.iter().map(row).collect();
-    let header: Vec<&str> =
-        std::iter::once("classifier").chain(columns.iter().map(|(name, _)| *name)).collect();
-    let mut text = String::new();
-    if !columns.is_empty() {
-        text += &format!("\n{}", text::aligned(&header, &rows));
-    }
-    if influences.is_some() {
-        text += "influence: strength times independent share, in nats\n";
-    }
-    Ok(text + &format!("effective number of classifiers  {effective:.2} of {}\n", names.len()))
 }

@@ -10,6 +10,7 @@ use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 use crate::methods::independent::SufficientStatistics;
+use crate::methods::shares::{InsightIntervals, LEVEL, insight_intervals};
 use crate::methods::{Fit, Method, MethodConfig, TrainingSet};
 use crate::progress::{NoProgress, Progress};
 use crate::warning::Warning;
@@ -112,6 +113,8 @@ impl Model {
             class_prior: options.class_prior.clone(),
             fit: method,
         };
+        let insight_intervals = intervals(&fit, &labelled, &class_prior, options.progress)?;
+        let training = Training { insight_intervals, ..training };
         let model = Self::assemble(fit, class_prior, settings, training)?;
         model.with_estimated_prior(&outputs, options)
     }
@@ -227,6 +230,22 @@ fn check_items(
         return Err(Error::parameter("class prior", requirement, "estimate"));
     }
     Ok(())
+}
+
+/// Intervals of what the fit tells about the classifiers; none if it has no covariance of evidence.
+fn intervals(
+    fit: &Fit<Method>,
+    labelled: &Outputs,
+    prior: &ClassPrior,
+    progress: &dyn Progress,
+) -> Result<Option<InsightIntervals>> {
+    let fitted = fit.fitted.fitted();
+    let covariance = fitted.evidence_covariance().or(fit.report.evidence_covariance.as_ref());
+    let (Some(covariance), Some(margins)) = (covariance, fitted.margins()?) else {
+        return Ok(None);
+    };
+    let prior = fitted.is_made_of_dirichlets().then_some(prior);
+    insight_intervals(LEVEL, labelled, covariance, margins.alpha(), prior, progress)
 }
 
 /// The outputs that a method uses: those of a single classifier for a method of one.

@@ -7,6 +7,7 @@ mod file;
 mod fit;
 mod fuse;
 mod legacy;
+mod sources;
 mod strict;
 mod training;
 mod unlabelled;
@@ -24,7 +25,7 @@ use crate::methods::correlated::{
     CorrelatedMethod, CorrelatedParameters, PairInsight, effective_number,
 };
 use crate::methods::independent::{IndependentFusion, PosteriorReport};
-use crate::methods::shares::EvidenceCovariance;
+use crate::methods::shares::{EvidenceCovariance, InsightIntervals};
 use crate::methods::{Draw, Method, MethodConfig, PairPosterior};
 use crate::simulation::Truth;
 
@@ -200,6 +201,24 @@ impl Model {
         own.or_else(|| self.training.as_ref()?.evidence_covariance.as_ref())
     }
 
+    /// The independent share of every classifier; groups of [copies](Self::copies) divide theirs
+    /// equally.
+    pub fn shares(&self) -> Option<Vec<f64>> {
+        self.evidence_covariance().map(EvidenceCovariance::divided_shares)
+    }
+
+    /// Groups of classifiers with nearly the same evidence on the training items: correlations of
+    /// 0.95 or more.
+    pub fn copies(&self) -> Vec<Vec<usize>> {
+        self.evidence_covariance().map_or_else(Vec::new, EvidenceCovariance::copies)
+    }
+
+    /// 90 % intervals of shares, influences, effective number and correlations of evidence; none for
+    /// models without labelled training items and for very large ones.
+    pub fn insight_intervals(&self) -> Option<&InsightIntervals> {
+        self.training.as_ref()?.insight_intervals.as_ref()
+    }
+
     /// What every classifier contributes on average that the others do not, in nats: its strength
     /// (the expected evidence of one output for the true class against another) times its
     /// independent share. Shares come from the evidence on training items, or else from the
@@ -208,11 +227,11 @@ impl Model {
         let margins = self.margins()?.filter(|_| self.method.fitted().is_made_of_dirichlets());
         let Some(margins) = margins else { return Ok(None) };
         let strengths = margins.strengths(&self.class_prior)?;
-        let shares = match self.evidence_covariance() {
-            Some(covariance) => covariance.shares(|_| true),
+        let shares = match self.shares() {
+            Some(shares) => shares,
             None => match self.implied_correlations()? {
                 Some(pairs) => {
-                    EvidenceCovariance::of_correlations(strengths.len(), &pairs).shares(|_| true)
+                    EvidenceCovariance::of_correlations(strengths.len(), &pairs).divided_shares()
                 }
                 None => vec![1.0; strengths.len()],
             },

@@ -8,7 +8,7 @@ use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
 use crate::methods::correlated::learning::ObservedPair;
 use crate::methods::independent::SufficientStatistics;
-use crate::methods::shares::EvidenceCovariance;
+use crate::methods::shares::{EvidenceCovariance, InsightIntervals};
 use crate::warning::Warning;
 
 /// Divergence of label frequencies from a given class prior, in nats, beyond which there is a
@@ -40,6 +40,9 @@ pub struct Training {
     /// How the classifiers' evidence varied together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence_covariance: Option<EvidenceCovariance>,
+    /// Intervals of shares, influence, effective number and correlations of evidence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub insight_intervals: Option<InsightIntervals>,
     /// How the outputs of pairs of correlated classifiers were correlated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub observed_correlations: Vec<ObservedPair>,
@@ -56,6 +59,7 @@ impl Training {
             statistics: SufficientStatistics::empty(all.schema()),
             unlabelled: Unlabelled::default(),
             evidence_covariance: None,
+            insight_intervals: None,
             observed_correlations: Vec::new(),
             warnings: Vec::new(),
         };
