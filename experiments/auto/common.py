@@ -17,15 +17,14 @@ warnings.filterwarnings("ignore", category=UserWarning)
 
 
 def real_set(name):
-    """Outputs (n, K, J) and labels 0..J-1 of a set of the paper."""
+    """Outputs (n, K, J) and labels 0..J-1 of a set in the data folder."""
     with open(DATA / f"{name}.csv", newline="") as file:
         header, *rows = csv.reader(file)
-    classes = []
-    for column in header[1:]:
-        if (c := column.rpartition("_")[2]) not in classes:
-            classes.append(c)
-    P = np.array([[float(cell) for cell in row[1:]] for row in rows])
-    y = np.array([classes.index(row[0]) for row in rows])
+    label = header.index("label")
+    columns = [i for i, name in enumerate(header) if name not in ("label", "item", "subset")]
+    classes = list(dict.fromkeys(header[i].rpartition("_")[2] for i in columns))
+    P = np.array([[float(row[i] or "nan") for i in columns] for row in rows])
+    y = np.array([classes.index(row[label]) for row in rows])
     return P.reshape(len(rows), -1, len(classes)), y
 
 
