@@ -189,11 +189,12 @@ pub(crate) struct FitOptions {
     /// Method to fit; `consilience help fit` lists them.
     #[arg(long, default_value = "auto", value_name = "METHOD", conflicts_with = "update")]
     pub(crate) method: MethodConfig,
-    /// Probabilities of the classes before any output: uniform, empirical, p1,p2,... or
-    /// class=p,...
+    /// Probabilities of the classes before any output: empirical (frequencies of the labels, or the
+    /// mean output without labels), uniform, estimate (from the items without a label, by EM),
+    /// p1,p2,... or class=p,...
     #[arg(
         long,
-        default_value = "uniform",
+        default_value = "empirical",
         value_name = "PRIOR",
         conflicts_with = "update",
         allow_hyphen_values = true
@@ -249,8 +250,8 @@ pub(crate) struct ModelOptions {
     pub(crate) model: PathBuf,
     /// Outputs of the items; `-` is standard input.
     pub(crate) data: Location,
-    /// Probabilities of the classes before any output: uniform, empirical, p1,p2,... or
-    /// class=p,...
+    /// Probabilities of the classes before any output: empirical (frequencies of the training
+    /// labels), uniform, estimate (from these items, by EM), p1,p2,... or class=p,...
     /// [default: the model's].
     #[arg(long, value_name = "PRIOR", allow_hyphen_values = true)]
     pub(crate) class_prior: Option<PriorChoice>,
@@ -313,12 +314,15 @@ pub(crate) struct DensityOptions {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  consilience evaluate model.json test.csv --class-prior empirical"
+    after_help = "Under a class prior from labels (empirical) or from the items (estimate) every item has the same\n\
+weight; under another the classes are weighted by the prior. Items without a label are not scored.\n\n\
+Examples:\n  consilience evaluate model.json test.csv\n  \
+    consilience evaluate model.json test.csv --class-prior uniform"
 )]
 pub(crate) struct EvaluateOptions {
     #[command(flatten)]
     pub(crate) model: ModelOptions,
-    /// Weight all items alike instead of weighting the classes by the class prior.
+    /// Weight all items alike under any class prior, instead of weighting the classes by it.
     #[arg(long)]
     pub(crate) score_items: bool,
     /// Bootstrap replicates for the 95 % intervals: 0 (no intervals) or at least 20.
@@ -361,12 +365,11 @@ pub(crate) struct CompareOptions {
     /// Share of every class that a random split uses for testing.
     #[arg(long, default_value_t = 0.2, value_name = "P", allow_negative_numbers = true)]
     pub(crate) test_share: f64,
-    /// Probabilities of the classes before any output: uniform, empirical, p1,p2,... or
-    /// class=p,...; may be given
-    /// several times for one table each.
-    #[arg(long, default_value = "uniform", value_name = "PRIOR", allow_hyphen_values = true)]
+    /// Probabilities of the classes before any output: empirical (frequencies of the labels),
+    /// uniform, p1,p2,... or class=p,...; may be given several times for one table each.
+    #[arg(long, default_value = "empirical", value_name = "PRIOR", allow_hyphen_values = true)]
     pub(crate) class_prior: Vec<PriorChoice>,
-    /// Weight all items alike instead of weighting the classes by the class prior.
+    /// Weight all items alike under any class prior, instead of weighting the classes by it.
     #[arg(long)]
     pub(crate) score_items: bool,
     /// How Dirichlets and shared shapes are learned: by posterior modes, which takes seconds, or

@@ -35,7 +35,7 @@ fn from_data_to_scores() {
         let rows = run.out.lines().filter(|line| line.starts_with(&format!("{method} "))).count();
         assert_eq!(rows, 4, "one row over all and one a class: {method}\n{}", run.out);
     }
-    assert!(run.out.contains("180 items. Every class has the same weight"), "{}", run.out);
+    assert!(run.out.contains("180 items. Every item has the same weight"), "{}", run.out);
     let run = bench.good("inspect model.json");
     for word in ["method       independent", "fitted on    180 items", "α 1", "strength"] {
         assert!(run.out.contains(word), "{word}: {}", run.out);
@@ -104,7 +104,7 @@ fn json_reports_have_their_fields() {
 
     let scores = json(&bench.good("evaluate model.json test.csv --format json --bootstrap 50"));
     assert_eq!(scores["n_items"], 120);
-    assert_eq!(scores["weighting"], "class-prior");
+    assert_eq!(scores["weighting"], "items");
     let methods = scores["methods"].as_array().unwrap();
     let names: Vec<&str> = methods.iter().map(|row| row["method"].as_str().unwrap()).collect();
     assert_eq!(names, ["independent", "classifier:c1", "classifier:c2", "meta:c1", "meta:c2"]);
