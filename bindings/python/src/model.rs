@@ -258,7 +258,8 @@ impl Model {
         items: bool,
     ) -> PyResult<String> {
         let schema = self.model.schema();
-        let (rule, prior) = self.rule(class_prior, predictive)?;
+        let rule = self.rule(predictive)?;
+        let prior = self.prior(py, &values, &kind, class_prior, predictive)?;
         let (input_format, values) = self.raw(&values, &kind)?;
         let labels = label_slice(&labels, values.len() / schema.width())?;
         let target = if items { PrevalenceTarget::Items } else { PrevalenceTarget::Population };

@@ -15,7 +15,7 @@ pub(crate) fn run(
     messages: &Messages,
 ) -> Result<(), Failure> {
     let input = &options.model;
-    let loaded = input.load()?;
+    let loaded = input.load(messages.is_quiet())?;
     let mut sums = ShareSums::new(loaded.model.schema().n_classes());
     let mut doubts = Doubts::default();
     stoppable(|| {
