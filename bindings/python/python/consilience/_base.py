@@ -99,8 +99,8 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
         y : array-like of shape (n_items,), default=None
             The true classes. None, NaN, NA and masked entries are items without a label. So is -1
             among integer labels, unless it is in `classes`, or X has a class for it, or there is at
-            most one other label. If y is None, no item has a label; this suits `OpinionPool`, and
-            `LinearPool` and `LogPool` with equal or given weights.
+            most one other label. If y is None, no item has a label; this suits `AutoFusion`,
+            `OpinionPool`, and `LinearPool` and `LogPool` with equal or given weights.
         sample_weight : array-like of shape (n_items,), default=None
             The items' weights; 1 if not given. An item with weight 2 counts as two items, an item
             with weight 0 is left out. `CorrelatedFusion`, `LogitNormalFusion` and
