@@ -69,6 +69,41 @@ class LearnedAttributes:
         return np.array(self._found("shares", "shares_"))
 
     @property
+    def influences_(self) -> Floats:
+        """Strength times independent share of each classifier in nats, of shape (n_classifiers,)."""
+        return np.array(self._found("influences", "influences_"))
+
+    @property
+    def copies_(self) -> list[list[str]]:
+        """Names of the classifiers with nearly the same evidence, by group.
+
+        The correlation with another one of the group is 0.95 or more; the members of a group divide
+        their share equally.
+        """
+        check_is_fitted(self)
+        groups = self._insight.found["copies"]
+        return [[str(self.classifiers_[k]) for k in group] for group in groups]
+
+    @property
+    def evidence_correlation_(self) -> Floats:
+        """Correlations of the classifiers' evidence, of shape (n_classifiers, n_classifiers)."""
+        return np.array(self._found("evidence_correlation", "evidence_correlation_"))
+
+    @property
+    def intervals_(self) -> dict[str, Any]:
+        """90 % intervals of what the model tells about its classifiers.
+
+        `n_effective`, of shape (2,); `n_effective_independent`, the range of the effective number that
+        independent classifiers would show on as many items; `shares` and, where they exist,
+        `influences`, of shape (n_classifiers, 2); `evidence_correlation`, of shape (n_classifiers,
+        n_classifiers, 2).
+        """
+        found = self._found("intervals", "intervals_")
+        names = {"effective_number": "n_effective", "independent": "n_effective_independent",
+                 "shares": "shares", "influence": "influences", "correlation": "evidence_correlation"}
+        return {new: np.array(found[old]) for old, new in names.items() if old in found}
+
+    @property
     def strengths_(self) -> Floats:
         """Expected evidence of one output of each classifier in nats, of shape (n_classifiers,)."""
         return np.array(self._found("strengths", "strengths_"))

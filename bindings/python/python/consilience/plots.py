@@ -16,6 +16,7 @@ __all__ = [
     "influence",
     "pair",
     "reliability",
+    "shares",
     "traces",
 ]
 
@@ -134,11 +135,14 @@ def pair(model: Fusion, X: Any, y: Any, *, between: tuple[int, int] = (0, 1), co
 
 
 def correlations(model: Fusion, *, ax: Any = None) -> Any:
-    """Plot the correlation of every pair of classifiers, averaged over classes and components.
+    """Plot the correlation of every pair of classifiers given the true class.
+
+    For a model that implies correlations of the outputs, these are drawn, averaged over classes and
+    components. For other models, the correlations of evidence are drawn with their 90 % intervals.
 
     Parameters
     ----------
-    model : CorrelatedFusion
+    model : CorrelatedFusion, AutoFusion or DiscountedFusion
         A fitted model.
     ax : matplotlib Axes, default=None
         Axes to draw on. If None, a new figure.
@@ -157,7 +161,9 @@ def correlations(model: Fusion, *, ax: Any = None) -> Any:
     >>> len(plots.correlations(model).texts)
     4
     """
-    mean = model.correlation_.mean(axis=(2, 3))
+    implied = hasattr(model, "correlation_")
+    mean = model.correlation_.mean(axis=(2, 3)) if implied else model.evidence_correlation_
+    ends = None if implied else _intervals(model).get("evidence_correlation")
     names = [str(name) for name in model.classifiers_]
     ax = _axes(ax)
     image = ax.imshow(mean, vmin=-1, vmax=1, cmap="RdBu_r")
@@ -165,9 +171,13 @@ def correlations(model: Fusion, *, ax: Any = None) -> Any:
     ax.set_yticks(range(len(names)), names)
     for a in range(len(names)):
         for b in range(len(names)):
-            ax.text(b, a, f"{mean[a, b]:.2f}", ha="center", va="center",
+            text = f"{mean[a, b]:.2f}"
+            if ends is not None and a != b:
+                text += f"\n{ends[a, b, 0]:.2f}–{ends[a, b, 1]:.2f}"
+            ax.text(b, a, text, ha="center", va="center",
                     color="white" if abs(mean[a, b]) > 0.6 else "black")
-    ax.figure.colorbar(image, ax=ax, label="correlation given the true class")
+    what = "correlation given the true class" if implied else "correlation of evidence"
+    ax.figure.colorbar(image, ax=ax, label=what)
     return ax
 
 
@@ -221,6 +231,58 @@ def reliability(y: Any, probabilities: Any, *, classes: Any = None, bins: int = 
     return ax
 
 
+def _intervals(model: Fusion) -> dict[str, Any]:
+    """The model's intervals; empty if it has none."""
+    return getattr(model, "intervals_", {})
+
+
+def _bars(ax: Any, names: list[str], values: Any, ends: Any) -> None:
+    """Horizontal bars, the first one on top, with intervals where there are any."""
+    error = None if ends is None else np.abs(np.asarray(ends).T - values)[:, ::-1]
+    ax.barh(names[::-1], values[::-1], color=_COLOURS[0], xerr=error, capsize=3,
+            error_kw={"linewidth": 1})
+
+
+def shares(model: Fusion, *, ax: Any = None) -> Any:
+    """Plot the independent share of each classifier with its 90 % interval.
+
+    The title has the effective number of classifiers, its interval, and the range that independent
+    classifiers would show on as many items.
+
+    Parameters
+    ----------
+    model : AutoFusion, CorrelatedFusion or DiscountedFusion
+        A fitted model.
+    ax : matplotlib Axes, default=None
+        Axes to draw on. If None, a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes with the plot.
+
+    Examples
+    --------
+    >>> import consilience as cs
+    >>> from consilience import plots
+    >>> P, y = cs.simulate("sim2", correlation=0.5, items_per_class=50, random_state=1)
+    >>> ax = plots.shares(cs.AutoFusion().fit(P, y))
+    >>> len(ax.patches)
+    2
+    """
+    intervals = _intervals(model)
+    ax = _axes(ax)
+    _bars(ax, [str(name) for name in model.classifiers_], model.shares_, intervals.get("shares"))
+    title = f"effective number {model.n_effective_:.2f}"
+    if intervals:
+        low, high = intervals["n_effective"]
+        title += f" ({low:.2f}–{high:.2f}); "
+        low, high = intervals["n_effective_independent"]
+        title += f"if independent {low:.2f}–{high:.2f}"
+    ax.set(xlabel="independent share, 90 % interval" if intervals else "independent share", title=title)
+    return ax
+
+
 def influence(model: Fusion, X: Any = None, *, ax: Any = None) -> Any:
     """Plot the influence of each classifier on the fused result.
 
@@ -230,8 +292,8 @@ def influence(model: Fusion, X: Any = None, *, ax: Any = None) -> Any:
         A fitted model.
     X : array-like or data frame, default=None
         Outputs, as in `fit`. For these items, the influence is the mean over the items of the largest
-        absolute evidence that the classifier adds given all others. If None, the influence is
-        `strengths_`, the expected evidence of one output.
+        absolute evidence that the classifier adds given all others. If None, it is `influences_` with
+        90 % intervals or, for methods without it, `strengths_`, the expected evidence of one output.
     ax : matplotlib Axes, default=None
         Axes to draw on. If None, a new figure.
 
@@ -249,13 +311,16 @@ def influence(model: Fusion, X: Any = None, *, ax: Any = None) -> Any:
     >>> len(plots.influence(model, P).patches)
     2
     """
-    if X is None:
-        size, what = model.strengths_, "expected evidence of one output, in nats"
-    else:
+    ends = None
+    if X is not None:
         size, what = np.abs(model.explain(X)).max(axis=2).mean(axis=0), "evidence added, in nats"
-    names = [str(name) for name in model.classifiers_]
+    elif hasattr(model, "influences_"):
+        size, ends = model.influences_, _intervals(model).get("influences")
+        what = "influence in nats" if ends is None else "influence in nats, 90 % interval"
+    else:
+        size, what = model.strengths_, "expected evidence of one output, in nats"
     ax = _axes(ax)
-    ax.barh(names[::-1], size[::-1], color=_COLOURS[0])
+    _bars(ax, [str(name) for name in model.classifiers_], size, ends)
     ax.set(xlabel=what)
     return ax
 

@@ -136,7 +136,7 @@ fn draw(
             let own = reliabilities.iter().find(|(name, _)| *name == row.method);
             DrawnMethod {
                 name: &row.method,
-                log_loss: Bar { value: loss.value, error: (loss.high - loss.low) / 2.0 },
+                log_loss: Bar::with_interval(loss.value, Some(&[loss.low, loss.high])),
                 best_single: Some(i) == single,
                 reliability: own.map_or(&[][..], |(_, bins)| bins),
             }

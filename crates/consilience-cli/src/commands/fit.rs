@@ -4,14 +4,15 @@ use std::path::Path;
 
 use consilience::evaluation::{Gain, GainSettings, gain};
 use consilience::methods::PairPosterior;
+use consilience::methods::shares::InsightIntervals;
 use consilience::{
-    DEFAULT_FLOOR, Diagnostics, FitOptions as ModelFit, MethodConfig, Model, Outputs, PriorChoice,
+    DEFAULT_FLOOR, Diagnostics, FitOptions as ModelFit, MethodConfig, Model, Outputs,
 };
 use consilience_io::{Location, ReadOptions, check_writable, read_outputs, write_whole};
 use serde_json::json;
 
 use crate::args::{CommonOptions, FitOptions, ReportFormat};
-use crate::data::{floor_note, prior_text, read_all, read_model};
+use crate::data::{floor_note, read_all, read_model};
 use crate::error::{Failure, warning_text};
 use crate::files::{Input, check_distinct};
 use crate::method_options::{flag, methods_with};
@@ -184,11 +185,7 @@ pub(super) fn summary(model: &Model, target: &str) -> Result<String, Failure> {
         classes.join(", "),
         floor_note(training.raised, floor),
     );
-    let choice = model.settings().map(|settings| &settings.class_prior);
-    if choice.is_some_and(|choice| *choice != PriorChoice::default()) {
-        let prior = prior_text(schema.classes(), model.class_prior());
-        text += &format!("class prior  {prior}\n");
-    }
+    text += &model.class_prior_text();
     if let Some(report) = model.posterior() {
         text += &chains_text("posterior", report.chains, report.draws, &report.worst);
     }
@@ -200,12 +197,22 @@ pub(super) fn summary(model: &Model, target: &str) -> Result<String, Failure> {
         text += &chains_text("shared part", chains, draws, &worst);
     }
     if let Some(effective) = model.effective_number()? {
-        text += &format!(
-            "effective    {effective:.2} independent classifiers of {}\n",
-            schema.n_classifiers()
-        );
+        text += &effective_text(model, effective);
     }
     Ok(text + &format!("model        {target}\n"))
+}
+
+/// The effective number with its interval, and what independent classifiers would show.
+fn effective_text(model: &Model, effective: f64) -> String {
+    let n = model.schema().n_classifiers();
+    match model.insight_intervals() {
+        None => format!("effective    {effective:.2} independent classifiers of {n}\n"),
+        Some(InsightIntervals { effective_number, independent, .. }) => format!(
+            "effective    {effective:.2} ({:.2}–{:.2}) independent classifiers of {n}; {n} \
+             independent ones would show {:.2}–{:.2}\n",
+            effective_number[0], effective_number[1], independent[0], independent[1]
+        ),
+    }
 }
 
 fn chains_text(what: &str, chains: usize, draws: usize, worst: &Diagnostics) -> String {
@@ -247,6 +254,7 @@ fn summary_json(model: &Model, target: &str) -> Result<serde_json::Value, Failur
             .shared_posterior()
             .map(|s| chains(s.chains, s.draws, s.acceptance, &s.worst)),
         "effective_classifiers": model.effective_number()?,
+        "intervals": model.insight_intervals(),
         "warnings": training.warnings.iter().map(warning_text).collect::<Vec<_>>(),
         "model": target,
     }))

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use consilience::methods::PairInsight;
+use consilience::methods::shares::EvidenceCovariance;
 use consilience::{DEFAULT_FLOOR, InputFormat, Model, Result};
 use consilience_io::ReadOptions;
 use serde_json::{Value, json};
@@ -28,7 +29,8 @@ pub(crate) fn run(
     }
 }
 
-/// The correlations that the model implies, and the data beside them where there are any.
+/// The shares with their intervals, the correlations that the model implies, and the data beside
+/// them where there are any.
 fn draw(
     model: &Model,
     options: &InspectOptions,
@@ -36,13 +38,17 @@ fn draw(
     messages: &Messages,
 ) -> std::result::Result<(), Failure> {
     let pairs = model.implied_correlations()?;
-    if pairs.is_none() && options.data.is_none() {
+    let covariance = model.evidence_covariance();
+    if pairs.is_none() && covariance.is_none() && options.data.is_none() {
         return Err(Failure::message(format!(
             "method `{}` implies no correlations to draw; `--data FILE` draws those of a table",
             model.method_name()
         )));
     }
     output::make_folder(folder)?;
+    if let Some(covariance) = covariance {
+        pictures::draw_insight(model, covariance, folder)?;
+    }
     if let Some(pairs) = &pairs {
         pictures::draw_implied(model.schema().classifiers(), pairs, folder)?;
     }
@@ -71,7 +77,10 @@ fn as_json(model: &Model) -> Result<Value> {
         "observed_correlation": training.map(|t| &t.observed_correlations),
         "influence": model.influences()?,
         "effective_classifiers": model.effective_number()?,
-        "shares": model.evidence_covariance().map(|covariance| covariance.shares(|_| true)),
+        "shares": model.shares(),
+        "copies": copies(model),
+        "evidence_correlation": model.evidence_covariance().map(EvidenceCovariance::correlations),
+        "intervals": model.insight_intervals(),
         "settings": file["settings"],
         "items_per_class": training.map(|t| t.statistics.class_counts().to_vec()),
         "diagnostics": model.posterior().map(|posterior| posterior.worst),
@@ -82,6 +91,12 @@ fn as_json(model: &Model) -> Result<Value> {
             t.warnings.iter().map(warning_text).collect()
         }),
     }))
+}
+
+/// The names of classifiers with nearly the same evidence, by group.
+fn copies(model: &Model) -> Vec<Vec<&String>> {
+    let names = model.schema().classifiers();
+    model.copies().iter().map(|group| group.iter().map(|k| &names[*k]).collect()).collect()
 }
 
 /// Expected evidence of each classifier; none for pools.

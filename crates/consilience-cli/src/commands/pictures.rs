@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use consilience::Outputs;
 use consilience::evaluation::ReliabilityBin;
 use consilience::evaluation::compare::Comparison;
 use consilience::methods::PairInsight;
+use consilience::methods::shares::{EvidenceCovariance, InsightIntervals};
 use consilience::votes::{Aggregation, VoteComparison};
+use consilience::{Model, Outputs};
 
 use crate::error::Failure;
 use crate::plots::{
@@ -42,7 +43,7 @@ pub(super) fn draw_comparison(comparison: &Comparison, folder: &Path) -> Result<
     let methods: Vec<DrawnMethod<'_>> = rows
         .map(|row| DrawnMethod {
             name: &row.method,
-            log_loss: Bar { value: row.scores.log_loss.mean, error: row.scores.log_loss.se },
+            log_loss: Bar::symmetric(row.scores.log_loss.mean, row.scores.log_loss.se),
             best_single: row.best_single,
             reliability: &row.reliability,
         })
@@ -87,7 +88,7 @@ pub(super) fn draw_sources(result: &Aggregation, folder: &Path) -> Result<(), Fa
         let guess = 1.0 / votes.n_classes() as f64;
         let kind = usize::from(accuracy.low <= guess && guess <= accuracy.high);
         let error = 0.5 * (accuracy.high - accuracy.low);
-        (votes.sources()[source].to_string(), Bar { value: accuracy.value, error }, kind)
+        (votes.sources()[source].to_string(), Bar::symmetric(accuracy.value, error), kind)
     };
     let bars: Vec<(String, Bar, usize)> = order.iter().take(MAX_BARS).map(bar).collect();
     let kinds = [
@@ -144,6 +145,59 @@ pub(super) fn draw_classifiers(
         (0..k).map(|a| (0..k).map(|b| if a == b { 1.0 } else { mean(a, b) }).collect()).collect();
     let title = "Correlation of outputs within classes";
     HeatMap { title, names, values: &values }.write(folder, "correlation-in-data")
+}
+
+/// Draws the independent shares, influences and correlations of evidence with their intervals.
+pub(super) fn draw_insight(
+    model: &Model,
+    covariance: &EvidenceCovariance,
+    folder: &Path,
+) -> Result<(), Failure> {
+    let (names, intervals) = (model.schema().classifiers(), model.insight_intervals());
+    let of_each = |values: &[f64], ends: Option<&Vec<[f64; 2]>>| {
+        let bar = |k: usize| Bar::with_interval(values[k], ends.map(|ends| &ends[k]));
+        (0..values.len()).map(|k| (names[k].clone(), bar(k))).collect::<Vec<_>>()
+    };
+    let shares = of_each(&covariance.divided_shares(), intervals.map(|own| &own.shares));
+    let effective: f64 = covariance.effective_number();
+    let title = match intervals {
+        Some(InsightIntervals { effective_number: [low, high], .. }) => {
+            format!("Effective number of classifiers {effective:.2} ({low:.2} to {high:.2})")
+        }
+        None => format!("Effective number of classifiers {effective:.2}"),
+    };
+    draw_bars(&title, "independent share with 90 % interval", shares, (folder, "shares"))?;
+    if let Some(influences) = model.influences()? {
+        let ends = intervals.and_then(|own| own.influence.as_ref());
+        let label = "influence in nats with 90 % interval";
+        draw_bars("Influence", label, of_each(&influences, ends), (folder, "influence"))?;
+    }
+    let pairs = (0..names.len()).flat_map(|b| (0..b).map(move |a| (a, b)));
+    let pair = |(a, b): (usize, usize)| {
+        let interval = intervals.map(|own| &own.correlation[a][b]);
+        let bar = Bar::with_interval(covariance.correlation(a, b), interval);
+        (format!("{}, {}", names[a], names[b]), bar)
+    };
+    let pairs: Vec<(String, Bar)> = pairs.map(pair).collect();
+    let label = "correlation of evidence with 90 % interval";
+    draw_bars("Classifiers with the same evidence", label, pairs, (folder, "evidence-correlation"))
+}
+
+/// Draws bars with intervals, the largest first.
+fn draw_bars(
+    title: &str,
+    x_label: &str,
+    mut bars: Vec<(String, Bar)>,
+    (folder, name): (&Path, &str),
+) -> Result<(), Failure> {
+    if bars.is_empty() {
+        return Ok(());
+    }
+    bars.sort_by(|a, b| b.1.value.total_cmp(&a.1.value));
+    let bars: Vec<(String, Bar, usize)> =
+        bars.into_iter().take(MAX_BARS).map(|(name, bar)| (name, bar, 0)).collect();
+    let kinds = [(x_label.split(" with").next().unwrap_or(x_label), COLOURS[0])];
+    BarChart { title, x_label, bars: &bars, kinds: &kinds }.write(folder, name)
 }
 
 /// Draws the correlations that a model implies, averaged over classes and components, if there are not

@@ -15,8 +15,21 @@ use crate::error::Failure;
 pub(crate) struct Bar {
     /// Length of the bar.
     pub(crate) value: f64,
-    /// Half the length of the error bar.
-    pub(crate) error: f64,
+    /// Length of the error bar to the left and to the right.
+    pub(crate) error: [f64; 2],
+}
+
+impl Bar {
+    /// A bar with an error of the same size on both sides.
+    pub(crate) fn symmetric(value: f64, error: f64) -> Self {
+        Self { value, error: [error; 2] }
+    }
+
+    /// A bar with an interval; without an error if there is none.
+    pub(crate) fn with_interval(value: f64, interval: Option<&[f64; 2]>) -> Self {
+        let error = interval.map_or([0.0; 2], |[low, high]| [value - low, high - value]);
+        Self { value, error }
+    }
 }
 
 /// Horizontal bars with names, from top to bottom, coloured by kind.
@@ -36,7 +49,8 @@ impl BarChart<'_> {
         for (name, bar, kind) in self.bars.iter().rev() {
             plot = plot.with_colored_bar(label(name), bar.value, self.kinds[*kind].1);
         }
-        plot = plot.with_error(self.bars.iter().rev().map(|(_, bar, _)| bar.error));
+        let errors = self.bars.iter().rev().map(|(_, bar, _)| (bar.error[0], bar.error[1]));
+        plot = plot.with_asymmetric_error(errors);
         let plots = vec![Plot::Bar(plot)];
         let entries = self.kinds.iter().map(|(name, colour)| legend_entry(name, colour)).collect();
         let layout = Layout::auto_from_plots(&plots)

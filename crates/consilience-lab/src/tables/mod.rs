@@ -1,4 +1,4 @@
-//! The tables of `experiments/many`: three and more classifiers.
+//! The tables of `experiments/many` (three and more classifiers) and `experiments/insight` (intervals).
 
 #![allow(clippy::print_stdout, reason = "tables go to standard output")]
 
@@ -7,7 +7,9 @@ mod copies;
 mod cost;
 mod exchangeable;
 mod fused_errors;
+mod insight;
 mod missing;
+mod prevalence;
 mod recovery;
 mod ties;
 
@@ -35,7 +37,7 @@ pub struct Options {
     quick: bool,
 }
 
-/// A table of `experiments/many`.
+/// A table of `experiments/many` or `experiments/insight`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Table {
     /// Exchangeable classifiers with known parameters: log-loss of every structure minus the exact one.
@@ -56,6 +58,10 @@ enum Table {
     Cost,
     /// Reported errors of fused probabilities against longer runs.
     FusedErrors,
+    /// Coverage of the intervals of shares, influence, effective number and correlations.
+    Insight,
+    /// Coverage of the intervals of class shares.
+    Prevalence,
 }
 
 /// Prints one table as CSV on standard output.
@@ -70,6 +76,8 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         Table::Missing => missing::run(size(100, 5), size(300, 30))?,
         Table::Bookies => bookies::run(size(5, 1), options.quick)?,
         Table::Cost => cost::run(options.quick)?,
+        Table::Prevalence => prevalence::run(size(1000, 4))?,
+        Table::Insight => insight::run(size(1000, 4))?,
         Table::FusedErrors => fused_errors::run(size(40, 2), 4711, 4)?,
     }
     Ok(())

@@ -59,9 +59,15 @@ impl Model {
         if covariance.is_some_and(|c| c.n_classifiers() != self.schema.n_classifiers()) {
             return Err(invalid("`training.evidence_covariance` does not fit the classifiers"));
         }
+        let intervals = training.insight_intervals.as_ref();
+        if intervals.is_some_and(|own| !own.fits(self.schema.n_classifiers())) {
+            return Err(invalid("`training.insight_intervals` does not fit the classifiers"));
+        }
         for (i, pair) in training.observed_correlations.iter().enumerate() {
             let n = self.schema.n_classes();
-            let fits = pair.items.len() == n && is_square(&pair.correlation, n);
+            let fits = pair.items.len() == n
+                && is_square(&pair.correlation, n)
+                && (pair.interval.is_empty() || is_square(&pair.interval, n));
             if !(fits && self.are_known(&pair.between)) {
                 return Err(misfit(&format!("training.observed_correlations[{i}]")));
             }

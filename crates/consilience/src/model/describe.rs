@@ -3,9 +3,10 @@
 use std::fmt;
 
 use super::Model;
+use super::sources::describe_sources;
+use crate::data::class_prior::PriorChoice;
 use crate::error::Result;
 use crate::sampling::diagnostics::Diagnostics;
-use crate::text;
 
 impl fmt::Display for Model {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -23,11 +24,7 @@ fn describe(model: &Model) -> Result<String> {
 }
 
 fn describe_fit(model: &Model) -> String {
-    let schema = model.schema();
-    let prior = schema.classes().iter().zip(model.class_prior().probabilities());
-    let prior: Vec<String> = prior.map(|(class, p)| format!("{class} {p:.4}")).collect();
-    let mut text =
-        format!("method       {}\nclass prior  {}\n", model.method_name(), prior.join(", "));
+    let mut text = format!("method       {}\n{}", model.method_name(), model.class_prior_text());
     if let Some(training) = model.training() {
         text += &match (training.n_labelled(), training.n_unlabelled()) {
             (items, 0) => format!("fitted on    {items} items\n"),
@@ -52,42 +49,37 @@ fn worst_text(worst: &Diagnostics) -> String {
 }
 
 impl Model {
+    /// The class prior and where it comes from, as a line of a report.
+    pub fn class_prior_text(&self) -> String {
+        let prior = self.schema.classes().iter().zip(self.class_prior.probabilities());
+        let prior: Vec<String> = prior.map(|(class, p)| format!("{class} {p:.4}")).collect();
+        let source = self.class_prior_source().map_or(String::new(), |text| format!(" ({text})"));
+        format!("class prior  {}{source}\n", prior.join(", "))
+    }
+
+    /// Where the class prior comes from; none for a model that was not fitted.
+    fn class_prior_source(&self) -> Option<String> {
+        let training = self.training.as_ref()?;
+        Some(match self.chosen_prior()? {
+            PriorChoice::Uniform => "uniform".into(),
+            PriorChoice::Given(_) | PriorChoice::Named(_) => "given".into(),
+            PriorChoice::Estimate => {
+                format!("estimated from {} items without a label", training.n_unlabelled())
+            }
+            PriorChoice::Empirical if training.n_labelled() == 0 => {
+                "mean output, because no item has a label".into()
+            }
+            PriorChoice::Empirical if training.statistics.class_counts().contains(&0) => {
+                "frequencies of the labels plus half an item per class, because a class has none"
+                    .into()
+            }
+            PriorChoice::Empirical => "frequencies of the labels".into(),
+        })
+    }
+
     /// The worst diagnostics of the posteriors of shared shapes, over all pairs of classifiers.
     pub fn worst_shared_diagnostics(&self) -> Option<Diagnostics> {
         let pairs = self.pair_posteriors().iter().map(|pair| pair.delta.worst);
         pairs.chain(self.shared_posterior().map(|report| report.worst)).reduce(Diagnostics::worst)
     }
-}
-
-/// What every classifier contributes, the largest contribution first, and the effective number of
-/// classifiers.
-fn describe_sources(model: &Model) -> Result<String> {
-    let Some(effective) = model.effective_number()? else { return Ok(String::new()) };
-    let names = model.schema().classifiers();
-    let (shares, influences) = (
-        model.evidence_covariance().map(|covariance| covariance.shares(|_| true)),
-        model.influences()?,
-    );
-    let mut order: Vec<usize> = (0..names.len()).collect();
-    if let Some(rank) = influences.as_ref().or(shares.as_ref()) {
-        order.sort_by(|a, b| rank[*b].total_cmp(&rank[*a]));
-    }
-    let columns = [("influence", &influences), ("independent share", &shares)];
-    let columns = columns.iter().filter_map(|(name, values)| Some((*name, values.as_ref()?)));
-    let columns: Vec<_> = columns.collect();
-    let row = |k: &usize| {
-        let cells = columns.iter().map(|(_, values)| format!("{:.3}", values[*k]));
-        std::iter::once(names[*k].clone()).chain(cells).collect::<Vec<_>>()
-    };
-    let rows: Vec<Vec<String>> = order.iter().map(row).collect();
-    let header: Vec<&str> =
-        std::iter::once("classifier").chain(columns.iter().map(|(name, _)| *name)).collect();
-    let mut text = String::new();
-    if !columns.is_empty() {
-        text += &format!("\n{}", text::aligned(&header, &rows));
-    }
-    if influences.is_some() {
-        text += "influence: strength times independent share, in nats\n";
-    }
-    Ok(text + &format!("effective number of classifiers  {effective:.2} of {}\n", names.len()))
 }

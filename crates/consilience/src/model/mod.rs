@@ -2,10 +2,12 @@
 
 mod consistency;
 mod describe;
+mod estimate;
 mod file;
 mod fit;
 mod fuse;
 mod legacy;
+mod sources;
 mod strict;
 mod training;
 mod unlabelled;
@@ -23,7 +25,7 @@ use crate::methods::correlated::{
     CorrelatedMethod, CorrelatedParameters, PairInsight, effective_number,
 };
 use crate::methods::independent::{IndependentFusion, PosteriorReport};
-use crate::methods::shares::EvidenceCovariance;
+use crate::methods::shares::{EvidenceCovariance, InsightIntervals};
 use crate::methods::{Draw, Method, MethodConfig, PairPosterior};
 use crate::simulation::Truth;
 
@@ -40,6 +42,8 @@ pub struct Model {
     method: Method,
     settings: Option<Settings>,
     training: Option<Training>,
+    /// What a front end needs to read new data alike; the library keeps it as it is.
+    estimator: Option<Map<String, Value>>,
     posterior: Option<PosteriorReport>,
     pair_posteriors: Vec<PairPosterior>,
     shared_posterior: Option<SharedReport>,
@@ -86,6 +90,7 @@ impl Model {
             method,
             settings: None,
             training: None,
+            estimator: None,
             posterior: None,
             pair_posteriors: Vec::new(),
             shared_posterior: None,
@@ -110,6 +115,11 @@ impl Model {
         &self.class_prior
     }
 
+    /// The choice of that class prior, where it is known.
+    pub fn chosen_prior(&self) -> Option<&PriorChoice> {
+        self.settings.as_ref().map(|settings| &settings.class_prior)
+    }
+
     /// The method with its parameters.
     pub fn method(&self) -> &Method {
         &self.method
@@ -128,6 +138,19 @@ impl Model {
     /// What it was fitted on, if it was.
     pub fn training(&self) -> Option<&Training> {
         self.training.as_ref()
+    }
+
+    /// The description of the front end's estimator, if one was [kept](Self::with_estimator).
+    pub fn estimator(&self) -> Option<&Map<String, Value>> {
+        self.estimator.as_ref()
+    }
+
+    /// The same model with a description of the estimator that reads its data, which the model file
+    /// keeps under `estimator`. The library does not look at it.
+    #[must_use]
+    pub fn with_estimator(mut self, estimator: Option<Map<String, Value>>) -> Self {
+        self.estimator = estimator;
+        self
     }
 
     /// The posterior of the margins in numbers, where it was sampled.
@@ -178,6 +201,24 @@ impl Model {
         own.or_else(|| self.training.as_ref()?.evidence_covariance.as_ref())
     }
 
+    /// The independent share of every classifier; groups of [copies](Self::copies) divide theirs
+    /// equally.
+    pub fn shares(&self) -> Option<Vec<f64>> {
+        self.evidence_covariance().map(EvidenceCovariance::divided_shares)
+    }
+
+    /// Groups of classifiers with nearly the same evidence on the training items: correlations of
+    /// 0.95 or more.
+    pub fn copies(&self) -> Vec<Vec<usize>> {
+        self.evidence_covariance().map_or_else(Vec::new, EvidenceCovariance::copies)
+    }
+
+    /// 90 % intervals of shares, influences, effective number and correlations of evidence; none for
+    /// models without labelled training items and for very large ones.
+    pub fn insight_intervals(&self) -> Option<&InsightIntervals> {
+        self.training.as_ref()?.insight_intervals.as_ref()
+    }
+
     /// What every classifier contributes on average that the others do not, in nats: its strength
     /// (the expected evidence of one output for the true class against another) times its
     /// independent share. Shares come from the evidence on training items, or else from the
@@ -186,11 +227,11 @@ impl Model {
         let margins = self.margins()?.filter(|_| self.method.fitted().is_made_of_dirichlets());
         let Some(margins) = margins else { return Ok(None) };
         let strengths = margins.strengths(&self.class_prior)?;
-        let shares = match self.evidence_covariance() {
-            Some(covariance) => covariance.shares(|_| true),
+        let shares = match self.shares() {
+            Some(shares) => shares,
             None => match self.implied_correlations()? {
                 Some(pairs) => {
-                    EvidenceCovariance::of_correlations(strengths.len(), &pairs).shares(|_| true)
+                    EvidenceCovariance::of_correlations(strengths.len(), &pairs).divided_shares()
                 }
                 None => vec![1.0; strengths.len()],
             },

@@ -121,15 +121,24 @@ pub(super) fn describe_correlations(model: &Model) -> Result<String> {
         for (j, (class, row)) in classes.iter().zip(&pair.correlation).enumerate() {
             let mut cells = vec![format!("{} and {}", names[a], names[b]), class.clone()];
             cells.extend(row.iter().enumerate().map(|(l, r)| match seen {
-                Some(seen) => format!("{r:.4} ({:.4})", seen.correlation[j][l]),
+                Some(seen) => format!("{r:.4} ({})", observed_text(seen, j, l)),
                 None => format!("{r:.4}"),
             }));
             rows.push(cells);
         }
     }
     let known = model.training().is_some_and(|t| !t.observed_correlations.is_empty());
-    let note = if known { "in brackets: observed on training items\n" } else { "" };
+    let note = if known { "in brackets: observed on training items, 90 % interval\n" } else { "" };
     Ok(format!("\n{}{note}{}", text::aligned(&header, &rows), matrix_text(model, &pairs)))
+}
+
+/// An observed correlation with its interval, where the model file has it.
+fn observed_text(seen: &ObservedPair, class: usize, component: usize) -> String {
+    let r = seen.correlation[class][component];
+    match seen.interval.get(class).map(|row| row[component]) {
+        Some([low, high]) => format!("{r:.4}, {low:.2}–{high:.2}"),
+        None => format!("{r:.4}"),
+    }
 }
 
 fn observed(model: &Model, a: usize, b: usize) -> Option<&ObservedPair> {

@@ -37,7 +37,7 @@ use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::simulation::Truth;
-use consilience_numerics::special::ln_gamma;
+use consilience_numerics::special::{digamma, ln_gamma, ln_multivariate_beta};
 use correlated_dirichlet::{CorrelatedDirichlet, Dirichlet};
 
 /// Concentrations of all classifiers and classes: `alpha[k][j]` is classifier k's Dirichlet when
@@ -116,21 +116,7 @@ impl IndependentFusion {
     /// The strength of every classifier: the evidence in nats that its output for one item is
     /// expected to give for the true class against another one, both drawn from the prior.
     pub fn strengths(&self, prior: &ClassPrior) -> Result<Vec<f64>> {
-        let p = prior.probabilities();
-        let strength = |rows: &Vec<Vec<f64>>| -> Result<f64> {
-            let classes = rows
-                .iter()
-                .map(|row| Dirichlet::new(row))
-                .collect::<Result<Vec<_>, correlated_dirichlet::Error>>()?;
-            let mut sum = 0.0;
-            for (j, own) in classes.iter().enumerate() {
-                for (m, other) in classes.iter().enumerate().filter(|(m, _)| *m != j) {
-                    sum += p[j] * p[m] / (1.0 - p[j]) * own.divergence(other);
-                }
-            }
-            Ok(sum)
-        };
-        self.alpha.iter().map(strength).collect()
+        Ok(self.alpha.iter().map(|rows| strength(rows, prior)).collect())
     }
 
     /// ln Dir(xᵏ; αᵏⱼ) as a linear function of ln x.
@@ -184,6 +170,27 @@ impl Fusion for IndependentFusion {
         log_linear::add_evidence(&self.evidence, items, block);
         Ok(())
     }
+}
+
+/// The expected evidence in nats of a classifier with these Dirichlets for the true class against
+/// another one, both drawn from the prior: a mean of Kullback–Leibler divergences.
+pub(crate) fn strength(rows: &[Vec<f64>], prior: &ClassPrior) -> f64 {
+    let p = prior.probabilities();
+    let expected_logs = |row: &Vec<f64>| -> Vec<f64> {
+        let total = digamma(row.iter().sum());
+        row.iter().map(|a| digamma(*a) - total).collect()
+    };
+    let (logs, normalisers): (Vec<_>, Vec<_>) =
+        rows.iter().map(|row| (expected_logs(row), ln_multivariate_beta(row))).unzip();
+    let mut sum = 0.0;
+    for (j, row) in rows.iter().enumerate() {
+        for (m, other) in rows.iter().enumerate().filter(|(m, _)| *m != j) {
+            let terms = row.iter().zip(other).zip(&logs[j]).map(|((a, b), log)| (a - b) * log);
+            let divergence = terms.sum::<f64>() + normalisers[m] - normalisers[j];
+            sum += p[j] * p[m] / (1.0 - p[j]) * divergence;
+        }
+    }
+    sum
 }
 
 /// Whether there is one legal Dirichlet over the classes for every classifier and class.

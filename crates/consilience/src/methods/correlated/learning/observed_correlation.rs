@@ -22,6 +22,10 @@ pub struct ObservedPair {
     pub items: Vec<u64>,
     /// Sample correlations, by true class and component; 0 if an output does not vary.
     pub correlation: Vec<Vec<f64>>,
+    /// 90 % intervals of the correlations, by true class and component; empty in files of earlier
+    /// versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interval: Vec<Vec<[f64; 2]>>,
 }
 
 impl ObservedPair {
@@ -38,13 +42,13 @@ impl ObservedPair {
         let between = [a, b].map(|k| schema.classifiers()[k].clone());
         let pair = Arc::new(Schema::new(between.clone(), schema.classes().to_vec())?);
         let classes = PairItems::by_class(&outputs.select(&pair)?)?;
-        let row = |items: &PairItems| {
-            (0..schema.n_classes()).map(|l| items.correlation(l)).collect::<Vec<_>>()
-        };
+        let row = |items: &PairItems| (0..schema.n_classes()).map(|l| items.correlation(l)).unzip();
+        let (correlation, interval) = classes.iter().map(row).unzip();
         Ok(Self {
             between,
             items: classes.iter().map(|items| items.len() as u64).collect(),
-            correlation: classes.iter().map(row).collect(),
+            correlation,
+            interval,
         })
     }
 
@@ -113,6 +117,7 @@ mod tests {
             between: ["a".into(), "b".into()],
             items: vec![103, 2],
             correlation: vec![vec![r, r], vec![-1.0, -1.0]],
+            interval: Vec::new(),
         };
         let classes = ["x".to_owned(), "y".to_owned()];
         assert_eq!(pair(-0.290).warnings(&classes).len(), 0);

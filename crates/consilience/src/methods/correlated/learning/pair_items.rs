@@ -5,7 +5,9 @@ use nalgebra::DMatrix;
 use super::constants::likelihood::TIE_TOLERANCE;
 use crate::data::outputs::Outputs;
 use crate::error::Result;
+use crate::methods::shares::LEVEL;
 use consilience_numerics::log_space::ln_at_least_tiny;
+use consilience_numerics::special::normal_quantile;
 
 /// The items of one class with both outputs, 2·J numbers per item.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,8 +72,10 @@ impl PairItems {
         (0..self.len()).filter(has_pole).count()
     }
 
-    /// Sample correlation of both sources' outputs in component l; 0 if one does not vary.
-    pub(super) fn correlation(&self, l: usize) -> f64 {
+    /// Sample correlation of both sources' outputs in component l, 0 if one does not vary, with its
+    /// interval: Fisher's z and the standard error by the delta method, which does not assume a
+    /// normal distribution.
+    pub(super) fn correlation(&self, l: usize) -> (f64, [f64; 2]) {
         let n = self.len() as f64;
         let pairs = || (0..self.len()).map(|i| (self.pair(i).0[l], self.pair(i).1[l]));
         let (a, b) = pairs().fold((0.0, 0.0), |sum, (x, y)| (sum.0 + x / n, sum.1 + y / n));
@@ -82,7 +86,21 @@ impl PairItems {
             second += (y - b).powi(2);
         }
         let scale: f64 = first * second;
-        if scale > 0.0 { cross / scale.sqrt() } else { 0.0 }
+        if !(scale > 0.0) {
+            return (0.0, [-1.0, 1.0]);
+        }
+        let r = (cross / scale.sqrt()).clamp(-1.0, 1.0);
+        let influence = |(x, y): (f64, f64)| {
+            let (x, y) = ((x - a) / first.sqrt(), (y - b) / second.sqrt());
+            x * y - 0.5 * r * (x * x + y * y)
+        };
+        let rest = 1.0 - r * r;
+        if n < 4.0 || rest < f64::EPSILON {
+            return (r, if n < 4.0 { [-1.0, 1.0] } else { [r; 2] });
+        }
+        let error = pairs().map(|pair| influence(pair).powi(2)).sum::<f64>().sqrt();
+        let half = normal_quantile(0.5 + LEVEL / 2.0) * error / rest;
+        (r, [r.atanh() - half, r.atanh() + half].map(f64::tanh))
     }
 }
 

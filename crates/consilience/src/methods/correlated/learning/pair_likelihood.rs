@@ -194,10 +194,10 @@ impl<'a> ClassLikelihood<'a> {
         if self.items.len() < 3 {
             return vec![0.0; n];
         }
-        let mean = (0..n).map(|l| self.items.correlation(l)).sum::<f64>() / n as f64;
+        let mean = (0..n).map(|l| self.items.correlation(l).0).sum::<f64>() / n as f64;
         let share = |l: usize| {
             let scale = (self.alpha[0][l] * self.alpha[1][l]).sqrt() / self.bound[l];
-            let own = 0.5 * (self.items.correlation(l) + mean);
+            let own = 0.5 * (self.items.correlation(l).0 + mean);
             (own * scale).clamp(0.05, 0.95)
         };
         (0..n).map(|l| (share(l) / (1.0 - share(l))).ln()).collect()

@@ -12,6 +12,12 @@
 //! with correlation r get 1/(1 + (K−1) r) each. Shares below 0 are not allowed: where they would
 //! help on training items, they ruin others.
 
+mod groups;
+mod independence;
+mod intervals;
+mod quadratic;
+mod replicates;
+
 use nalgebra::{DMatrix, DVector};
 use serde::{Deserialize, Serialize};
 
@@ -20,9 +26,19 @@ use crate::error::{Error, Result};
 use crate::methods::correlated::PairInsight;
 use crate::methods::independent::Alpha;
 use correlated_dirichlet::Dirichlet;
+use quadratic::least_quadratic;
+
+pub use intervals::{InsightIntervals, LEVEL, insight_intervals};
 
 /// Added to the diagonal of the covariance, relative to it: copies of a classifier share equally.
 const RIDGE: f64 = 1e-3;
+
+/// Classifiers whose evidence has this correlation or more count as copies of each other.
+///
+/// A classifier with the same evidence on a smaller scale has no share beside the original from a
+/// correlation on that equals the ratio of the two scales. At 0.95, two classifiers have 5 % more
+/// evidence than one at most.
+pub const COPIES: f64 = 0.95;
 
 /// The covariance of the classifiers' evidences, from which shares follow for any subset of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -100,8 +116,20 @@ impl EvidenceCovariance {
         self.matrix[(a, b)] / (self.matrix[(a, a)].sqrt() * self.matrix[(b, b)].sqrt())
     }
 
+    /// The correlations of all classifiers' evidences, K × K.
+    pub fn correlations(&self) -> Vec<Vec<f64>> {
+        let n = self.n_classifiers();
+        let entry = |a: usize, b: usize| if a == b { 1.0 } else { self.correlation(a, b) };
+        (0..n).map(|a| (0..n).map(|b| entry(a, b)).collect()).collect()
+    }
+
     /// The share of every classifier among those present; 0 for the others.
     pub fn shares(&self, present: impl Fn(usize) -> bool) -> Vec<f64> {
+        self.shares_from(None, present)
+    }
+
+    /// The same; the search begins at `start`, which changes its time only.
+    fn shares_from(&self, start: Option<&[f64]>, present: impl Fn(usize) -> bool) -> Vec<f64> {
         let chosen: Vec<usize> = (0..self.n_classifiers()).filter(|k| present(*k)).collect();
         let n = chosen.len();
         // in units of standard deviations, so that the ridge means the same for all
@@ -111,7 +139,8 @@ impl EvidenceCovariance {
             if k == m { 1.0 + RIDGE } else { off }
         });
         let target = DVector::from_fn(n, |k, _| (1.0 + RIDGE) * deviation(k));
-        let scaled = least_quadratic(&correlation, &target);
+        let start = start.map(|w| DVector::from_fn(n, |k, _| w[chosen[k]] * deviation(k)));
+        let scaled = least_quadratic(&correlation, &target, start.as_ref());
         let mut shares = vec![0.0; self.n_classifiers()];
         for (k, &place) in chosen.iter().enumerate() {
             shares[place] = scaled[k] / deviation(k);
@@ -119,10 +148,41 @@ impl EvidenceCovariance {
         shares
     }
 
+    /// Groups of two or more classifiers with nearly the same evidence: each has a correlation of
+    /// [`COPIES`] or more with another one of its group.
+    pub fn copies(&self) -> Vec<Vec<usize>> {
+        let n = self.n_classifiers();
+        let mut group: Vec<usize> = (0..n).collect();
+        for (a, b) in (0..n).flat_map(|b| (0..b).map(move |a| (a, b))) {
+            if self.correlation(a, b) >= COPIES {
+                let (old, new) = (group[a].max(group[b]), group[a].min(group[b]));
+                group.iter_mut().filter(|g| **g == old).for_each(|g| *g = new);
+            }
+        }
+        let members = |g: usize| (0..n).filter(|k| group[*k] == g).collect::<Vec<_>>();
+        (0..n).map(members).filter(|group| group.len() > 1).collect()
+    }
+
+    /// The shares of all classifiers as reports show them: copies divide what their group has
+    /// together equally. In [`shares`](Self::shares), which are weights of evidence, the copy with
+    /// the largest variance has almost everything.
+    pub fn divided_shares(&self) -> Vec<f64> {
+        divided(self.shares(|_| true), &self.copies())
+    }
+
     /// The effective number of independent classifiers.
     pub fn effective_number(&self) -> f64 {
         self.shares(|_| true).iter().sum()
     }
+}
+
+/// The values with the sum of every group divided equally among its members.
+fn divided(mut values: Vec<f64>, groups: &[Vec<usize>]) -> Vec<f64> {
+    for group in groups {
+        let mean = group.iter().map(|k| values[*k]).sum::<f64>() / group.len() as f64;
+        group.iter().for_each(|k| values[*k] = mean);
+    }
+    values
 }
 
 /// Sums of products over the items that have two classifiers' outputs, and what these count.
@@ -206,53 +266,6 @@ impl Evidence {
     }
 }
 
-/// argmin over w ≥ 0 of ½ w'Aw − w'b for a positive definite A: the active-set method of Lawson
-/// and Hanson, which ends after finitely many steps.
-fn least_quadratic(a: &DMatrix<f64>, b: &DVector<f64>) -> DVector<f64> {
-    let n = b.len();
-    let mut w = DVector::zeros(n);
-    let mut free: Vec<usize> = Vec::new();
-    for _ in 0..10 * n {
-        let slope = b - a * &w;
-        let best =
-            (0..n).filter(|k| !free.contains(k)).max_by(|x, y| slope[*x].total_cmp(&slope[*y]));
-        match best {
-            Some(k) if slope[k] > 1e-12 * b.amax() => free.push(k),
-            _ => break,
-        }
-        while let Some(solution) = solve_free(a, b, &free) {
-            // the first of the free ones that would become negative ends the step
-            let ratio = |(i, &k): (usize, &usize)| {
-                (solution[i] <= 0.0).then(|| w[k] / (w[k] - solution[i]))
-            };
-            let step = free.iter().enumerate().filter_map(ratio).fold(1.0, f64::min);
-            for (i, &k) in free.iter().enumerate() {
-                w[k] += step * (solution[i] - w[k]);
-            }
-            if step >= 1.0 {
-                break;
-            }
-            free.retain(|k| w[*k] > 1e-14);
-            (0..n).filter(|k| !free.contains(k)).for_each(|k| w[k] = 0.0);
-        }
-    }
-    w
-}
-
-/// The minimum over the free ones alone; pairwise correlations may not make a positive definite
-/// matrix, so its diagonal is raised until they do.
-fn solve_free(a: &DMatrix<f64>, b: &DVector<f64>, free: &[usize]) -> Option<DVector<f64>> {
-    let mut part = DMatrix::from_fn(free.len(), free.len(), |i, j| a[(free[i], free[j])]);
-    let right = DVector::from_fn(free.len(), |i, _| b[free[i]]);
-    for _ in 0..20 {
-        if let Some(factor) = part.clone().cholesky() {
-            return Some(factor.solve(&right));
-        }
-        (0..free.len()).for_each(|i| part[(i, i)] *= 1.05);
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -304,6 +317,37 @@ mod tests {
                 "{k} {slope}"
             );
         }
+    }
+
+    /// A copy with evidence on a smaller scale has no weight, but half of its group's share. By
+    /// hand: ½ (2 v + u)² − 4 v − u has its minimum over v, u ≥ 0 at v = 1, u = 0.
+    #[test]
+    fn copies_of_different_scale_divide_their_share() {
+        let rows = vec![vec![4.0, 2.0, 0.0], vec![2.0, 1.0, 0.0], vec![0.0, 0.0, 9.0]];
+        let covariance = EvidenceCovariance::try_from(rows).unwrap();
+        assert_eq!(covariance.copies(), [vec![0, 1]]);
+        assert!(covariance.shares(|_| true)[1] < 1e-12);
+        for (share, expected) in covariance.divided_shares().iter().zip([0.5, 0.5, 1.0]) {
+            assert!((share - expected).abs() < 1e-3, "{share} {expected}");
+        }
+        assert!((covariance.effective_number() - 2.0).abs() < 2e-3);
+    }
+
+    /// Three copies in a chain of pairs make one group in any order; 0.94 is no copy.
+    #[test]
+    fn copies_are_joined_in_pairs() {
+        let chain = |order: [usize; 4]| {
+            let r = [
+                [1.0, 0.96, 0.94, 0.0],
+                [0.96, 1.0, 0.96, 0.0],
+                [0.94, 0.96, 1.0, 0.94],
+                [0.0, 0.0, 0.94, 1.0],
+            ];
+            let rows = order.map(|k| order.map(|m| r[k][m]).to_vec()).to_vec();
+            EvidenceCovariance::try_from(rows).unwrap().copies()
+        };
+        assert_eq!(chain([0, 1, 2, 3]), [vec![0, 1, 2]]);
+        assert_eq!(chain([3, 2, 0, 1]), [vec![1, 2, 3]]);
     }
 
     #[test]
