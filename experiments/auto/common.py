@@ -41,13 +41,14 @@ def balanced(losses, y):
     return np.mean([g.mean() for g in groups]), se
 
 
-def fitted(make):
-    """A rule that learns an estimator and predicts with it."""
-    return lambda P, y, new: make().fit(P, y).predict_proba(new)
+def fitted(make, **options):
+    """A rule that learns an estimator and predicts with it, under a uniform class prior."""
+    return lambda P, y, new: make(class_prior="uniform", **options).fit(P, y).predict_proba(new)
 
 
 def meta(k):
-    return lambda P, y, new: cs.IndependentFusion(inference="map").fit(P[:, [k]], y).predict_proba(new[:, [k]])
+    rule = fitted(cs.IndependentFusion, inference="map")
+    return lambda P, y, new: rule(P[:, [k]], y, new[:, [k]])
 
 
 def single(k):
@@ -67,14 +68,14 @@ def average(P, y, new):
 FUSIONS = {
     "auto": fitted(cs.AutoFusion),
     "stacking": fitted(cs.StackingFusion),
-    "independent": fitted(lambda: cs.IndependentFusion(inference="map")),
+    "independent": fitted(cs.IndependentFusion, inference="map"),
     "opinion-pool": fitted(cs.OpinionPool),
     "log-pool": fitted(cs.LogPool),
     "linear-pool": fitted(cs.LinearPool),
-    "discounted": fitted(lambda: cs.DiscountedFusion(inference="map")),
+    "discounted": fitted(cs.DiscountedFusion, inference="map"),
     "average": average,
 }
-CORRELATED = fitted(lambda: cs.CorrelatedFusion(inference="map"))
+CORRELATED = fitted(cs.CorrelatedFusion, inference="map")
 
 
 def singles(K):

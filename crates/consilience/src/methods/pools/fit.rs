@@ -86,7 +86,7 @@ fn minimise(kind: PoolKind, free: bool, outputs: &Outputs, prior: &ClassPrior) -
     let least = if outputs.any_missing() { LEAST_WEIGHT } else { 0.0 };
     let project = |point: &mut [f64]| {
         if !free {
-            project_above(point, least);
+            simplex::project_above(point, least);
         }
     };
     Ok(projected_gradient(&vec![centre; n], objective, project, TOLERANCE, MAX_STEPS))
@@ -95,14 +95,6 @@ fn minimise(kind: PoolKind, free: bool, outputs: &Outputs, prior: &ClassPrior) -
 /// No weight of an average goes below this where outputs are missing: the weights of those present
 /// are scaled up, and of nothing there is nothing to scale.
 const LEAST_WEIGHT: f64 = 1e-6;
-
-/// The nearest point of the simplex whose entries are all at least `least`.
-fn project_above(point: &mut [f64], least: f64) {
-    let room = 1.0 - least * point.len() as f64;
-    point.iter_mut().for_each(|w| *w = (*w - least) / room);
-    simplex::project(point);
-    point.iter_mut().for_each(|w| *w = *w * room + least);
-}
 
 /// w pₜ/nₜ for every item of weight w, so that each class has its prior probability as total weight;
 /// divided by the prior probability of all classes that have items, if some have none.
