@@ -190,7 +190,7 @@ pub(crate) struct FitOptions {
     #[arg(long, default_value = "auto", value_name = "METHOD", conflicts_with = "update")]
     pub(crate) method: MethodConfig,
     /// Probabilities of the classes before any output: empirical (frequencies of the labels, or the
-    /// mean output without labels), uniform, estimate (from the items without a label, by EM),
+    /// mean output without labels), uniform, estimate (from the items without a label),
     /// p1,p2,... or class=p,...
     #[arg(
         long,
@@ -251,7 +251,7 @@ pub(crate) struct ModelOptions {
     /// Outputs of the items; `-` is standard input.
     pub(crate) data: Location,
     /// Probabilities of the classes before any output: empirical (frequencies of the training
-    /// labels), uniform, estimate (from these items, by EM), p1,p2,... or class=p,...
+    /// labels), uniform, estimate (from these items), p1,p2,... or class=p,...
     /// [default: the model's].
     #[arg(long, value_name = "PRIOR", allow_hyphen_values = true)]
     pub(crate) class_prior: Option<PriorChoice>,

@@ -36,9 +36,10 @@ __all__ = [
 class AutoFusion(Fusion):
     """The recommended method for prediction.
 
-    Averages two models: a log-linear model with two exponents per classifier, one for its output and
-    one for the evidence that this output has been on the training items, and the logistic regression
-    of `StackingFusion`. The weight of the second grows with the number of items.
+    A weighted mean of predictions, from plain pools over log-linear models with priors of different
+    strength to the logistic regression of `StackingFusion`. The weights follow from how well each
+    predicts labelled items that it has not seen, so that it works with any number of labels, none
+    included. Unlabelled items are used as well.
 
     Parameters
     ----------
@@ -54,11 +55,6 @@ class AutoFusion(Fusion):
     --------
     CorrelatedFusion : Correlations of the classifiers, with a posterior.
     FusionClassifier : Fusion of scikit-learn classifiers over features.
-
-    Notes
-    -----
-    The fit uses cross-validation. An item with weight 2 stays in one fold, but two copies of an item
-    may be in different folds, so the two fits differ.
 
     Examples
     --------
