@@ -66,7 +66,7 @@ def cpu_seconds(work):
 
 
 def main(rounds):
-    model = cs.AutoFusion().fit(*cs.simulate("sim2", correlation=0.5, items_per_class=500, random_state=1))
+    model = cs.AutoFusion(class_prior="uniform").fit(*cs.simulate("sim2", correlation=0.5, items_per_class=500, random_state=1))
     with tempfile.TemporaryDirectory() as folder:
         model.save(f"{folder}/model.json")
         with open(f"{folder}/model.json") as file:

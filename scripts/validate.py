@@ -97,6 +97,8 @@ PARTS = [
     table("missing", 10),
     table("bookies", 15, needs_data=True),
     Part("insight", 6, [[*LAB, "tables", "insight"]], printed="experiments/insight/insight.csv", quick=["--quick"]),
+    Part("prevalence", 2, [[*LAB, "tables", "prevalence"]], printed="experiments/insight/prevalence.csv",
+         quick=["--quick"]),
     table("cost", 5, ONE_THREAD),
     Part("cost-figure", 0, [[PYTHON, "experiments/many/plot_cost.py"]], ["experiments/many/cost.svg"]),
     Part("attack", 90, [[sys.executable, "scripts/attack.py", "--program", PROGRAM, "--full"]],

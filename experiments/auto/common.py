@@ -17,15 +17,14 @@ warnings.filterwarnings("ignore", category=UserWarning)
 
 
 def real_set(name):
-    """Outputs (n, K, J) and labels 0..J-1 of a set of the paper."""
+    """Outputs (n, K, J) and labels 0..J-1 of a set in the data folder."""
     with open(DATA / f"{name}.csv", newline="") as file:
         header, *rows = csv.reader(file)
-    classes = []
-    for column in header[1:]:
-        if (c := column.rpartition("_")[2]) not in classes:
-            classes.append(c)
-    P = np.array([[float(cell) for cell in row[1:]] for row in rows])
-    y = np.array([classes.index(row[0]) for row in rows])
+    label = header.index("label")
+    columns = [i for i, name in enumerate(header) if name not in ("label", "item", "subset")]
+    classes = list(dict.fromkeys(header[i].rpartition("_")[2] for i in columns))
+    P = np.array([[float(row[i] or "nan") for i in columns] for row in rows])
+    y = np.array([classes.index(row[label]) for row in rows])
     return P.reshape(len(rows), -1, len(classes)), y
 
 
@@ -42,13 +41,14 @@ def balanced(losses, y):
     return np.mean([g.mean() for g in groups]), se
 
 
-def fitted(make):
-    """A rule that learns an estimator and predicts with it."""
-    return lambda P, y, new: make().fit(P, y).predict_proba(new)
+def fitted(make, **options):
+    """A rule that learns an estimator and predicts with it, under a uniform class prior."""
+    return lambda P, y, new: make(class_prior="uniform", **options).fit(P, y).predict_proba(new)
 
 
 def meta(k):
-    return lambda P, y, new: cs.IndependentFusion(inference="map").fit(P[:, [k]], y).predict_proba(new[:, [k]])
+    rule = fitted(cs.IndependentFusion, inference="map")
+    return lambda P, y, new: rule(P[:, [k]], y, new[:, [k]])
 
 
 def single(k):
@@ -68,14 +68,14 @@ def average(P, y, new):
 FUSIONS = {
     "auto": fitted(cs.AutoFusion),
     "stacking": fitted(cs.StackingFusion),
-    "independent": fitted(lambda: cs.IndependentFusion(inference="map")),
+    "independent": fitted(cs.IndependentFusion, inference="map"),
     "opinion-pool": fitted(cs.OpinionPool),
     "log-pool": fitted(cs.LogPool),
     "linear-pool": fitted(cs.LinearPool),
-    "discounted": fitted(lambda: cs.DiscountedFusion(inference="map")),
+    "discounted": fitted(cs.DiscountedFusion, inference="map"),
     "average": average,
 }
-CORRELATED = fitted(lambda: cs.CorrelatedFusion(inference="map"))
+CORRELATED = fitted(cs.CorrelatedFusion, inference="map")
 
 
 def singles(K):

@@ -8,11 +8,11 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
+use consilience_numerics::parallel;
 use numpy::{PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use rayon::prelude::*;
 
 use crate::errors::ConsilienceError;
 
@@ -108,7 +108,7 @@ fn plain(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
 /// Writes columns into rows, pieces of them spread over threads.
 fn fill_rows(columns: &[ArrayRef], rows: &mut [f64]) -> Result<(), ArrowError> {
     let width = columns.len();
-    rows.par_chunks_mut(ROWS * width).enumerate().try_for_each(|(piece, rows)| {
+    parallel::for_each(rows.chunks_mut(ROWS * width).collect(), |piece, rows| {
         for (place, column) in columns.iter().enumerate() {
             let part = column.slice(piece * ROWS, rows.len() / width);
             fill(&part, rows.iter_mut().skip(place).step_by(width))?;

@@ -27,7 +27,7 @@ pub(crate) fn input_format((kind, sum_tolerance): &Kind, floor: f64) -> PyResult
 
 /// The class prior from its JSON form.
 pub(crate) fn prior_choice(json: Option<&str>) -> PyResult<Option<PriorChoice>> {
-    let known = "uniform, empirical or one weight per class";
+    let known = "empirical, uniform, estimate or one weight per class";
     let unknown = |json: &str| Error::parameter("class_prior", known, json.trim_matches('"'));
     let read = |json| serde_json::from_str(json).map_err(|_| raise(&unknown(json)));
     json.map(read).transpose()

@@ -1,6 +1,7 @@
 //! The distributions of classifiers' outputs.
 
 use consilience::{Progress, Result};
+use consilience_numerics::parallel;
 use correlated_dirichlet::SharedPair;
 use correlated_dirichlet::{MultiDensity, MultiScratch};
 use numpy::{
@@ -10,10 +11,12 @@ use numpy::{
 use pyo3::prelude::*;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
-use rayon::prelude::*;
 
 use crate::errors::{ConsilienceError, raise};
 use crate::progress::watched;
+
+/// Items of which the densities are computed on one thread.
+const PIECE: usize = 8;
 
 /// A pair of classifiers with what they share.
 type Pair = (usize, usize, Vec<f64>);
@@ -111,14 +114,20 @@ impl CorrelatedDirichlet {
         }
         let n_classes = self.distribution.n_components();
         let width = self.distribution.n_classifiers() * n_classes;
-        let item = |scratch: &mut MultiScratch, row: &[f64]| {
+        let item = |scratch: &mut MultiScratch, row: &[f64]| -> Result<(f64, f64)> {
             progress.check()?;
             let x: Vec<&[f64]> = row.chunks_exact(n_classes).collect();
             let estimate = density.ln_density(&x, scratch);
             let error = if estimate.is_resolved() { estimate.error } else { f64::INFINITY };
             Ok((estimate.ln_density, error))
         };
-        values.par_chunks_exact(width).map_init(MultiScratch::default, item).collect()
+        let pieces: Vec<&[f64]> = values.chunks(width * PIECE).collect();
+        let pieces = parallel::map(pieces.len(), |piece| {
+            let mut scratch = MultiScratch::default();
+            let rows = pieces[piece].chunks_exact(width);
+            rows.map(|row| item(&mut scratch, row)).collect::<Result<Vec<_>>>()
+        });
+        Ok(pieces.into_iter().collect::<Result<Vec<_>>>()?.concat())
     }
 }
 

@@ -30,6 +30,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<distributions::CorrelatedDirichlet>()?;
     module.add_class::<distributions::Dirichlet>()?;
     module.add_function(wrap_pyfunction!(model::method_options, module)?)?;
+    module.add_function(wrap_pyfunction!(model::needs_labels, module)?)?;
     module.add_function(wrap_pyfunction!(evaluation::score, module)?)?;
     module.add_function(wrap_pyfunction!(evaluation::compare, module)?)?;
     module.add_function(wrap_pyfunction!(simulation::simulate_preset, module)?)?;

@@ -1,12 +1,15 @@
 //! A fitted model.
 
 use consilience::evaluation::{
-    BootstrapSettings, EvaluationSettings, GainSettings, Weighting, evaluate, gain,
+    BootstrapSettings, EvaluationSettings, GainSettings, PrevalenceTarget, Weighting, evaluate,
+    gain, prevalence,
 };
 use consilience::methods::shares::EvidenceCovariance;
 use consilience::methods::{Rows, Source, explain, fuse_rows, ln_density_rows};
 use consilience::model::FusionRule;
-use consilience::{ClassPrior, Error, FitOptions, InputFormat, MethodConfig, Progress};
+use consilience::{
+    ClassPrior, FitOptions, FuseOptions, InputFormat, MethodConfig, PriorChoice, Progress,
+};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods};
 use pyo3::prelude::*;
 use serde_json::json;
@@ -23,6 +26,14 @@ use crate::progress::watched;
 pub(crate) fn method_options(method: &str) -> PyResult<Vec<&'static str>> {
     let config: MethodConfig = method.parse().map_err(|error| raise(&error))?;
     Ok(config.descriptions().iter().map(|option| option.name).collect())
+}
+
+/// Whether a method with some options as JSON needs labelled items.
+#[pyfunction]
+pub(crate) fn needs_labels(method: &str, options: &str) -> PyResult<bool> {
+    let options = serde_json::from_str(options).map_err(|error| bad_settings(&error))?;
+    let config = MethodConfig::with_options(method, &options).map_err(|error| raise(&error))?;
+    Ok(config.needs_labels())
 }
 
 /// A fitted model: what `fit` of the command line writes and `fuse` reads.
@@ -102,9 +113,12 @@ impl Model {
         Ok(Self { model: model.map_err(|error| raise(&error))? })
     }
 
-    /// The text of the model file.
-    fn to_json(&self) -> String {
-        self.model.to_json()
+    /// The text of the model file; `estimator` is JSON that the file keeps.
+    #[pyo3(signature = (estimator=None))]
+    fn to_json(&self, estimator: Option<&str>) -> PyResult<String> {
+        let Some(estimator) = estimator else { return Ok(self.model.to_json()) };
+        let estimator = serde_json::from_str(estimator).map_err(|error| bad_settings(&error))?;
+        Ok(self.model.clone().with_estimator(estimator).to_json())
     }
 
     /// What the model says of its classifiers, as JSON.
@@ -147,7 +161,8 @@ impl Model {
         predictive: bool,
         errors: bool,
     ) -> Fusing<'py> {
-        let (rule, prior) = self.rule(class_prior, predictive)?;
+        let rule = self.rule(predictive)?;
+        let prior = self.prior(py, &values, &kind, class_prior, predictive)?;
         self.by_item(py, &values, &kind, errors, |source, rows, progress| {
             fuse_rows(rule.fusion(), source, &prior, rows, progress)
         })
@@ -163,7 +178,7 @@ impl Model {
         kind: Kind,
         predictive: bool,
     ) -> Fusing<'py> {
-        let (rule, _) = self.rule(None, predictive)?;
+        let rule = self.rule(predictive)?;
         self.by_item(py, &values, &kind, true, |source, rows, progress| {
             ln_density_rows(rule.fusion(), source, rows, progress)
         })
@@ -181,7 +196,8 @@ impl Model {
         predictive: bool,
     ) -> PyResult<Bound<'py, PyArray3<f64>>> {
         let schema = self.model.schema();
-        let (rule, prior) = self.rule(class_prior, predictive)?;
+        let rule = self.rule(predictive)?;
+        let prior = self.prior(py, &values, &kind, class_prior, predictive)?;
         let (input_format, values) = self.raw(&values, &kind)?;
         let evidence = watched(py, None, |progress| {
             let outputs = outputs(schema, input_format, values, None)?;
@@ -208,11 +224,15 @@ impl Model {
         seed: u64,
     ) -> PyResult<String> {
         let schema = self.model.schema();
-        let (rule, prior) = self.rule(class_prior, predictive)?;
+        let rule = self.rule(predictive)?;
+        let prior = self.prior(py, &values, &kind, class_prior, predictive)?;
+        let choice = prior_choice(class_prior)?;
+        let choice = choice.as_ref().or_else(|| self.model.chosen_prior());
+        let weighting = Weighting::ClassPrior.under(choice);
         let (input_format, values) = self.raw(&values, &kind)?;
         let labels = label_slice(&labels, values.len() / schema.width())?;
         let settings = EvaluationSettings {
-            weighting: if score_items { Weighting::Items } else { Weighting::ClassPrior },
+            weighting: if score_items { Weighting::Items } else { weighting },
             bootstrap: BootstrapSettings { replicates: bootstrap, seed },
         };
         let evaluation = watched(py, None, |progress| {
@@ -220,6 +240,37 @@ impl Model {
             evaluate(&self.model, rule.fusion(), &outputs, &prior, &settings, progress)
         })?;
         Ok(json!(evaluation).to_string())
+    }
+
+    /// The share of every class, as the JSON that `prevalence --format json` prints; a label below 0
+    /// is an item without one.
+    #[pyo3(signature = (values, labels, kind, class_prior, predictive, items))]
+    #[allow(clippy::too_many_arguments, reason = "called by one place of the package")]
+    #[allow(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
+    fn prevalence(
+        &self,
+        py: Python<'_>,
+        values: Values<'_>,
+        labels: Labels<'_>,
+        kind: Kind,
+        class_prior: Option<&str>,
+        predictive: bool,
+        items: bool,
+    ) -> PyResult<String> {
+        let schema = self.model.schema();
+        let rule = self.rule(predictive)?;
+        let prior = self.prior(py, &values, &kind, class_prior, predictive)?;
+        let (input_format, values) = self.raw(&values, &kind)?;
+        let labels = label_slice(&labels, values.len() / schema.width())?;
+        let target = if items { PrevalenceTarget::Items } else { PrevalenceTarget::Population };
+        let found = watched(py, None, |progress| {
+            let outputs = outputs(schema, input_format, values, Some(labels))?;
+            prevalence(&self.model, rule.fusion(), &outputs, &prior, target, progress)
+        })?;
+        let mut value = json!(found);
+        value["note"] = found.note().into();
+        value["repeats_training"] = found.repeats_training().into();
+        Ok(value.to_string())
     }
 
     /// What fusing with `auto` is worth beside simpler ways, in cross-validation, as JSON.
@@ -259,7 +310,7 @@ impl Model {
 
     fn __reduce__(slf: &Bound<'_, Self>) -> PyResult<(Py<PyAny>, (String,))> {
         let read = slf.get_type().getattr("from_json")?.unbind();
-        Ok((read, (slf.get().to_json(),)))
+        Ok((read, (slf.get().model.to_json(),)))
     }
 
     fn __repr__(&self) -> String {
@@ -279,14 +330,28 @@ impl Model {
         Ok((input_format(kind, floor_of(&self.model))?, slice(values, self.model.schema())?))
     }
 
-    fn rule(
+    fn rule(&self, predictive: bool) -> PyResult<FusionRule<'_>> {
+        self.model.rule(predictive).map_err(|error| raise(&error))
+    }
+
+    /// The class prior that was asked for; `estimate` is that of these items.
+    fn prior(
         &self,
+        py: Python<'_>,
+        values: &Values<'_>,
+        kind: &Kind,
         class_prior: Option<&str>,
         predictive: bool,
-    ) -> PyResult<(FusionRule<'_>, ClassPrior)> {
-        let raised = |error: Error| raise(&error);
-        let prior = self.model.prior(prior_choice(class_prior)?.as_ref()).map_err(raised)?;
-        Ok((self.model.rule(predictive).map_err(raised)?, prior))
+    ) -> PyResult<ClassPrior> {
+        let class_prior = prior_choice(class_prior)?;
+        if class_prior != Some(PriorChoice::Estimate) {
+            return self.model.prior(class_prior.as_ref()).map_err(|error| raise(&error));
+        }
+        let (input_format, values) = self.raw(values, kind)?;
+        watched(py, None, |progress| {
+            let outputs = outputs(self.model.schema(), input_format, values, None)?;
+            self.model.prior_for(&outputs, &FuseOptions { class_prior, predictive, progress })
+        })
     }
 
     fn by_item<'py>(

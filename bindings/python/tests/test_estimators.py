@@ -46,7 +46,7 @@ def test_the_class_prior_can_be_changed_without_refitting(model, train, test):
     This does not hold for pools, whose outputs contain the prior, and for `auto`, which averages two models.
     """
     model = copy.deepcopy(model).fit(*train)
-    p, prior = model.predict_proba(test[0]), np.array([0.6, 0.3, 0.1])
+    p, prior = model.predict_proba(test[0]), np.array([0.45, 0.35, 0.2])
     q = model.predict_proba(test[0], class_prior=prior)
     assert_array_equal(model.predict_proba(test[0], class_prior="uniform"), p)
     if model._method in ("independent", "discounted", "correlated", "stacking", "logit-normal", "bcc"):

@@ -178,7 +178,7 @@ def test_errors_are_value_errors_that_name_item_and_classifier(train):
     with pytest.raises(NotFittedError):
         cs.OpinionPool().predict_proba(P)
     for settings, message in [
-        (dict(class_prior="flat"), "must be uniform, empirical or one weight per class, got flat"),
+        (dict(class_prior="flat"), "must be empirical, uniform, estimate or one weight per class, got flat"),
         (dict(class_prior=[1, 2]), "class prior"),
         (dict(class_prior=[1, -2, 1]), r"class_prior\[1\]"),
         (dict(values="percent"), "must be probabilities, log-probabilities, logits or odds, got percent"),
@@ -225,7 +225,9 @@ def test_integer_classes_and_classes_without_items(train):
     assert set(model.predict(P)) <= {1, 2, 3}
     few = labels < 3
     with pytest.raises(cs.ConsilienceError, match="class `3` has no training items"):
-        cs.IndependentFusion(classes=[1, 2, 3]).fit(P[few], labels[few])
+        cs.StackingFusion(classes=[1, 2, 3]).fit(P[few], labels[few])
+    with pytest.warns(cs.DataWarning, match="class `3` has only 0 training items"):
+        cs.IndependentFusion(classes=[1, 2, 3], inference="map").fit(P[few], labels[few])
     with pytest.raises(cs.ConsilienceError, match="unknown label `3`"):
         cs.IndependentFusion(classes=[1, 2, 4]).fit(P, labels)
     turned = cs.OpinionPool(classes=[3, 2, 1]).fit(P[:, :, ::-1], labels)

@@ -92,6 +92,8 @@ pub(crate) enum Command {
     Compare(Box<CompareOptions>),
     /// Label items from the votes of many sources, with or without gold labels.
     Aggregate(Box<AggregateOptions>),
+    /// Estimate the share of every class among items, with 95 % intervals.
+    Prevalence(PrevalenceOptions),
     /// Show the parameters of a model and what they mean.
     Inspect(InspectOptions),
     /// Draw outputs from a model with known truth.
@@ -187,11 +189,12 @@ pub(crate) struct FitOptions {
     /// Method to fit; `consilience help fit` lists them.
     #[arg(long, default_value = "auto", value_name = "METHOD", conflicts_with = "update")]
     pub(crate) method: MethodConfig,
-    /// Probabilities of the classes before any output: uniform, empirical, p1,p2,... or
-    /// class=p,...
+    /// Probabilities of the classes before any output: empirical (frequencies of the labels, or the
+    /// mean output without labels), uniform, estimate (from the items without a label),
+    /// p1,p2,... or class=p,...
     #[arg(
         long,
-        default_value = "uniform",
+        default_value = "empirical",
         value_name = "PRIOR",
         conflicts_with = "update",
         allow_hyphen_values = true
@@ -247,8 +250,8 @@ pub(crate) struct ModelOptions {
     pub(crate) model: PathBuf,
     /// Outputs of the items; `-` is standard input.
     pub(crate) data: Location,
-    /// Probabilities of the classes before any output: uniform, empirical, p1,p2,... or
-    /// class=p,...
+    /// Probabilities of the classes before any output: empirical (frequencies of the training
+    /// labels), uniform, estimate (from these items), p1,p2,... or class=p,...
     /// [default: the model's].
     #[arg(long, value_name = "PRIOR", allow_hyphen_values = true)]
     pub(crate) class_prior: Option<PriorChoice>,
@@ -311,12 +314,15 @@ pub(crate) struct DensityOptions {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  consilience evaluate model.json test.csv --class-prior empirical"
+    after_help = "Under a class prior from labels (empirical) or from the items (estimate) every item has the same\n\
+weight; under another the classes are weighted by the prior. Items without a label are not scored.\n\n\
+Examples:\n  consilience evaluate model.json test.csv\n  \
+    consilience evaluate model.json test.csv --class-prior uniform"
 )]
 pub(crate) struct EvaluateOptions {
     #[command(flatten)]
     pub(crate) model: ModelOptions,
-    /// Weight all items alike instead of weighting the classes by the class prior.
+    /// Weight all items alike under any class prior, instead of weighting the classes by it.
     #[arg(long)]
     pub(crate) score_items: bool,
     /// Bootstrap replicates for the 95 % intervals: 0 (no intervals) or at least 20.
@@ -360,12 +366,11 @@ pub(crate) struct CompareOptions {
     /// Share of every class that a random split uses for testing.
     #[arg(long, default_value_t = 0.2, value_name = "P", allow_negative_numbers = true)]
     pub(crate) test_share: f64,
-    /// Probabilities of the classes before any output: uniform, empirical, p1,p2,... or
-    /// class=p,...; may be given
-    /// several times for one table each.
-    #[arg(long, default_value = "uniform", value_name = "PRIOR", allow_hyphen_values = true)]
+    /// Probabilities of the classes before any output: empirical (frequencies of the labels),
+    /// uniform, p1,p2,... or class=p,...; may be given several times for one table each.
+    #[arg(long, default_value = "empirical", value_name = "PRIOR", allow_hyphen_values = true)]
     pub(crate) class_prior: Vec<PriorChoice>,
-    /// Weight all items alike instead of weighting the classes by the class prior.
+    /// Weight all items alike under any class prior, instead of weighting the classes by it.
     #[arg(long)]
     pub(crate) score_items: bool,
     /// How Dirichlets and shared shapes are learned: by posterior modes, which takes seconds, or
@@ -393,6 +398,29 @@ pub(crate) enum ProtocolName {
     Splits,
     /// The paper's protocol: random splits with 20 test items per class.
     Paper,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The share by the model is the mean fused probability. If some items have a label, it is corrected by\n\
+them (prediction-powered inference). The labelled items must be a random sample of the items, and the\n\
+model must not have been fitted to them. Any number of rows in constant memory.\n\nExample:\n  \
+    consilience prevalence model.json new.csv --format json"
+)]
+pub(crate) struct PrevalenceOptions {
+    #[command(flatten)]
+    pub(crate) model: ModelOptions,
+    /// What the shares are shares of.
+    #[arg(long, value_enum, default_value_t = Target::Population)]
+    pub(crate) target: Target,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Target {
+    /// The population that the items were drawn from.
+    Population,
+    /// The items of the table themselves.
+    Items,
 }
 
 #[derive(Debug, Args)]

@@ -3,9 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use consilience::methods::{Fusion, PosteriorPredictive};
+use consilience::evaluation::Weighting;
+use consilience::methods::{Fused, Fusion, PosteriorPredictive, fuse_into};
 use consilience::votes::VoteModel;
-use consilience::{ClassPrior, DEFAULT_FLOOR, InputFormat, Model, Outputs, Progress, Schema};
+use consilience::{
+    ClassPrior, DEFAULT_FLOOR, InputFormat, Model, NoProgress, Outputs, PriorChoice, Progress,
+    Schema,
+};
 use consilience_io::{Location, ReadOptions, TableReader};
 use serde_json::Value;
 
@@ -85,8 +89,8 @@ impl DataOptions {
 pub(crate) struct Loaded {
     pub(crate) model: Model,
     pub(crate) prior: ClassPrior,
-    /// Whether the prior is another than the model's.
-    pub(crate) prior_given: bool,
+    /// The choice of the prior, if it is another than the model's.
+    choice: Option<PriorChoice>,
     pub(crate) reading: ReadOptions,
     predictive: Option<PosteriorPredictive>,
 }
@@ -106,25 +110,73 @@ impl ModelOptions {
         check_distinct(&inputs, &[("the output", &table.output)])
     }
 
-    pub(crate) fn load(&self) -> Result<Loaded, Failure> {
+    pub(crate) fn load(&self, quiet: bool) -> Result<Loaded, Failure> {
         let model = read_model(&self.model)?;
         let in_file = || Failure::in_file(self.model.display());
         let predictive =
             if self.predictive { Some(model.predictive().map_err(in_file())?) } else { None };
-        let prior = model.prior(self.class_prior.as_ref())?;
         let reading = self.reading.read_options_for(&model)?;
-        let prior_given = self.class_prior.is_some();
-        Ok(Loaded { model, prior, prior_given, reading, predictive })
+        let choice = self.class_prior.clone();
+        let prior = match choice {
+            Some(PriorChoice::Estimate) => model.class_prior().clone(),
+            _ => model.prior(choice.as_ref())?,
+        };
+        let mut loaded = Loaded { model, prior, choice, reading, predictive };
+        if loaded.choice == Some(PriorChoice::Estimate) {
+            loaded.prior = loaded.estimate_prior(&self.data, quiet)?;
+        }
+        Ok(loaded)
     }
 }
 
 impl Loaded {
     /// The class prior as the middle of a sentence, if it was given.
     pub(crate) fn prior_note(&self) -> String {
-        if !self.prior_given {
-            return String::new();
+        let estimated = match &self.choice {
+            None => return String::new(),
+            Some(PriorChoice::Estimate) => ", estimated from them",
+            Some(_) => "",
+        };
+        let prior = prior_text(self.model.schema().classes(), &self.prior);
+        format!("; class prior {prior}{estimated}")
+    }
+
+    /// How scores weight the items.
+    pub(crate) fn weighting(&self) -> Weighting {
+        let choice = self.choice.as_ref().or_else(|| self.model.chosen_prior());
+        Weighting::ClassPrior.under(choice)
+    }
+
+    /// The class shares of all items of a table, which is read once more for this.
+    fn estimate_prior(&self, data: &Location, quiet: bool) -> Result<ClassPrior, Failure> {
+        let is_pipe = |path: &Path| path.metadata().is_ok_and(|file| !file.is_file());
+        let once = match data {
+            Location::Standard => true,
+            Location::Path(path) => is_pipe(path),
+        };
+        if once {
+            return Err(Failure::Message {
+                message: format!(
+                    "`--class-prior estimate` needs all items before the first is fused, and {data} \
+                     can be read only once"
+                ),
+                hint: Some("write the table to a file first"),
+            });
         }
-        format!("; class prior {}", prior_text(self.model.schema().classes(), &self.prior))
+        let options = ReadOptions { ignores_labels: true, ..self.reading.clone() };
+        let own = self.model.class_prior();
+        let (mut all, mut fused) = (Vec::new(), Fused::default());
+        let progress = TerminalProgress::new(quiet, Unit::Bytes);
+        stoppable(|| {
+            let mut reader = TableReader::open(data, self.model.schema(), &options)?;
+            progress.begin("estimating the class prior", reader.total_bytes().unwrap_or(0));
+            while let Some(chunk) = reader.next_chunk()? {
+                fuse_into(self.fusion(), &chunk.outputs, own, &mut fused, &progress)?;
+                all.extend_from_slice(fused.all());
+                progress.set(reader.bytes_read());
+            }
+            ClassPrior::estimated(&all, own, &NoProgress).map_err(Failure::in_data(data))
+        })
     }
 
     /// The model's fusion rule, or its posterior predictive with `--predictive`.

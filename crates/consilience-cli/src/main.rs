@@ -58,6 +58,7 @@ fn run(arguments: &Arguments, messages: &Messages) -> Result<(), Failure> {
         Command::Evaluate(options) => commands::evaluate::run(options, common, messages),
         Command::Compare(options) => commands::compare::run(options, common, messages),
         Command::Aggregate(options) => commands::aggregate::run(options, common, messages),
+        Command::Prevalence(options) => commands::prevalence::run(options, common, messages),
         Command::Inspect(options) => commands::inspect::run(options, common, messages),
         Command::Simulate(options) => commands::simulate::run(options, common, messages),
         Command::Completions { shell } => commands::generate::completions(*shell),

@@ -1,11 +1,32 @@
 //! Maps and loops over threads, with results in order.
+//!
+//! A process that was forked from one with threads has none of them and would wait for them for
+//! ever. Such a process computes on the calling thread.
+
+#[cfg(feature = "parallel")]
+use std::sync::atomic::{AtomicU32, Ordering};
 
 #[cfg(feature = "parallel")]
 use rayon::prelude::*;
 
+/// The process that has the threads; 0 before they are started.
+#[cfg(feature = "parallel")]
+static OWNER: AtomicU32 = AtomicU32::new(0);
+
+/// Whether the threads belong to another process, of which this one is a copy.
+#[cfg(feature = "parallel")]
+fn is_forked() -> bool {
+    let this = std::process::id();
+    let owner = OWNER.compare_exchange(0, this, Ordering::SeqCst, Ordering::SeqCst);
+    owner.is_err_and(|owner| owner != this)
+}
+
 /// f(0), f(1), …, f(n−1), computed in any order.
 #[cfg(feature = "parallel")]
 pub fn map<T: Send>(n: usize, f: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
+    if is_forked() {
+        return (0..n).map(f).collect();
+    }
     (0..n).into_par_iter().map(f).collect()
 }
 
@@ -21,6 +42,9 @@ pub fn for_each<T: Send, E: Send>(
     pieces: Vec<T>,
     f: impl Fn(usize, T) -> Result<(), E> + Sync + Send,
 ) -> Result<(), E> {
+    if is_forked() {
+        return pieces.into_iter().enumerate().try_for_each(|(i, piece)| f(i, piece));
+    }
     let all: Vec<Result<(), E>> =
         pieces.into_par_iter().enumerate().map(|(i, piece)| f(i, piece)).collect();
     all.into_iter().collect()
@@ -55,6 +79,7 @@ pub fn asked_for() -> Option<usize> {
 /// be started or have been already.
 #[cfg(feature = "parallel")]
 pub fn start(threads: usize) -> Result<(), String> {
+    is_forked(); // from now on they belong to this process
     let builder = rayon::ThreadPoolBuilder::new().num_threads(threads);
     builder.build_global().map_err(|error| error.to_string())
 }
@@ -62,6 +87,18 @@ pub fn start(threads: usize) -> Result<(), String> {
 #[cfg(all(test, feature = "parallel"))]
 mod tests {
     use super::*;
+
+    /// In a fork, which a test cannot make safely, the owner is another process.
+    #[test]
+    fn a_process_without_the_threads_computes_alone() {
+        assert!(!is_forked());
+        let owner = OWNER.swap(u32::MAX, Ordering::SeqCst);
+        assert!(is_forked());
+        let here = std::thread::current().id();
+        let threads = map(64, |_| std::thread::current().id());
+        OWNER.store(owner, Ordering::SeqCst);
+        assert!(threads.iter().all(|thread| *thread == here));
+    }
 
     #[test]
     fn no_more_threads_are_used_than_the_machine_can_run() {

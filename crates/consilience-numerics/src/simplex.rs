@@ -62,6 +62,14 @@ pub fn project(point: &mut [f64]) {
     point.iter_mut().for_each(|value| *value = (*value - shift).max(0.0));
 }
 
+/// The nearest point of the simplex whose entries are all at least `least`, which is below 1/n.
+pub fn project_above(point: &mut [f64], least: f64) {
+    let room = 1.0 - least * point.len() as f64;
+    point.iter_mut().for_each(|p| *p = (*p - least) / room);
+    project(point);
+    point.iter_mut().for_each(|p| *p = *p * room + least);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

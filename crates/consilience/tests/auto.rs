@@ -13,6 +13,8 @@ use consilience::methods::{Fusion, fuse};
 use consilience::simulation::Truth;
 use consilience::{ClassPrior, Error, InputFormat, NoProgress, Outputs, OutputsBuilder, Schema};
 use correlated_dirichlet::CorrelatedDirichlet;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 /// Dirichlet parameters of `n` classifiers, larger for the true class.
 fn margins(n: usize) -> Vec<Vec<Vec<f64>>> {
@@ -315,4 +317,82 @@ fn the_gain_covers_independent_and_identical_sources() {
     assert!(estimate(&simulate(2, 1, 1)).is_err());
     let other = Bcc::default().fit(&one).unwrap();
     assert!(gain(&other, &one, &GainSettings::default(), &NoProgress).is_err());
+}
+
+/// The same items with one more source, made from the outputs of the first and the item's number.
+fn with_another(outputs: &Outputs, make: impl Fn(&[f64], usize) -> Vec<f64>) -> Outputs {
+    let k = outputs.schema().n_classifiers();
+    let mut builder = OutputsBuilder::new(schema(k + 1), InputFormat::default()).unwrap();
+    for item in 0..outputs.n_items() {
+        let mut row = outputs.items(item..item + 1).values().to_vec();
+        row.extend(make(outputs.output(item, 0).unwrap(), item));
+        builder.push_indexed(&row, outputs.label(item)).unwrap();
+    }
+    builder.finish()
+}
+
+fn normalised(weights: Vec<f64>) -> Vec<f64> {
+    let sum: f64 = weights.iter().sum();
+    weights.iter().map(|w| w / sum).collect()
+}
+
+/// A source that adds nothing costs some hundredths of a nat with 20 labels per class and next to
+/// nothing with 200: a copy, a sharpened copy, an inverted copy, and random numbers.
+#[test]
+fn a_copy_a_random_an_inverted_and_an_overconfident_source_do_little_harm() {
+    let test = simulate(3, 1000, 2);
+    type Make = fn(&[f64], usize) -> Vec<f64>;
+    let random = |_: &[f64], item: usize| {
+        let mut rng = ChaCha8Rng::seed_from_u64(item as u64);
+        normalised((0..3).map(|_| 0.05 + rng.random::<f64>()).collect())
+    };
+    let sources: [(&str, Make); 3] = [
+        ("copy", |x, _| x.to_vec()),
+        ("sharpened", |x, _| normalised(x.iter().map(|x| x.powi(5).max(1e-9)).collect())),
+        ("inverted", |x, _| normalised(x.iter().map(|x| 1.0 / x.max(1e-3)).collect())),
+    ];
+    for (items_per_class, allowed) in [(20, 0.06), (200, 0.006)] {
+        let train = simulate(3, items_per_class, 1);
+        let base = loss(&auto(&train).fusion, &test);
+        let check = |name: &str, train: Outputs, test: Outputs| {
+            let difference = loss(&auto(&train).fusion, &test) - base;
+            assert!(difference < allowed, "{name}, {items_per_class} items: {difference}");
+        };
+        for (name, make) in sources {
+            check(name, with_another(&train, make), with_another(&test, make));
+        }
+        check("random", with_another(&train, random), with_another(&test, random));
+    }
+}
+
+/// Hard votes: with 300 labels `auto` is near the model of independent confusion matrices, which is
+/// true here, and far better where voters copy each other.
+#[test]
+fn votes_are_fused_as_well_as_by_confusion_matrices() {
+    let votes = |items: usize, seed: u64, copying: bool| {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut builder = OutputsBuilder::new(schema(5), InputFormat::default()).unwrap();
+        for item in 0..items {
+            let label = item % 3;
+            let (mut row, mut leader) = (Vec::new(), 0);
+            for (k, accuracy) in [0.9, 0.8, 0.85, 0.7, 0.75].into_iter().enumerate() {
+                let wrong = (label + rng.random_range(1..3)) % 3;
+                let mut vote = if rng.random::<f64>() < accuracy { label } else { wrong };
+                if k == 0 {
+                    leader = vote;
+                } else if copying && rng.random::<f64>() < 0.5 {
+                    vote = leader;
+                }
+                row.extend((0..3).map(|t| f64::from(u8::from(t == vote))));
+            }
+            builder.push_indexed(&row, Some(label)).unwrap();
+        }
+        builder.finish()
+    };
+    for (copying, least_gain) in [(false, -0.01), (true, 0.05)] {
+        let (train, test) = (votes(300, 1, copying), votes(6000, 2, copying));
+        let bcc = Bcc::default().fit(&train).unwrap();
+        let gain = loss(bcc.fusion(), &test) - loss(&auto(&train).fusion, &test);
+        assert!(gain > least_gain, "copying {copying}: {gain}");
+    }
 }

@@ -250,14 +250,19 @@ fn independent() -> Independent {
 #[test]
 fn errors_contain_the_names_of_missing_classes_and_classifiers() {
     let outputs = table(3, &[(peaked(3, 0, 0.8), 0), (peaked(3, 1, 0.8), 1)]);
-    let error = independent().fit(&outputs).unwrap_err();
+    let paper = Independent { alpha_prior: AlphaPrior::Paper, ..independent() };
+    let error = paper.fit(&outputs).unwrap_err();
     assert_eq!(error.to_string(), "class `j2` has no training items");
+    // The pooled prior can stand alone.
+    let model = independent().fit(&outputs).unwrap();
+    let warnings = &model.training().unwrap().warnings;
+    assert!(warnings.iter().any(|w| w.message.starts_with("class `j2` has only 0 training items")));
 
     let schema = Schema::new(["a", "b"], ["x", "y"]).unwrap();
     let mut builder = OutputsBuilder::new(schema, InputFormat::default()).unwrap();
     builder.push(&[0.7, 0.3, 0.6, 0.4], Some("x")).unwrap();
     builder.push(&[0.7, 0.3, f64::NAN, f64::NAN], Some("y")).unwrap();
-    let error = independent().fit(&builder.finish()).unwrap_err();
+    let error = consilience::Meta::of("b").fit(&builder.finish()).unwrap_err();
     let message = "classifier `b` is missing for every training item of class `y`";
     assert_eq!(error.to_string(), message);
 }

@@ -121,8 +121,8 @@ fn updates_take_unlabelled_items() {
     }
 }
 
-/// A class without labelled items stops methods that learn how outputs depend on the class; a pool
-/// fits its weights to the other classes.
+/// A class without labelled items stops methods that cannot do without. A pool fits its weights to
+/// the other classes, and Dirichlets and confusion matrices of the class follow their prior.
 #[test]
 fn a_class_without_labels_stops_only_methods_that_model_it() {
     let full = labelled();
@@ -135,6 +135,8 @@ fn a_class_without_labels_stops_only_methods_that_model_it() {
             assert_eq!(model.schema().n_classes(), 3);
             let warnings = &model.training().unwrap().warnings;
             assert_eq!(warnings.len(), usize::from(name != "opinion-pool"), "{warnings:?}");
+        } else if ["independent", "bcc", "meta:c1"].contains(&name.as_str()) {
+            fit.unwrap_or_else(|error| panic!("{name}: {error}"));
         } else if name != "auto" {
             assert_eq!(fit, Err(Error::EmptyClass { class: "3".into() }), "{name}");
         }
@@ -157,4 +159,43 @@ fn pools_fit_their_weights_to_the_classes_that_have_labels() {
         json["parameters"]["weights"][0].as_f64().unwrap()
     };
     assert!((weights(0.01) - weights(0.6)).abs() < 1e-6, "{} {}", weights(0.01), weights(0.6));
+}
+
+/// The second of three classifiers is missing in the third class: methods that model every class
+/// leave it out with a warning, and are the same as without it.
+#[test]
+fn a_classifier_without_outputs_in_a_class_is_left_out() {
+    let schema =
+        |names: &[&str]| consilience::Schema::new(names.to_vec(), ["1", "2", "3"]).unwrap();
+    let (three, two) = (schema(&["a", "b", "c"]), schema(&["a", "c"]));
+    let full = labelled();
+    let tables = [three, two].map(|schema| {
+        let with_b = schema.n_classifiers() == 3;
+        let mut builder = OutputsBuilder::new(schema, InputFormat::default()).unwrap();
+        for item in 0..full.n_items() {
+            let values = full.items(item..item + 1).values();
+            let label = full.label(item);
+            let b = if label == Some(2) { vec![f64::NAN; 3] } else { values[..3].to_vec() };
+            let b = if with_b { b } else { Vec::new() };
+            let raw = [&values[..3], &b[..], &values[3..]].concat();
+            builder.push_indexed(&raw, label).unwrap();
+        }
+        builder.finish()
+    });
+    let warning =
+        "classifier `b` is missing for every training item of class `3`, so it is left out";
+    for config in every_method().into_iter().filter(|config| !config.name().contains(':')) {
+        let model = Model::fit(config.clone(), &tables[0]).unwrap();
+        let messages = model.training().unwrap().warnings.iter().map(ToString::to_string);
+        let left_out = messages.collect::<Vec<_>>().contains(&warning.to_owned());
+        let name = config.name();
+        let robust = ["auto", "stacking"].contains(&name.as_str()) || name.ends_with("pool");
+        assert_eq!(left_out, !robust, "{name}");
+        if left_out {
+            let without = Model::fit(config, &tables[1]).unwrap();
+            assert_eq!(without.method(), model.method(), "{name}");
+            model.fuse(&tables[0]).unwrap();
+        }
+    }
+    assert!(Model::fit("meta:b".parse::<MethodConfig>().unwrap(), &tables[0]).is_err());
 }

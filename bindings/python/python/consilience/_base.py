@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -18,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import _core
 from ._docs import filled
 from ._errors import ConsilienceError, warn_all
+from ._files import describe
 from ._learned import Insight, LearnedAttributes
 from ._progress import Progress, listener
 from ._reading import OutputReader
@@ -70,7 +72,7 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
     {attributes}
     """
 
-    class_prior: ClassPrior = "uniform"
+    class_prior: ClassPrior = "empirical"
     values: str = "probabilities"
     floor: float = 1e-6
     sum_tolerance: float = 0.02
@@ -85,8 +87,8 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
     #: Whether weights are numbers of copies, because the method repeats items.
     _whole_weights: ClassVar[bool] = False
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Learn how to fuse from items whose class is known.
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Learn how to fuse, from items of which some have a label.
 
         Parameters
         ----------
@@ -94,8 +96,11 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
             The outputs. The classes of an array are in the order of `classes_`. A data frame has columns
             `<classifier>_<class>` in any order; other columns are ignored. An output is missing if all
             of its values are NaN (null).
-        y : array-like of shape (n_items,)
-            The true classes.
+        y : array-like of shape (n_items,), default=None
+            The true classes. None, NaN, NA and masked entries are items without a label. So is -1
+            among integer labels, unless it is in `classes`, or X has a class for it, or there is at
+            most one other label. If y is None, no item has a label; this suits `AutoFusion`,
+            `OpinionPool`, and `LinearPool` and `LogPool` with equal or given weights.
         sample_weight : array-like of shape (n_items,), default=None
             The items' weights; 1 if not given. An item with weight 2 counts as two items, an item
             with weight 0 is left out. `CorrelatedFusion`, `LogitNormalFusion` and
@@ -114,8 +119,10 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
         options = {name: plain(getattr(self, name)) for name in names if name != "seed"}
         return options | ({"seed": seed_of(self.random_state)} if "seed" in names else {})
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        block, labels = self._read_labelled(X, y)
+    def _fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Any:
+        if y is None and _core.needs_labels(self._method, json.dumps(self._options())):
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        block, labels = self._read_labelled(X, y, classes=classes)
         if len(self.classes_) < 2:
             raise ConsilienceError(f"at least two classes are needed, found one class: {self.classes_[0]}")
         block, labels, weights = self._weighted(block, labels, sample_weight)
@@ -161,6 +168,7 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
         """Keeps a fitted model, and issues its warnings unless `quiet`."""
         self.model_ = model
         self._file = json.loads(model.to_json())
+        self._use(self._file["classifiers"])
         self._insight = Insight(model)
         if not quiet:
             warn_all(self._file.get("training", {}).get("warnings", []))
@@ -177,8 +185,8 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
         ----------
         X : array-like or data frame
             Outputs, as in `fit`.
-        class_prior : {"uniform", "empirical"} or array-like of shape (n_classes,), default=None
-            A class prior to use instead of the model's.
+        class_prior : {"empirical", "uniform", "estimate"} or array-like of shape (n_classes,), default=None
+            A class prior to use instead of the model's. "estimate": the class shares of these items.
         predictive : bool, default=False
             If True, average the fused probabilities over the posterior draws stored in the model
             (`keep_draws`). If False, use the point estimate of the parameters.
@@ -200,8 +208,8 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
         ----------
         X : array-like or data frame
             Outputs, as in `fit`.
-        class_prior : {"uniform", "empirical"} or array-like of shape (n_classes,), default=None
-            A class prior to use instead of the model's.
+        class_prior : {"empirical", "uniform", "estimate"} or array-like of shape (n_classes,), default=None
+            A class prior to use instead of the model's. "estimate": the class shares of these items.
         predictive : bool, default=False
             Average over the posterior draws stored in the model, as in `predict_proba`.
 
@@ -222,8 +230,8 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
         ----------
         X : array-like or data frame
             Outputs, as in `fit`.
-        class_prior : {"uniform", "empirical"} or array-like of shape (n_classes,), default=None
-            A class prior to use instead of the model's.
+        class_prior : {"empirical", "uniform", "estimate"} or array-like of shape (n_classes,), default=None
+            A class prior to use instead of the model's. "estimate": the class shares of these items.
 
         Returns
         -------
@@ -240,8 +248,8 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
         ----------
         X : array-like or data frame
             Outputs, as in `fit`.
-        class_prior : {"uniform", "empirical"} or array-like of shape (n_classes,), default=None
-            A class prior to use instead of the model's.
+        class_prior : {"empirical", "uniform", "estimate"} or array-like of shape (n_classes,), default=None
+            A class prior to use instead of the model's. "estimate": the class shares of these items.
 
         Returns
         -------
@@ -309,8 +317,8 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
         ----------
         X : array-like or data frame
             Outputs, as in `fit`.
-        class_prior : {"uniform", "empirical"} or array-like of shape (n_classes,), default=None
-            A class prior to use instead of the model's.
+        class_prior : {"empirical", "uniform", "estimate"} or array-like of shape (n_classes,), default=None
+            A class prior to use instead of the model's. "estimate": the class shares of these items.
         predictive : bool, default=False
             Average over the posterior draws stored in the model, as in `predict_proba`.
 
@@ -333,14 +341,14 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
         X : array-like or data frame
             Outputs, as in `fit`.
         y : array-like of shape (n_items,)
-            The true classes.
-        class_prior : {"uniform", "empirical"} or array-like of shape (n_classes,), default=None
-            A class prior to use instead of the model's.
+            The true classes. Items without a label, as in `fit`, are not scored.
+        class_prior : {"empirical", "uniform", "estimate"} or array-like of shape (n_classes,), default=None
+            A class prior to use instead of the model's. "estimate": the class shares of these items.
         predictive : bool, default=False
             Average over the posterior draws stored in the model, as in `predict_proba`.
         score_items : bool, default=False
-            If True, every item has the same weight. If False, the items are weighted so that the
-            classes have the shares of the class prior.
+            If True, every item has the same weight under any class prior. If False, the items are
+            weighted so that the classes have the shares of a class prior that is uniform or given.
         bootstrap : int, default=1000
             Number of bootstrap replicates for the intervals: 0 (no intervals) or at least 20.
         random_state : int, RandomState instance or None, default=None
@@ -357,6 +365,61 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
             block, labels, self._kind, _prior(class_prior), predictive, score_items,
             bootstrap, seed_of(random_state),
         ))
+
+    def prevalence(
+        self, X: Any, y: Any = None, *, class_prior: ClassPrior | None = None, predictive: bool = False,
+        target: str = "population",
+    ) -> dict[str, Any]:
+        """Share of each class among items, with 95 % intervals.
+
+        Parameters
+        ----------
+        X : array-like or data frame
+            Outputs, as in `fit`.
+        y : array-like of shape (n_items,), default=None
+            The true classes of some items; None, NaN or -1 where the class is unknown (-1 only if no
+            class has this name). The labelled items correct the model (prediction-powered inference).
+            They must be a random sample of the items, and the model must not have been fitted to
+            them. If None, the shares trust the calibration of the model.
+        class_prior : {"uniform", "empirical"} or array-like of shape (n_classes,), default=None
+            A class prior to use instead of the model's.
+        predictive : bool, default=False
+            Average over the posterior draws stored in the model, as in `predict_proba`.
+        target : {"population", "items"}, default="population"
+            What the shares are shares of: the population that the items were drawn from, or the items
+            themselves.
+
+        Returns
+        -------
+        dict
+            The shares, as `consilience prevalence --format json` prints them: for each class of
+            `classes`, `by_model` and, with labels, `corrected`, each with `value`, `low` and `high`.
+        """
+        if target not in ("population", "items"):
+            raise ConsilienceError(f"`target` must be 'population' or 'items', got {target!r}")
+        block = self._read(X)
+        labels = self._some_labels(y, len(block))
+        found = json.loads(self.model_.prevalence(
+            block, labels, self._kind, _prior(class_prior), predictive, target == "items"
+        ))
+        if found.pop("repeats_training"):
+            warnings.warn(
+                "y has as many items of every class as the model was fitted to: if they are the same, the "
+                "corrected intervals are too short; fit the model to other items", UserWarning, stacklevel=2)
+        return found  # type: ignore[no-any-return]
+
+    def _some_labels(self, y: Any, n_items: int) -> Any:
+        """The index of every item's class; -1 where it is unknown."""
+        if y is None:
+            return np.full(n_items, -1, dtype=np.int64)
+        y = [None if c is None or c != c else c for c in np.asarray(y, dtype=object).ravel()]
+        index = {c: j for j, c in enumerate(self.classes_.tolist())}
+        if -1 not in index:
+            y = [None if c == -1 and not isinstance(c, str) else c for c in y]
+        unknown = next((c for c in y if c is not None and c not in index), None)
+        if unknown is not None:
+            raise ConsilienceError(f"y has the unknown label {unknown!r}; the classes are {list(index)}")
+        return np.array([-1 if c is None else index[c] for c in y], dtype=np.int64)
 
     # Files
 
@@ -376,13 +439,16 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model file, which the command line reads as well.
 
+        `load` gives back this estimator, with its parameters and the types of its classes, except for
+        `progress`. Classes that are neither numbers nor strings become strings.
+
         Parameters
         ----------
         path : str or path-like
             The file to write.
         """
         check_is_fitted(self)
-        Path(path).write_text(self.model_.to_json(), encoding="utf-8")
+        Path(path).write_text(self.model_.to_json(describe(self)), encoding="utf-8")
 
     # Representation
 

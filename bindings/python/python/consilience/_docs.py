@@ -6,9 +6,11 @@ import inspect
 import textwrap
 
 PARAMETERS = """\
-class_prior : {"uniform", "empirical"} or array-like of shape (n_classes,), default="uniform"
-    Class probabilities before any output is seen. "empirical" takes the class frequencies of the
-    training items. Methods such as `predict_proba` accept another class prior without refitting.
+class_prior : {"empirical", "uniform", "estimate"} or array-like of shape (n_classes,), default="empirical"
+    Class probabilities before any output is seen. "empirical": the frequencies of the labels, or,
+    without labels, the mean output. "estimate": the class shares of the items without a label,
+    estimated from their fused probabilities. Methods such as `predict_proba` accept another class
+    prior without refitting.
 values : {"probabilities", "log-probabilities", "logits", "odds"}, default="probabilities"
     The kind of numbers in X. "odds" are decimal odds.
 floor : float, default=1e-6
@@ -24,8 +26,9 @@ n_classifiers : int, default=None
 classifiers : list of str, default=None
     Names of the classifiers. If None, the names in the header of a data frame, or "c1", "c2", ...
 classes : list, default=None
-    All classes, in the order of the columns of X. If None, the sorted labels. Needed if some
-    classes have no items.
+    All classes, in the order of the columns of X. If None, the sorted labels; if the labels do not
+    cover the columns and some items have no label, the classes in the header of a data frame, or 0,
+    1, ... for an array.
 random_state : int, RandomState instance or None, default=None
     Seed of the random numbers. None is the same as 0, so that equal input gives equal results.
 progress : callable, "tqdm" or None, default=None

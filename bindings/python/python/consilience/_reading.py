@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from . import _core
 from ._errors import ConsilienceError
-from ._tables import Floats, as_frame, both_classes, classifiers_in, column_names, quoted, select
+from ._labels import NO_LABELS, Labels, has_unlabelled_mark, read_labels
+from ._tables import (
+    Floats, as_frame, both_classes, classifiers_in, column_names, quoted, select, shared_suffixes,
+)
 
 
 @dataclass(frozen=True)
@@ -54,30 +56,88 @@ class OutputReader:
                           ensure_all_finite=False)
         return self._block(X)
 
-    def _read_labelled(self, X: Any, y: Any, reset: bool = True) -> tuple[Floats, Any]:
-        """The outputs of labelled items, and the index of every item's class.
+    def _read_labelled(
+        self, X: Any, y: Any, reset: bool = True, classes: Any = None
+    ) -> tuple[Floats, Any]:
+        """The outputs of items, and the index of every item's class, -1 where it is not known.
 
-        With `reset`, the names of classes and classifiers are learned from X and y.
+        With `reset`, the names of classes and classifiers are learned from X and y; `classes` are all
+        classes, if the parameter `classes` does not name them.
         """
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        X = as_frame(X)
+        labels = read_labels(y)
         if not reset:
             classes = self.classes_
+            if has_unlabelled_mark(labels, classes.tolist()):
+                labels = labels.without(-1)
         else:
-            classes = np.unique(np.asarray(y)) if self.classes is None else self.classes
+            self._forget_left_out()
+            given = np.unique(classes) if self.classes is None and classes is not None else self.classes
+            labels, classes = self._find_classes(X, labels, given)
         selection = self._select(X, [str(c) for c in classes], reset)
         if selection.columns is not None and not reset:  # selected by name: nothing is left to check
-            X, y = selection.values, column_or_1d(y)
-            check_consistent_length(X, y)
+            X = selection.values
         else:
-            X, y = validate_data(self, selection.values, y, reset=reset, dtype=np.float64, order="C",
-                                 ensure_all_finite=False, ensure_min_samples=1)
-        check_classification_targets(y)
+            X = validate_data(self, selection.values, reset=reset, dtype=np.float64, order="C",
+                              ensure_all_finite=False, ensure_min_samples=1)
+        labels = labels.of(len(X) if y is None else 0)
+        check_consistent_length(X, labels.has_label)
         if reset:
             if selection.columns is not None:
                 self.feature_names_in_ = np.array(selection.columns, dtype=object)
-            self._set_names(X.shape[1], y, selection)
-        return self._block(X), self._class_indices(y)
+            self.classes_ = np.asarray(classes)
+            self._set_names(X.shape[1], selection)
+        return self._block(X), self._class_indices(labels)
+
+    def _find_classes(self, X: Any, labels: Labels, given: Any) -> tuple[Labels, Any]:
+        """The classes of a fit, and the labels, of which -1 may be none.
+
+        The classes are those given, else the labels, else (if items without a label may have others)
+        those of the columns.
+        """
+        if has_unlabelled_mark(labels, given):
+            if given is not None or not self._is_class_minus_one(X, labels):
+                labels = labels.without(-1)
+        if given is not None:
+            return labels, given
+        found = np.unique(labels.known)
+        if not labels.any_missing or (len(labels) == 0 and labels is not NO_LABELS):
+            return labels, found
+        columns = self._classes_of_columns(X)
+        covers = columns is not None and {str(c) for c in found} < {str(c) for c in columns}
+        if columns is not None and (covers or len(found) == 0):
+            return labels, _typed(columns, found)
+        if len(found) == 0:
+            raise ConsilienceError(
+                "no item has a label, and the classes cannot be found in the columns of X\n"
+                "hint: name every class with `classes`"
+            )
+        return labels, found
+
+    def _is_class_minus_one(self, X: Any, labels: Labels) -> bool:
+        """Whether -1 is a class although no classes are given: X has as many classes as labels with it."""
+        n_classes = len(np.unique(labels.known))
+        if n_classes <= 2:  # -1 and 1, say
+            return True
+        columns = column_names(X)
+        if columns is not None and self._reads_header():
+            return any(column.endswith("_-1") for column in columns)
+        if getattr(X, "ndim", 2) == 3:
+            return int(X.shape[2]) == n_classes
+        return False
+
+    def _classes_of_columns(self, X: Any) -> list[Any] | None:
+        """The classes that X alone reveals, if it does."""
+        columns = column_names(X)
+        if self.layout == "positive":
+            return [0, 1]
+        if columns is not None and self._reads_header():
+            return list(shared_suffixes(columns))
+        if getattr(X, "ndim", 2) == 3:
+            return list(range(X.shape[2]))
+        if self.n_classifiers and getattr(X, "ndim", 0) == 2 and X.shape[1] % self.n_classifiers == 0:
+            return list(range(X.shape[1] // self.n_classifiers))
+        return None
 
     def _select(self, X: Any, classes: list[str], reset: bool) -> Selection:
         """The values of X with one row per item; of a data frame, the columns that are outputs."""
@@ -92,7 +152,7 @@ class OutputReader:
         if reset:
             found = classifiers_in(columns, classes)
             return Selection(select(X, output_columns(found, classes)), classifiers=found)
-        own = output_columns(self.classifiers_, classes)
+        own = output_columns(self._input_classifiers, classes)
         if hasattr(self, "feature_names_in_"):
             return Selection(select(X, own))
         return Selection(np.asarray(select(X, own)) if set(own) <= set(columns) else X)
@@ -102,12 +162,12 @@ class OutputReader:
             return Selection(X)
         if self.layout != "wide":
             raise ConsilienceError('`layout="positive"` takes one column per classifier')
-        if not reset and X.shape[1:] != (len(self.classifiers_), len(self.classes_)):
+        if not reset and X.shape[1:] != (len(self._input_classifiers), len(self.classes_)):
             raise ConsilienceError(
-                f"X has {X.shape[1]} classifiers and {X.shape[2]} classes, but "
-                f"{type(self).__name__} was fitted with {len(self.classifiers_)} and {len(self.classes_)}"
+                f"X has {X.shape[1]} classifiers and {X.shape[2]} classes, but {type(self).__name__} "
+                f"was fitted with {len(self._input_classifiers)} and {len(self.classes_)}"
             )
-        return Selection(np.asarray(X).reshape(X.shape[0], -1), n_classes=X.shape[2])
+        return Selection(np.asarray(X).reshape(X.shape[0], X.shape[1] * X.shape[2]), n_classes=X.shape[2])
 
     def _select_from_table(self, table: _core.Table, classes: list[str], reset: bool) -> Selection:
         """Selects from an Arrow table by the names of its header, or those of the fit."""
@@ -119,7 +179,7 @@ class OutputReader:
         elif hasattr(self, "feature_names_in_"):
             columns = list(self.feature_names_in_)
         else:  # fitted on an array
-            own = output_columns(self.classifiers_, classes)
+            own = output_columns(self._input_classifiers, classes)
             if not set(own) <= set(columns):
                 return Selection(select(table, columns))
             columns = own
@@ -128,9 +188,8 @@ class OutputReader:
     def _reads_header(self) -> bool:
         return self.layout == "wide" and self.n_classifiers is None
 
-    def _set_names(self, n_columns: int, y: Any, selection: Selection) -> None:
-        """Learns `classes_` and `classifiers_`."""
-        self.classes_ = np.unique(y) if self.classes is None else np.asarray(self.classes)
+    def _set_names(self, n_columns: int, selection: Selection) -> None:
+        """Learns `classifiers_`."""
         if self.layout == "positive":
             n_classifiers, names = self._one_column_each(n_columns)
         elif self.layout == "wide":
@@ -162,10 +221,9 @@ class OutputReader:
             )
         return K, selection.classifiers or []
 
-    def _class_indices(self, y: Any) -> Any:
-        indices = {c: j for j, c in enumerate(self.classes_.tolist())}
+    def _class_indices(self, labels: Labels) -> Any:
         try:
-            return np.array([indices[c] for c in np.asarray(y).tolist()], dtype=np.int64)
+            return labels.indices({c: j for j, c in enumerate(self.classes_.tolist())})
         except KeyError as error:
             known = quoted([str(c) for c in self.classes_])
             raise ConsilienceError(f"unknown label `{error.args[0]}`; the classes are {known}") from None
@@ -173,8 +231,42 @@ class OutputReader:
     def _block(self, X: Floats) -> Floats:
         """Rows as a contiguous array of shape (n_items, n_classifiers, n_classes)."""
         if self.layout == "positive":
-            return np.ascontiguousarray(both_classes(X, self.values))
-        return np.ascontiguousarray(X).reshape(len(X), len(self.classifiers_), len(self.classes_))
+            block = both_classes(X, self.values)
+        else:
+            block = np.asarray(X).reshape(len(X), len(self._input_classifiers), len(self.classes_))
+        return np.ascontiguousarray(block if self._used is None else block[:, self._used])
+
+    # Classifiers that a fit has left out
+
+    @property
+    def _input_classifiers(self) -> Any:
+        """The classifiers that X has, of which the model may use some."""
+        return getattr(self, "_all_classifiers", self.classifiers_)
+
+    @property
+    def _used(self) -> list[int] | None:
+        """The places of the classifiers that the model uses; None if it uses all."""
+        if not hasattr(self, "_all_classifiers"):
+            return None
+        places = {name: k for k, name in enumerate(self._all_classifiers)}
+        return [places[name] for name in self.classifiers_]
+
+    def _use(self, names: list[str]) -> None:
+        """Notes which classifiers a fitted model uses."""
+        if len(names) < len(self.classifiers_):
+            self._all_classifiers = self.classifiers_
+            self.classifiers_ = np.array(names, dtype=object)
+
+    def _forget_left_out(self) -> None:
+        self.__dict__.pop("_all_classifiers", None)
+
+
+def _typed(columns: list[Any], found: Any) -> Any:
+    """The classes of the columns with the type of the labels: numbers if all of them are."""
+    texts = [str(c) for c in columns]
+    if found.dtype.kind in "iu" and all(text.lstrip("-").isdigit() for text in texts):
+        return np.array([int(text) for text in texts])
+    return np.array(texts if found.dtype.kind in "OUST" else columns)
 
 
 def output_columns(classifiers: Iterable[Any], classes: Iterable[Any]) -> list[str]:

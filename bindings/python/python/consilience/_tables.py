@@ -90,6 +90,32 @@ def _check_unused(
         )
 
 
+def shared_suffixes(columns: Sequence[str]) -> list[str]:
+    """The classes of a header, if neither classes nor labels are known: suffixes that sources share.
+
+    As in the command line, the set of suffixes is used that covers most columns and, among those, has
+    most sources. If two remain, or none exists, the classes must be given.
+    """
+    suffixes: dict[str, set[str]] = {}
+    for column in columns:
+        for at in (i for i, c in enumerate(column) if c == "_"):
+            if 0 < at < len(column) - 1:
+                suffixes.setdefault(column[:at], set()).add(column[at + 1 :])
+    sets = {frozenset(own) for own in suffixes.values() if len(own) > 1}
+    ranks = {}
+    for classes in sets:
+        n = sum(classes <= own for own in suffixes.values())
+        ranks[classes] = (n * len(classes), n)
+    best = [classes for classes in sets if ranks[classes] == max(ranks.values())]
+    if len(best) != 1:
+        raise ConsilienceError(
+            f"the classes cannot be found in the columns {quoted(columns)}\n"
+            "hint: name every class with `classes`"
+        )
+    first = next(prefix for prefix, own in suffixes.items() if best[0] <= own)
+    return [c[len(first) + 1 :] for c in columns if c.startswith(f"{first}_") and c[len(first) + 1 :] in best[0]]
+
+
 def quoted(names: Sequence[str]) -> str:
     """`a`, `b` and `c`."""
     marked = [f"`{name}`" for name in names]

@@ -47,7 +47,7 @@ class FusionClassifier(ClassifierMixin, TransformerMixin, _BaseHeterogeneousEnse
         classifier that predicts NaN for an item is missing for this item. A classifier that is set to
         "drop" after fitting is missing for all items.
     fusion : fusion estimator, default=None
-        The method that combines the outputs. If None, `AutoFusion(class_prior="empirical")`.
+        The method that combines the outputs. If None, `AutoFusion()`.
     cv : int, cross-validation generator, iterable or "prefit", default=5
         How outputs for held-out items are made. "prefit": the classifiers are fitted already, on other
         items, and are used as they are. Frozen estimators are used as they are, too.
@@ -135,7 +135,7 @@ class FusionClassifier(ClassifierMixin, TransformerMixin, _BaseHeterogeneousEnse
         names, estimators = self._validate_estimators()
         X = X if hasattr(X, "shape") or isinstance(X, list) else np.asarray(X)
         y = self._check_labels(X, y)
-        fusion = AutoFusion(class_prior="empirical") if self.fusion is None else clone(self.fusion)
+        fusion = AutoFusion() if self.fusion is None else clone(self.fusion)
         weights = None if sample_weight is None else fusion._check_weights(sample_weight, len(y))
         used = [(name, est) for name, est in zip(names, estimators, strict=True) if est != "drop"]
         self.classes_ = np.unique(y)
@@ -251,8 +251,9 @@ class FusionClassifier(ClassifierMixin, TransformerMixin, _BaseHeterogeneousEnse
         ----------
         X : array-like, sparse matrix or data frame of shape (n_items, n_features)
             The features.
-        class_prior : {"uniform", "empirical"} or array-like of shape (n_classes,), default=None
-            A class prior to use instead of that of `fusion_`.
+        class_prior : {"empirical", "uniform", "estimate"} or array-like of shape (n_classes,), default=None
+            A class prior to use instead of that of `fusion_`. "estimate": the class shares of these
+            items.
 
         Returns
         -------
@@ -269,8 +270,9 @@ class FusionClassifier(ClassifierMixin, TransformerMixin, _BaseHeterogeneousEnse
         ----------
         X : array-like, sparse matrix or data frame of shape (n_items, n_features)
             The features.
-        class_prior : {"uniform", "empirical"} or array-like of shape (n_classes,), default=None
-            A class prior to use instead of that of `fusion_`.
+        class_prior : {"empirical", "uniform", "estimate"} or array-like of shape (n_classes,), default=None
+            A class prior to use instead of that of `fusion_`. "estimate": the class shares of these
+            items.
 
         Returns
         -------
@@ -287,8 +289,9 @@ class FusionClassifier(ClassifierMixin, TransformerMixin, _BaseHeterogeneousEnse
         ----------
         X : array-like, sparse matrix or data frame of shape (n_items, n_features)
             The features.
-        class_prior : {"uniform", "empirical"} or array-like of shape (n_classes,), default=None
-            A class prior to use instead of that of `fusion_`.
+        class_prior : {"empirical", "uniform", "estimate"} or array-like of shape (n_classes,), default=None
+            A class prior to use instead of that of `fusion_`. "estimate": the class shares of these
+            items.
 
         Returns
         -------

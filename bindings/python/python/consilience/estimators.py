@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any, ClassVar, Union
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from . import _core
 from ._base import Fusion, estimator, seed_of
+from ._files import read_model, restore
+from ._errors import ConsilienceError
 from ._progress import listener
+from ._tables import quoted
 
 __all__ = [
     "AutoFusion",
@@ -35,9 +36,10 @@ __all__ = [
 class AutoFusion(Fusion):
     """The recommended method for prediction.
 
-    Averages two models: a log-linear model with two exponents per classifier, one for its output and
-    one for the evidence that this output has been on the training items, and the logistic regression
-    of `StackingFusion`. The weight of the second grows with the number of items.
+    A weighted mean of predictions, from plain pools over log-linear models with priors of different
+    strength to the logistic regression of `StackingFusion`. The weights follow from how well each
+    predicts labelled items that it has not seen, so that it works with any number of labels, none
+    included. Unlabelled items are used as well.
 
     Parameters
     ----------
@@ -54,18 +56,13 @@ class AutoFusion(Fusion):
     CorrelatedFusion : Correlations of the classifiers, with a posterior.
     FusionClassifier : Fusion of scikit-learn classifiers over features.
 
-    Notes
-    -----
-    The fit uses cross-validation. An item with weight 2 stays in one fold, but two copies of an item
-    may be in different folds, so the two fits differ.
-
     Examples
     --------
     >>> import consilience as cs
     >>> P, y = cs.simulate("sim2", correlation=0.5, items_per_class=200, random_state=1)
     >>> model = cs.AutoFusion().fit(P, y)
     >>> model.predict_proba(P[:2]).round(2)
-    array([[0.13, 0.54, 0.34],
+    array([[0.12, 0.55, 0.33],
            [0.93, 0.01, 0.06]])
     """
 
@@ -188,8 +185,47 @@ class LogPool(LinearPool):
     _method: ClassVar[str] = "log-pool"
 
 
+class Updatable:
+    """Estimators to which items can be added."""
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+        """Update the model with more items.
+
+        The result is identical to a fit on all items at once.
+
+        Parameters
+        ----------
+        X : array-like or data frame
+            Outputs, as in `fit`.
+        y : array-like of shape (n_items,)
+            The true classes; items may be without a label, as in `fit`.
+        classes : array-like, default=None
+            All classes, in the first call. If None, the parameter `classes`, or else the labels of the
+            first call. A class without items follows its prior.
+        sample_weight : array-like of shape (n_items,), default=None
+            The items' weights, as in `fit`.
+
+        Returns
+        -------
+        self : object
+            The updated estimator.
+        """
+        assert isinstance(self, Fusion)
+        if not hasattr(self, "model_"):
+            return self._fit(X, y, sample_weight, classes)
+        if classes is not None and set(np.unique(classes).tolist()) != set(self.classes_.tolist()):
+            raise ConsilienceError(
+                f"`classes` of partial_fit are {quoted([str(c) for c in np.unique(classes)])}, but the "
+                f"first call had {quoted([str(c) for c in self.classes_])}"
+            )
+        block, labels, weights = self._weighted(*self._read_labelled(X, y, reset=False), sample_weight)
+        return self._learned(self.model_.update(
+            block, labels, self._kind, weights, listener(self.progress)
+        ))
+
+
 @estimator
-class IndependentFusion(Fusion):
+class IndependentFusion(Updatable, Fusion):
     """Independent fusion model: one Dirichlet distribution per classifier and true class.
 
     Learns the bias and the variance of each classifier, and assumes that the classifiers are independent
@@ -227,36 +263,6 @@ class IndependentFusion(Fusion):
     keep_draws: int = 0
 
     _method: ClassVar[str] = "independent"
-
-    def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
-    ) -> IndependentFusion:
-        """Update the model with more items.
-
-        The result is identical to a fit on all items at once.
-
-        Parameters
-        ----------
-        X : array-like or data frame
-            Outputs, as in `fit`.
-        y : array-like of shape (n_items,)
-            The true classes. The first call needs items of every class.
-        classes : array-like, default=None
-            Ignored; part of the interface of scikit-learn.
-        sample_weight : array-like of shape (n_items,), default=None
-            The items' weights, as in `fit`.
-
-        Returns
-        -------
-        self : object
-            The updated estimator.
-        """
-        if not hasattr(self, "model_"):
-            return self._fit(X, y, sample_weight)  # type: ignore[no-any-return]
-        block, labels, weights = self._weighted(*self._read_labelled(X, y, reset=False), sample_weight)
-        return self._learned(self.model_.update(  # type: ignore[no-any-return]
-            block, labels, self._kind, weights, listener(self.progress)
-        ))
 
 
 @estimator
@@ -493,7 +499,7 @@ class NormalMixtureFusion(Fusion):
 
 
 @estimator
-class BccFusion(Fusion):
+class BccFusion(Updatable, Fusion):
     """Bayesian classifier combination of hard decisions, a baseline.
 
     Uses the most probable class of each output only, and learns one confusion matrix per classifier.
@@ -506,6 +512,8 @@ class BccFusion(Fusion):
 
     Attributes
     ----------
+    confusion_ : ndarray of shape (n_classifiers, n_classes, n_classes)
+        Probabilities of decisions, by classifier and true class.
     {attributes}
 
     References
@@ -524,9 +532,20 @@ class BccFusion(Fusion):
 
     _method: ClassVar[str] = "bcc"
 
+    @property
+    def confusion_(self) -> Any:
+        """Probabilities of decisions, of shape (n_classifiers, n_classes, n_classes).
 
-METHODS: dict[str, type[Fusion]] = {
-    cls._method: cls
+        `confusion_[k, j, l]` is the posterior mean of the probability that classifier k decides for
+        class l when the true class is j.
+        """
+        check_is_fitted(self)
+        counts = np.array(self._file["parameters"]["confusion"])
+        return counts / counts.sum(axis=2, keepdims=True)
+
+
+ESTIMATORS: dict[str, type[Fusion]] = {
+    cls.__name__: cls
     for cls in (
         AutoFusion, OpinionPool, LinearPool, LogPool, IndependentFusion, DiscountedFusion,
         CorrelatedFusion, StackingFusion, LogitNormalFusion, NormalMixtureFusion, BccFusion,
@@ -545,8 +564,9 @@ def load(path: str | PathLike[str]) -> Fusion:
     Returns
     -------
     Fusion
-        The fitted estimator. Its classes are strings. Data frames need the columns
-        `<classifier>_<class>`, arrays the order of `classifiers_` and `classes_`.
+        The fitted estimator. A file that `save` has written gives back the saved estimator, with its
+        parameters and the types of its classes. For other files the classes are strings, data frames
+        need the columns `<classifier>_<class>`, and arrays the order of `classifiers_` and `classes_`.
 
     Examples
     --------
@@ -557,16 +577,6 @@ def load(path: str | PathLike[str]) -> Fusion:
     >>> cs.load(path).predict_proba(P).shape
     (60, 3)
     """
-    model = _core.Model.from_json(Path(path).read_text(encoding="utf-8"))
-    file = json.loads(model.to_json())
-    # A meta classifier is the independent fusion model of one classifier.
-    method = "independent" if file["method"].startswith("meta:") else file["method"]
-    settings = file.get("settings", {})
-    loaded = METHODS[method](
-        class_prior=file["class_prior"], floor=settings.get("floor", 1e-6),
-        classifiers=file["classifiers"], classes=file["classes"],
-    )
-    loaded.classifiers_ = np.array(file["classifiers"], dtype=object)
-    loaded.classes_ = np.array(file["classes"])
-    loaded.n_features_in_ = len(file["classifiers"]) * len(file["classes"])
+    model = read_model(path)
+    loaded = restore(json.loads(model.to_json()), ESTIMATORS)
     return loaded._learned(model, quiet=True)  # type: ignore[no-any-return]

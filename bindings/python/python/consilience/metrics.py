@@ -49,6 +49,11 @@ def scores(
     1.0
     """
     y = np.asarray(y)
+    if y.ndim != 1:
+        raise ConsilienceError(
+            f"`y` must be one label per item, got an array of shape {y.shape}\n"
+            "hint: the labels come first, then the probabilities: `scores(y, probabilities)`"
+        )
     classes = np.unique(y) if classes is None else np.asarray(classes)
     places = {c: j for j, c in enumerate(classes.tolist())}
     try:
@@ -72,7 +77,7 @@ def scores(
 
 
 def compare(
-    X: Any, y: Any, methods: Any = None, *, class_prior: ClassPrior = "uniform", folds: int = 10,
+    X: Any, y: Any, methods: Any = None, *, class_prior: ClassPrior = "empirical", folds: int = 10,
     repeats: int = 1, splits: int | None = None, test_share: float = 0.2, inference: str = "map",
     score_items: bool = False, values: str = "probabilities", floor: float = 1e-6,
     sum_tolerance: float = 0.02, random_state: Any = None, progress: Progress = None,
@@ -84,11 +89,12 @@ def compare(
     X : array-like or data frame
         Outputs, as in `AutoFusion.fit`.
     y : array-like of shape (n_items,)
-        The true classes.
+        The true classes. Items without a label, as in `AutoFusion.fit`, join every fit and are not
+        scored.
     methods : list of str, default=None
         Names of methods, such as "auto", "correlated" or "linear-pool". If None, all methods that are
         applicable to the data.
-    class_prior : {"uniform", "empirical"} or array-like of shape (n_classes,), default="uniform"
+    class_prior : {"empirical", "uniform"} or array-like of shape (n_classes,), default="empirical"
         The class prior of all methods.
     folds : int, default=10
         Number of stratified folds.
@@ -101,8 +107,8 @@ def compare(
     inference : {"map", "posterior"}, default="map"
         Posterior modes, or full posteriors, which take longer.
     score_items : bool, default=False
-        If True, every item has the same weight. If False, the items are weighted so that the classes have
-        the shares of the class prior.
+        If True, every item has the same weight under any class prior. If False, the items are weighted
+        so that the classes have the shares of a class prior that is uniform or given.
     values : {"probabilities", "log-probabilities", "logits", "odds"}, default="probabilities"
         The kind of numbers in X.
     floor : float, default=1e-6

@@ -17,7 +17,7 @@ pub(crate) fn run(
 ) -> Result<(), Failure> {
     let DensityOptions { model: input, table } = options;
     input.check_output(table, None)?;
-    let mut loaded = input.load()?;
+    let mut loaded = input.load(messages.is_quiet())?;
     loaded.reading.ignores_labels = true;
     let (model, fusion, prior) = (&loaded.model, loaded.fusion(), &loaded.prior);
     let n_classes = model.schema().n_classes();

@@ -17,13 +17,13 @@ pub(crate) fn run(
     messages: &Messages,
 ) -> Result<(), Failure> {
     let input = &options.model;
-    let mut loaded = input.load()?;
+    let mut loaded = input.load(messages.is_quiet())?;
     loaded.reading.needs_labels = true;
     let outputs =
         read_all(&input.data, loaded.model.schema(), &loaded.reading, messages.is_quiet())?;
     Messages::doubts(&outputs.doubts(), &input.data);
     let settings = EvaluationSettings {
-        weighting: if options.score_items { Weighting::Items } else { Weighting::ClassPrior },
+        weighting: if options.score_items { Weighting::Items } else { loaded.weighting() },
         bootstrap: BootstrapSettings { replicates: options.bootstrap, seed: common.seed() },
     };
     let progress = TerminalProgress::new(messages.is_quiet(), Unit::Steps);

@@ -6,13 +6,13 @@ use consilience::evaluation::{Gain, GainSettings, gain};
 use consilience::methods::PairPosterior;
 use consilience::methods::shares::InsightIntervals;
 use consilience::{
-    DEFAULT_FLOOR, Diagnostics, FitOptions as ModelFit, MethodConfig, Model, Outputs, PriorChoice,
+    DEFAULT_FLOOR, Diagnostics, FitOptions as ModelFit, MethodConfig, Model, Outputs,
 };
 use consilience_io::{Location, ReadOptions, check_writable, read_outputs, write_whole};
 use serde_json::json;
 
 use crate::args::{CommonOptions, FitOptions, ReportFormat};
-use crate::data::{floor_note, prior_text, read_all, read_model};
+use crate::data::{floor_note, read_all, read_model};
 use crate::error::{Failure, warning_text};
 use crate::files::{Input, check_distinct};
 use crate::method_options::{flag, methods_with};
@@ -185,11 +185,7 @@ pub(super) fn summary(model: &Model, target: &str) -> Result<String, Failure> {
         classes.join(", "),
         floor_note(training.raised, floor),
     );
-    let choice = model.settings().map(|settings| &settings.class_prior);
-    if choice.is_some_and(|choice| *choice != PriorChoice::default()) {
-        let prior = prior_text(schema.classes(), model.class_prior());
-        text += &format!("class prior  {prior}\n");
-    }
+    text += &model.class_prior_text();
     if let Some(report) = model.posterior() {
         text += &chains_text("posterior", report.chains, report.draws, &report.worst);
     }

@@ -21,7 +21,7 @@ pub(crate) fn run(
     if let Some(model) = read_vote_model(&options.model.model)? {
         return fuse_votes(&model, options, messages);
     }
-    let mut loaded = options.model.load()?;
+    let mut loaded = options.model.load(messages.is_quiet())?;
     loaded.reading.ignores_labels = true;
     let source = (&options.model.data, &loaded.reading);
     let schema = loaded.model.schema();

@@ -10,5 +10,6 @@ pub(crate) mod fuse;
 pub(crate) mod generate;
 pub(crate) mod inspect;
 mod pictures;
+pub(crate) mod prevalence;
 pub(crate) mod simulate;
 mod stream;

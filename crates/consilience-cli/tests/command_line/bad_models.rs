@@ -47,7 +47,7 @@ fn fields_and_values() {
             "\"version\": 1, \"extra\": 1,",
             "not a usable model: unknown field `extra`, expected one of `format`, `version`, \
              `method`, `classifiers`, `classes`, `class_prior`, `parameters`, `settings`, \
-             `training`, `diagnostics`, `pair_diagnostics`, `shared_diagnostics`, \
+             `training`, `estimator`, `diagnostics`, `pair_diagnostics`, `shared_diagnostics`, \
              `draws` at line 1 column 47",
         ),
         ("\"version\": 1, ", "", "not a usable model: missing field `version` at line 3 column 63"),

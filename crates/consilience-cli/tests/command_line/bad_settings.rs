@@ -184,7 +184,7 @@ fn wrong_usage_ends_with_2_and_names_what_is_known() {
              `discounted`, `logit-normal`, `normal-mixture`, `bcc`, `opinion-pool`, `linear-pool`, \
              `log-pool` and `meta`",
         ),
-        ("fit data.csv --class-prior some", "uniform, empirical, p1,p2,..."),
+        ("fit data.csv --class-prior some", "empirical, uniform, estimate, p1,p2,..."),
         ("fit data.csv --layout tall", "wide, long and (for votes) wide-labels"),
         ("fit data.csv --input-format xlsx", "csv, parquet, arrow and jsonl"),
         ("fit data.csv --values percent", "probabilities, log-probabilities, logits, odds"),

@@ -104,7 +104,7 @@ fn classes_that_never_occur() {
          classes found are `x` and `y`",
         "if `z` is a class, add items with this label; if not, use `--classes x,y`",
     );
-    for method in ["independent", "stacking"] {
+    for method in ["discounted", "stacking"] {
         bench.refused(
             &format!("fit three.csv --classes x,y,z --method {method}"),
             "three.csv: class `z` has no training items",
@@ -129,7 +129,15 @@ fn classifiers_that_never_speak() {
         ("x,0.5,0.5,,\ny,0.4,0.6,,\n", "x"),
     ] {
         bench.write("bad.csv", format!("{header}{rows}"));
-        for method in ["independent", "meta:b", "linear-pool"] {
+        let told = bench.good("fit bad.csv --method independent -o m.json").err;
+        let left_out = format!(
+            "warning: classifier `b` is missing for every training item of class `{class}`, so it \
+             is left out\n"
+        );
+        assert!(told.contains(&left_out), "{told}");
+        let fused = bench.good("fuse m.json bad.csv -o fused.csv").err;
+        assert!(fused.contains("has outputs of b, which the model does not have"), "{fused}");
+        for method in ["meta:b", "linear-pool"] {
             if (method, class) == ("linear-pool", "y") {
                 continue; // a pool can weight a classifier that lacks a class
             }

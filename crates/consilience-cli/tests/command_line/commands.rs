@@ -35,7 +35,7 @@ fn from_data_to_scores() {
         let rows = run.out.lines().filter(|line| line.starts_with(&format!("{method} "))).count();
         assert_eq!(rows, 4, "one row over all and one a class: {method}\n{}", run.out);
     }
-    assert!(run.out.contains("180 items. Every class has the same weight"), "{}", run.out);
+    assert!(run.out.contains("180 items. Every item has the same weight"), "{}", run.out);
     let run = bench.good("inspect model.json");
     for word in ["method       independent", "fitted on    180 items", "α 1", "strength"] {
         assert!(run.out.contains(word), "{word}: {}", run.out);
@@ -104,7 +104,7 @@ fn json_reports_have_their_fields() {
 
     let scores = json(&bench.good("evaluate model.json test.csv --format json --bootstrap 50"));
     assert_eq!(scores["n_items"], 120);
-    assert_eq!(scores["weighting"], "class-prior");
+    assert_eq!(scores["weighting"], "items");
     let methods = scores["methods"].as_array().unwrap();
     let names: Vec<&str> = methods.iter().map(|row| row["method"].as_str().unwrap()).collect();
     assert_eq!(names, ["independent", "classifier:c1", "classifier:c2", "meta:c1", "meta:c2"]);
@@ -323,4 +323,21 @@ fn a_correlated_model_of_two_classifiers() {
     assert!(column(&density, "log_density_1").iter().all(|cell| cell.parse::<f64>().is_ok()));
     let inspected = bench.good("inspect truth.json").out;
     assert!(inspected.contains("effective number of classifiers  1.15 of 2"), "{inspected}");
+}
+
+/// With labels of all items, the corrected shares are those of the labels: 40 of 120 each.
+#[test]
+fn shares_of_classes() {
+    let bench = fitted();
+    let run = bench.good("prevalence model.json test.csv");
+    assert!(run.out.contains("by 120 labelled"), "{}", run.out);
+    let shares = json(&bench.good("prevalence model.json test.csv --format json"));
+    for class in shares["classes"].as_array().unwrap() {
+        let corrected = &class["corrected"];
+        assert!((corrected["value"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-9, "{class}");
+        assert!(corrected["low"].as_f64() < class["by_model"]["value"].as_f64());
+    }
+    // The training items cause a warning.
+    let run = bench.good("prevalence model.json train.csv --target items");
+    assert!(run.err.contains("as many labelled items"), "{}", run.err);
 }

@@ -19,6 +19,7 @@ fn help_of_every_command() {
         "density",
         "evaluate",
         "compare",
+        "prevalence",
         "inspect",
         "simulate",
         "completions",

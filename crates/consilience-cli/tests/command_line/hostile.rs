@@ -15,12 +15,12 @@ fn class_priors_by_name() {
     assert!(density.err.contains("; class prior x 0.2500, y 0.7500 -> "), "{}", density.err);
     let words = "fit table.csv --method independent --inference map --class-prior y=3,x=1";
     let fit = bench.good(&format!("{words} -o fitted.json"));
-    assert!(fit.out.contains("\nclass prior  x 0.2500, y 0.7500\n"), "{}", fit.out);
+    assert!(fit.out.contains("\nclass prior  x 0.2500, y 0.7500 (given)\n"), "{}", fit.out);
     let report = json(&bench.good(&format!("{words} -o fitted.json --format json")));
     assert_eq!(report["class_prior"], serde_json::json!([0.25, 0.75]));
     // The choice is kept for updates.
     let updated = bench.good("fit table.csv --update fitted.json -o updated.json");
-    assert!(updated.out.contains("\nclass prior  x 0.2500, y 0.7500\n"), "{}", updated.out);
+    assert!(updated.out.contains("\nclass prior  x 0.2500, y 0.7500 (given)\n"), "{}", updated.out);
     for (prior, found) in [("x=1", "`x`"), ("x=1,z=1", "`x` and `z`"), ("x=1,x=2", "`x` and `x`")] {
         bench.refused(
             &format!("fuse model.json table.csv --class-prior {prior}"),
@@ -70,7 +70,7 @@ fn scores_without_a_standard_error_have_none() {
     bench.good("simulate --preset sim1 --items-per-class 20 -o train.csv");
     bench.good("simulate --preset sim1 --items-per-class 1 -o single.csv");
     bench.good("fit train.csv -o model.json");
-    let report = bench.good("evaluate model.json single.csv").out;
+    let report = bench.good("evaluate model.json single.csv --class-prior uniform").out;
     assert!(!report.contains("NaN"), "{report}");
     assert!(report.contains("has no standard error: a class has a single item"), "{report}");
     for replicates in [1, 19] {

@@ -94,3 +94,63 @@ fn updates_take_unlabelled_items() {
     let model: serde_json::Value = serde_json::from_str(&bench.text("m.json")).unwrap();
     assert_eq!(model["training"]["unlabelled"]["items"], 24);
 }
+
+#[test]
+fn the_class_prior_is_that_of_the_labels_unless_chosen() {
+    let bench = Bench::stocked();
+    let lines = table(true);
+    let keep = |line: &&str| !line.starts_with(',');
+    let kept: Vec<&str> = lines.lines().filter(keep).filter(|line| !line.ends_with(".2")).collect();
+    let mut text = kept.join("\n") + "\n";
+    text += &"x,0.7,0.3,0.6,0.4\n".repeat(6);
+    bench.write("more.csv", text);
+    let prior =
+        |words: &str| {
+            json(&bench.good(&format!(
+                "fit more.csv --method independent {words} -o m.json --format json"
+            )))["class_prior"]
+                .clone()
+        };
+    let twelve = 12.0 / 18.0;
+    let empirical = prior("");
+    assert!((empirical[0].as_f64().unwrap() - twelve).abs() < 1e-12, "{empirical}");
+    assert_eq!(prior("--class-prior uniform")[0], 0.5);
+    let out = bench.good("fit more.csv --method opinion-pool -o m.json").out;
+    assert!(out.contains("class prior  x 0.6667, y 0.3333 (frequencies of the labels)"), "{out}");
+    let report = json(&bench.good("evaluate m.json more.csv --format json"));
+    assert_eq!(report["weighting"], "items");
+    let report = json(&bench.good("evaluate m.json more.csv --class-prior uniform --format json"));
+    assert_eq!(report["weighting"], "class-prior");
+    let words = "compare more.csv --methods opinion-pool --folds 3 --format json";
+    assert_eq!(json(&bench.good(words))["weighting"], "items");
+    let words = "fit more.csv --method independent --class-prior 0.05,0.95 -o m.json";
+    let err = bench.good(words).err;
+    assert!(err.contains("warning: the class prior (x 0.050, y 0.950) is far from"), "{err}");
+}
+
+#[test]
+fn the_class_prior_is_estimated_from_items_without_labels() {
+    let bench = Bench::stocked();
+    bench.write("some.csv", table(true));
+    let out = bench.good("fit some.csv --method bcc --class-prior estimate -o m.json").out;
+    assert!(out.contains("(estimated from 6 items without a label)"), "{out}");
+    let err = bench.good("fuse m.json some.csv --class-prior estimate -o fused.csv").err;
+    assert!(err.contains("; class prior x 0.") && err.contains(", estimated from them"), "{err}");
+    bench.good("evaluate m.json some.csv --class-prior estimate");
+    bench.refused(
+        "compare some.csv --class-prior estimate --methods bcc",
+        "`class prior` must be uniform, empirical or given here (`estimate` needs the \
+         items that are fused), got estimate",
+        "",
+    );
+    bench.write("full.csv", super::TABLE);
+    let run = bench.run("fit full.csv --method bcc --class-prior estimate -o m.json");
+    assert!(run.err.contains("if every training item has a label"), "{}", run.err);
+    let run = bench.feed("fuse model.json - --class-prior estimate", super::TABLE.as_bytes());
+    assert_eq!(run.code, Some(1));
+    assert_eq!(
+        run.err,
+        "error: `--class-prior estimate` needs all items before the first is fused, and standard \
+         input can be read only once\nhint: write the table to a file first\n"
+    );
+}

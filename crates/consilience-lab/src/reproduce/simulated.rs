@@ -9,7 +9,9 @@ use consilience::methods::independent::IndependentFusion;
 use consilience::methods::pools::Pool;
 use consilience::methods::{Fusion, fuse};
 use consilience::simulation::{Preset, Truth};
-use consilience::{ClassPrior, MethodConfig, Outputs, Progress, Result};
+use consilience::{
+    ClassPrior, FitOptions, MethodConfig, Model, Outputs, PriorChoice, Progress, Result,
+};
 use rayon::prelude::*;
 
 use super::PIRS;
@@ -150,7 +152,9 @@ fn predictor(truth: &Truth, entry: &Entry, size: &Size, seed: u64) -> Result<Pre
             Box::new(move |test, prior| by_rule(rule.as_ref(), test, prior))
         }
         Entry::Fitted(candidate) => {
-            let model = candidate.config.fit(&train()?)?;
+            let class_prior = PriorChoice::Uniform; // the paper's
+            let options = FitOptions { class_prior, ..FitOptions::default() };
+            let model = Model::fit_with(candidate.config.clone(), &train()?, &options)?;
             Box::new(move |test, prior| by_rule(model.fusion(), test, prior))
         }
         Entry::Published => {

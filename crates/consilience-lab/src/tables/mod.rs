@@ -9,6 +9,7 @@ mod exchangeable;
 mod fused_errors;
 mod insight;
 mod missing;
+mod prevalence;
 mod recovery;
 mod ties;
 
@@ -59,6 +60,8 @@ enum Table {
     FusedErrors,
     /// Coverage of the intervals of shares, influence, effective number and correlations.
     Insight,
+    /// Coverage of the intervals of class shares.
+    Prevalence,
 }
 
 /// Prints one table as CSV on standard output.
@@ -73,6 +76,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         Table::Missing => missing::run(size(100, 5), size(300, 30))?,
         Table::Bookies => bookies::run(size(5, 1), options.quick)?,
         Table::Cost => cost::run(options.quick)?,
+        Table::Prevalence => prevalence::run(size(1000, 4))?,
         Table::Insight => insight::run(size(1000, 4))?,
         Table::FusedErrors => fused_errors::run(size(40, 2), 4711, 4)?,
     }

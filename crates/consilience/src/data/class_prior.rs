@@ -40,6 +40,13 @@ impl ClassPrior {
         }
     }
 
+    /// The frequencies of labels: plain where every class has some, else (n + ½)/(N + J/2) with n
+    /// the number (or sum of weights) of a class's items, so that every class stays possible.
+    pub fn empirical(counts: &[f64]) -> Result<Self> {
+        let smoothing = if counts.contains(&0.0) { 0.5 } else { 0.0 };
+        Self::new(&counts.iter().map(|count| count + smoothing).collect::<Vec<_>>())
+    }
+
     fn from_normalised(probabilities: Vec<f64>) -> Self {
         let ln = probabilities.iter().map(|p| p.ln()).collect();
         Self { probabilities, ln }
@@ -70,16 +77,21 @@ fn normalise(weights: &[f64]) -> Vec<f64> {
     weights.iter().map(|w| w / largest / sum).collect()
 }
 
-/// The choice of a class prior, as text: `uniform`, `empirical`, `p1,p2,...` in the order of the
-/// classes, or `class=p,...` in any order.
+/// The choice of a class prior, as text: `empirical`, `uniform`, `estimate`, `p1,p2,...` in the order
+/// of the classes, or `class=p,...` in any order.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PriorChoice {
     /// The same probability for every class.
-    #[default]
     Uniform,
-    /// The frequencies of the training labels.
+    /// The [frequencies](ClassPrior::empirical) of the training labels; without labels the mean
+    /// output of the training items.
+    #[default]
     Empirical,
+    /// The class shares of unlabelled items, [estimated](ClassPrior::estimated) from their fused
+    /// probabilities: of the unlabelled training items in a fit, of the items that are fused
+    /// otherwise.
+    Estimate,
     /// The given weights, one per class.
     Given(Vec<f64>),
     /// The given weights by name, every class once.
@@ -88,7 +100,8 @@ pub enum PriorChoice {
 
 impl PriorChoice {
     /// The chosen prior; `counts` are the numbers (or sums of weights) of the training items per
-    /// class, where known.
+    /// class, where known. [`Estimate`](Self::Estimate) is an error: see
+    /// [`Model::prior_for`](crate::Model::prior_for).
     pub fn resolve(&self, classes: &[String], counts: Option<&[f64]>) -> Result<ClassPrior> {
         match self {
             Self::Uniform => Ok(ClassPrior::uniform(classes.len())),
@@ -100,11 +113,13 @@ impl PriorChoice {
                         "empirical",
                     )
                 })?;
-                if let Some(j) = counts.iter().position(|count| *count == 0.0) {
-                    return Err(Error::EmptyClass { class: classes[j].clone() });
-                }
-                ClassPrior::new(counts)
+                ClassPrior::empirical(counts)
             }
+            Self::Estimate => Err(Error::parameter(
+                "class prior",
+                "uniform, empirical or given here (`estimate` needs the items that are fused)",
+                "estimate",
+            )),
             Self::Given(weights) if weights.len() == classes.len() => ClassPrior::new(weights),
             Self::Given(weights) => Err(Error::Mismatch {
                 what: "class prior and classes",
@@ -135,6 +150,7 @@ impl fmt::Display for PriorChoice {
         match self {
             Self::Uniform => formatter.write_str("uniform"),
             Self::Empirical => formatter.write_str("empirical"),
+            Self::Estimate => formatter.write_str("estimate"),
             Self::Given(weights) => {
                 let weights: Vec<String> = weights.iter().map(f64::to_string).collect();
                 formatter.write_str(&weights.join(","))
@@ -155,12 +171,13 @@ impl FromStr for PriorChoice {
         match text {
             "uniform" => Ok(Self::Uniform),
             "empirical" => Ok(Self::Empirical),
+            "estimate" => Ok(Self::Estimate),
             list => {
                 let cells = || list.split(',').map(str::trim);
                 let given = || cells().map(|cell| cell.parse().ok()).collect::<Option<_>>();
                 let named = || cells().map(named_weight).collect::<Option<_>>();
                 given().map(Self::Given).or_else(|| named().map(Self::Named)).ok_or_else(|| {
-                    let forms = "uniform, empirical, p1,p2,... or class=p,...";
+                    let forms = "empirical, uniform, estimate, p1,p2,... or class=p,...";
                     Error::parameter("class prior", forms, text)
                 })
             }
@@ -188,12 +205,16 @@ mod tests {
         assert_eq!(resolve("empirical", Some(&[1.0, 3.0])).unwrap().probabilities(), [0.25, 0.75]);
         assert_eq!(resolve("2, 6", None).unwrap().probabilities(), [0.25, 0.75]);
         assert_eq!(resolve("y=6, x=2", None).unwrap().probabilities(), [0.25, 0.75]);
-        for text in ["uniform", "empirical", "0.25,3", "x=0.25,y=3"] {
+        // Plain frequencies if every class has labels, else (n + 1/2)/(N + J/2): 0.5/4 and 3.5/4.
+        let none = resolve("empirical", Some(&[0.0, 3.0])).unwrap();
+        assert_eq!(none.probabilities(), [0.125, 0.875]);
+        assert_eq!(resolve("empirical", Some(&[0.0, 0.0])).unwrap().probabilities(), [0.5, 0.5]);
+        for text in ["uniform", "empirical", "estimate", "0.25,3", "x=0.25,y=3"] {
             assert_eq!(text.parse::<PriorChoice>().unwrap().to_string(), text);
         }
         for (text, counts) in [
             ("empirical", None),
-            ("empirical", Some(&[0.0, 3.0][..])),
+            ("estimate", Some(&[1.0, 3.0][..])),
             ("1,2,3", None),
             ("1,0", None),
             ("1,nan", None),

@@ -133,7 +133,8 @@ pub fn gain(
         Some(covariance) => Cow::Borrowed(covariance),
         None => Cow::Owned(covariance_of(auto, outputs)?),
     };
-    Ok(summarise(&methods, outputs, &labels, (prior, settings.weighting), n_folds, &covariance))
+    let weighting = settings.weighting.under(model.chosen_prior());
+    Ok(summarise(&methods, outputs, &labels, (prior, weighting), n_folds, &covariance))
 }
 
 /// Fewer folds for fits that take long, so that the estimate does not take minutes.

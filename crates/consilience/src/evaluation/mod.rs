@@ -7,6 +7,7 @@ mod bootstrap;
 pub mod compare;
 mod constants;
 mod gain;
+mod prevalence;
 mod reliability;
 mod report;
 mod sample_mean;
@@ -16,6 +17,7 @@ mod verdict;
 pub use bootstrap::{BootstrapSettings, ScoreInterval};
 pub use constants::CALIBRATION_BINS;
 pub use gain::{Baseline, Gain, GainSettings, SimilarPair, gain, gain_on_new_items};
+pub use prevalence::{ClassShare, Prevalence, PrevalenceTarget, Share, ShareSums, prevalence};
 pub use reliability::{ReliabilityBin, reliability};
 pub use report::{
     EvaluatedMethod, Evaluation, EvaluationSettings, evaluate, evaluate_all, meta_classifiers,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::constants::CALIBRATION_BINS;
-use crate::data::class_prior::ClassPrior;
+use crate::data::class_prior::{ClassPrior, PriorChoice};
 use crate::error::{Error, Result};
 use consilience_numerics::simplex;
 
@@ -20,7 +20,8 @@ pub struct Predictions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Weighting {
-    /// A class has the weight that the class prior gives it, whatever its number of items.
+    /// A class has the weight that the class prior gives it, whatever its number of items. Under
+    /// the [empirical](PriorChoice::Empirical) prior every item has the same weight.
     #[default]
     ClassPrior,
     /// Every item has the same weight.
@@ -28,6 +29,16 @@ pub enum Weighting {
 }
 
 impl Weighting {
+    /// The weighting under a class prior that was chosen in this way: under the frequencies of
+    /// the training labels, and under estimated shares, every item has the same weight.
+    #[must_use]
+    pub fn under(self, choice: Option<&PriorChoice>) -> Self {
+        match choice {
+            Some(PriorChoice::Empirical | PriorChoice::Estimate) => Self::Items,
+            _ => self,
+        }
+    }
+
     /// How items are weighted, as a sentence.
     pub(super) fn sentence(self, classes: &[String], class_prior: &[f64]) -> String {
         let uniform = class_prior.iter().all(|p| (p - class_prior[0]).abs() < 1e-12);

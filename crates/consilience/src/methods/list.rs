@@ -100,6 +100,16 @@ macro_rules! methods {
                 match self { $(Self::$variant(options) => options.needs_labels(),)* }
             }
 
+            /// Whether every class needs labelled items.
+            pub(crate) fn needs_every_class(&self) -> bool {
+                match self { $(Self::$variant(options) => options.needs_every_class(),)* }
+            }
+
+            /// Whether a classifier must have an output in every class that has items.
+            pub(crate) fn needs_every_output(&self) -> bool {
+                match self { $(Self::$variant(options) => options.needs_every_output(),)* }
+            }
+
             /// The only classifier that the method uses, for a method of a single classifier.
             pub(crate) fn classifier(&self) -> Option<&str> {
                 match self { $(Self::$variant(options) => options.classifier(),)* }

@@ -96,6 +96,17 @@ pub(crate) trait FitMethod: Default + Serialize + DeserializeOwned {
         true
     }
 
+    /// Whether every class needs labelled items. A method that checks its items itself may say no.
+    fn needs_every_class(&self) -> bool {
+        false
+    }
+
+    /// Whether a classifier can be used only if it has an output in every class that has items.
+    /// Other classifiers are left out of the fit, with a warning.
+    fn needs_every_output(&self) -> bool {
+        false
+    }
+
     /// Fits the method.
     fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<Self::Fitted>>;
 

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::Model;
 use super::sources::describe_sources;
+use crate::data::class_prior::PriorChoice;
 use crate::error::Result;
 use crate::sampling::diagnostics::Diagnostics;
 
@@ -23,11 +24,7 @@ fn describe(model: &Model) -> Result<String> {
 }
 
 fn describe_fit(model: &Model) -> String {
-    let schema = model.schema();
-    let prior = schema.classes().iter().zip(model.class_prior().probabilities());
-    let prior: Vec<String> = prior.map(|(class, p)| format!("{class} {p:.4}")).collect();
-    let mut text =
-        format!("method       {}\nclass prior  {}\n", model.method_name(), prior.join(", "));
+    let mut text = format!("method       {}\n{}", model.method_name(), model.class_prior_text());
     if let Some(training) = model.training() {
         text += &match (training.n_labelled(), training.n_unlabelled()) {
             (items, 0) => format!("fitted on    {items} items\n"),
@@ -52,6 +49,34 @@ fn worst_text(worst: &Diagnostics) -> String {
 }
 
 impl Model {
+    /// The class prior and where it comes from, as a line of a report.
+    pub fn class_prior_text(&self) -> String {
+        let prior = self.schema.classes().iter().zip(self.class_prior.probabilities());
+        let prior: Vec<String> = prior.map(|(class, p)| format!("{class} {p:.4}")).collect();
+        let source = self.class_prior_source().map_or(String::new(), |text| format!(" ({text})"));
+        format!("class prior  {}{source}\n", prior.join(", "))
+    }
+
+    /// Where the class prior comes from; none for a model that was not fitted.
+    fn class_prior_source(&self) -> Option<String> {
+        let training = self.training.as_ref()?;
+        Some(match self.chosen_prior()? {
+            PriorChoice::Uniform => "uniform".into(),
+            PriorChoice::Given(_) | PriorChoice::Named(_) => "given".into(),
+            PriorChoice::Estimate => {
+                format!("estimated from {} items without a label", training.n_unlabelled())
+            }
+            PriorChoice::Empirical if training.n_labelled() == 0 => {
+                "mean output, because no item has a label".into()
+            }
+            PriorChoice::Empirical if training.statistics.class_counts().contains(&0) => {
+                "frequencies of the labels plus half an item per class, because a class has none"
+                    .into()
+            }
+            PriorChoice::Empirical => "frequencies of the labels".into(),
+        })
+    }
+
     /// The worst diagnostics of the posteriors of shared shapes, over all pairs of classifiers.
     pub fn worst_shared_diagnostics(&self) -> Option<Diagnostics> {
         let pairs = self.pair_posteriors().iter().map(|pair| pair.delta.worst);

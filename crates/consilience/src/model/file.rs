@@ -35,6 +35,8 @@ struct ModelFile {
     settings: Option<Map<String, Value>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     training: Option<Training>,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "strict::object")]
+    estimator: Option<Map<String, Value>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     diagnostics: Option<PosteriorReport>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -84,6 +86,7 @@ impl Model {
         let model = Self {
             settings,
             training: file.training,
+            estimator: file.estimator,
             posterior: file.diagnostics,
             pair_posteriors: file.pair_diagnostics,
             shared_posterior: file.shared_diagnostics,
@@ -107,6 +110,7 @@ impl Model {
             parameters: Value::Bool(true),
             settings: self.settings.as_ref().map(Settings::to_json),
             training: self.training.clone(),
+            estimator: self.estimator.clone(),
             diagnostics: self.posterior.clone(),
             pair_diagnostics: self.pair_posteriors.clone(),
             shared_diagnostics: self.shared_posterior.clone(),

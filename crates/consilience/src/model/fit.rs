@@ -3,14 +3,17 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::{Model, Settings, Training};
+use super::{FuseOptions, Model, Settings, Training};
 use crate::data::class_prior::{ClassPrior, PriorChoice};
 use crate::data::input_format::DEFAULT_FLOOR;
 use crate::data::outputs::Outputs;
+use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::methods::independent::SufficientStatistics;
 use crate::methods::shares::{InsightIntervals, LEVEL, insight_intervals};
 use crate::methods::{Fit, Method, MethodConfig, TrainingSet};
 use crate::progress::{NoProgress, Progress};
+use crate::warning::Warning;
 
 /// Options of a fit that do not depend on the method.
 #[derive(Clone)]
@@ -65,25 +68,38 @@ impl Model {
         outputs: &Outputs,
         options: &FitOptions<'_>,
     ) -> Result<Self> {
-        let method = method.into();
+        Self::fit_items(method.into(), outputs, options, true)
+    }
+
+    /// Fits a method under a class prior for a comparison: without a warning about the prior.
+    pub(crate) fn fit_under(
+        method: MethodConfig,
+        outputs: &Outputs,
+        prior: &ClassPrior,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let class_prior = PriorChoice::Given(prior.probabilities().to_vec());
+        let options = FitOptions { class_prior, progress, ..FitOptions::default() };
+        Self::fit_items(method, outputs, &options, false)
+    }
+
+    fn fit_items(
+        method: MethodConfig,
+        outputs: &Outputs,
+        options: &FitOptions<'_>,
+        warns_of_prior: bool,
+    ) -> Result<Self> {
         let outputs = select(&method, outputs)?;
-        if outputs.is_weighted() && !method.takes_weights() {
-            return Err(Error::Unsupported {
-                method: method.name(),
-                cannot: "takes no weights of items: repeat an item that counts more than once"
-                    .into(),
-            });
-        }
+        let (outputs, left_out) = leave_out(&method, outputs)?;
         let labelled = outputs.labelled();
-        let training = Training::new(&outputs, &labelled)?;
-        if labelled.n_items() == 0 && method.needs_labels() {
-            return Err(Error::NeedsLabels {
-                method: method.name(),
-                n_items: outputs.n_items(),
-                others: MethodConfig::without_labels(),
-            });
+        let mut training = Training::new(&outputs, &labelled)?;
+        training.warnings.extend(left_out);
+        check_items(&method, &outputs, &options.class_prior, &training)?;
+        let classes = outputs.schema().classes();
+        let class_prior = training.resolve(&options.class_prior, classes)?;
+        if warns_of_prior {
+            training.warn_of_prior(&options.class_prior, &class_prior, classes);
         }
-        let class_prior = training.resolve(&options.class_prior, outputs.schema().classes())?;
         let fit = method.fit_method(&TrainingSet {
             outputs: &labelled,
             all: &outputs,
@@ -99,7 +115,20 @@ impl Model {
         };
         let insight_intervals = intervals(&fit, &labelled, &class_prior, options.progress)?;
         let training = Training { insight_intervals, ..training };
-        Self::assemble(fit, class_prior, settings, training)
+        let model = Self::assemble(fit, class_prior, settings, training)?;
+        model.with_estimated_prior(&outputs, options)
+    }
+
+    /// The same model with the class shares of the unlabelled items as class prior, if that was
+    /// asked for.
+    fn with_estimated_prior(self, outputs: &Outputs, options: &FitOptions<'_>) -> Result<Self> {
+        if options.class_prior != PriorChoice::Estimate {
+            return Ok(self);
+        }
+        let class_prior = Some(PriorChoice::Estimate);
+        let estimate = FuseOptions { class_prior, predictive: false, progress: options.progress };
+        let class_prior = self.prior_for(&outputs.unlabelled(), &estimate)?;
+        Ok(Self { class_prior, ..self })
     }
 
     /// The model that fitting on the old and the new items together would have given, to the
@@ -110,11 +139,23 @@ impl Model {
                 "it has no `settings` or no `training`, so it cannot be updated".into(),
             ));
         };
+        if settings.class_prior == PriorChoice::Estimate {
+            return Err(Error::Unsupported {
+                method: self.method_name(),
+                cannot:
+                    "with the class prior `estimate` cannot be updated: the prior is estimated \
+                         from all unlabelled items at once, so fit again on old and new items \
+                         together"
+                        .into(),
+            });
+        }
         let outputs = outputs.select(&self.schema)?;
         let labelled = outputs.labelled();
         let mut training = training.clone();
         training.add(&outputs, &labelled)?;
-        let class_prior = training.resolve(&settings.class_prior, self.schema.classes())?;
+        let classes = self.schema.classes();
+        let class_prior = training.resolve(&settings.class_prior, classes)?;
+        training.warn_of_prior(&settings.class_prior, &class_prior, classes);
         let data = TrainingSet {
             outputs: &labelled,
             all: &outputs,
@@ -158,6 +199,39 @@ impl Model {
     }
 }
 
+/// Refuses items that a method or the choice of its class prior cannot use.
+fn check_items(
+    method: &MethodConfig,
+    outputs: &Outputs,
+    prior: &PriorChoice,
+    training: &Training,
+) -> Result<()> {
+    if outputs.is_weighted() && !method.takes_weights() {
+        return Err(Error::Unsupported {
+            method: method.name(),
+            cannot: "takes no weights of items: repeat an item that counts more than once".into(),
+        });
+    }
+    if training.n_labelled() == 0 && method.needs_labels() {
+        return Err(Error::NeedsLabels {
+            method: method.name(),
+            n_items: outputs.n_items(),
+            others: MethodConfig::without_labels(),
+        });
+    }
+    let counts = training.statistics.class_counts();
+    if let Some(j) = counts.iter().position(|n| *n == 0).filter(|_| method.needs_every_class()) {
+        return Err(Error::EmptyClass { class: outputs.schema().classes()[j].clone() });
+    }
+    if *prior == PriorChoice::Estimate && training.n_unlabelled() == 0 {
+        let requirement = "empirical, uniform or given if every training item has a label \
+                           (`estimate` is the class prior of unlabelled items; it can also be \
+                           chosen when fusing)";
+        return Err(Error::parameter("class prior", requirement, "estimate"));
+    }
+    Ok(())
+}
+
 /// Intervals of what the fit tells about the classifiers; none if it has no covariance of evidence.
 fn intervals(
     fit: &Fit<Method>,
@@ -184,4 +258,34 @@ fn select<'a>(method: &MethodConfig, outputs: &'a Outputs) -> Result<Cow<'a, Out
         found: crate::error::quoted(schema.classifiers()),
     })?;
     outputs.select(&Arc::new(schema.only(index))).map(Cow::Owned)
+}
+
+/// The outputs without the classifiers that the method cannot use, and a warning for each. If it
+/// could use none, all stay, and the fit reports the error.
+fn leave_out<'a>(
+    method: &MethodConfig,
+    outputs: Cow<'a, Outputs>,
+) -> Result<(Cow<'a, Outputs>, Vec<Warning>)> {
+    if !method.needs_every_output() || !outputs.any_missing() || outputs.n_labelled() == 0 {
+        return Ok((outputs, Vec::new()));
+    }
+    let schema = Arc::clone(outputs.schema());
+    let statistics = SufficientStatistics::of(&outputs.labelled())?;
+    let absent: Vec<(usize, usize)> = statistics.absent_classifiers().collect();
+    if absent.is_empty() || absent.len() == schema.n_classifiers() {
+        return Ok((outputs, Vec::new()));
+    }
+    let warning = |(k, j): &(usize, usize)| {
+        let (classifier, class) = (&schema.classifiers()[*k], &schema.classes()[*j]);
+        Warning::data(format!(
+            "classifier `{classifier}` is missing for every training item of class `{class}`, so it \
+             is left out"
+        ))
+    };
+    let warnings = absent.iter().map(warning).collect();
+    let is_kept = |k: usize| absent.iter().all(|(other, _)| *other != k);
+    let names = schema.classifiers().iter().enumerate();
+    let names = names.filter(|(k, _)| is_kept(*k)).map(|(_, name)| name.clone());
+    let kept = Schema::new(names, schema.classes().to_vec())?;
+    Ok((Cow::Owned(outputs.select(&Arc::new(kept))?), warnings))
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::Model;
+use super::{Model, Training};
 use crate::data::class_prior::{ClassPrior, PriorChoice};
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
@@ -13,7 +13,8 @@ use consilience_numerics::parallel;
 /// Options of fusing.
 #[derive(Clone)]
 pub struct FuseOptions<'a> {
-    /// The class prior, if not the model's own.
+    /// The class prior, if not the model's own. `estimate` is that of the items to be fused, all of
+    /// which must be given at once.
     pub class_prior: Option<PriorChoice>,
     /// Whether to average over the posterior draws kept in the model instead of fusing with their
     /// mean.
@@ -51,7 +52,7 @@ impl Model {
     /// # Ok::<(), consilience::Error>(())
     /// ```
     pub fn fuse_with(&self, outputs: &Outputs, options: &FuseOptions<'_>) -> Result<Fused> {
-        let prior = self.prior(options.class_prior.as_ref())?;
+        let prior = self.prior_for(outputs, options)?;
         let rule = self.rule(options.predictive)?;
         let outputs = if outputs.schema() == self.schema() {
             Cow::Borrowed(outputs)
@@ -61,9 +62,10 @@ impl Model {
         fuse_with(rule.fusion(), &outputs, &prior, options.progress)
     }
 
-    /// The class prior that was asked for, or the model's own.
+    /// The class prior that was asked for, or the model's own. `estimate` is an error: see
+    /// [`prior_for`](Self::prior_for).
     pub fn prior(&self, choice: Option<&PriorChoice>) -> Result<ClassPrior> {
-        let counts = self.training.as_ref().map(|training| training.statistics.class_weights());
+        let counts = self.training.as_ref().map(Training::class_frequencies);
         match choice {
             None => Ok(self.class_prior.clone()),
             Some(choice) => choice.resolve(self.schema.classes(), counts.as_deref()),

@@ -2,6 +2,7 @@
 
 mod consistency;
 mod describe;
+mod estimate;
 mod file;
 mod fit;
 mod fuse;
@@ -41,6 +42,8 @@ pub struct Model {
     method: Method,
     settings: Option<Settings>,
     training: Option<Training>,
+    /// What a front end needs to read new data alike; the library keeps it as it is.
+    estimator: Option<Map<String, Value>>,
     posterior: Option<PosteriorReport>,
     pair_posteriors: Vec<PairPosterior>,
     shared_posterior: Option<SharedReport>,
@@ -87,6 +90,7 @@ impl Model {
             method,
             settings: None,
             training: None,
+            estimator: None,
             posterior: None,
             pair_posteriors: Vec::new(),
             shared_posterior: None,
@@ -111,6 +115,11 @@ impl Model {
         &self.class_prior
     }
 
+    /// The choice of that class prior, where it is known.
+    pub fn chosen_prior(&self) -> Option<&PriorChoice> {
+        self.settings.as_ref().map(|settings| &settings.class_prior)
+    }
+
     /// The method with its parameters.
     pub fn method(&self) -> &Method {
         &self.method
@@ -129,6 +138,19 @@ impl Model {
     /// What it was fitted on, if it was.
     pub fn training(&self) -> Option<&Training> {
         self.training.as_ref()
+    }
+
+    /// The description of the front end's estimator, if one was [kept](Self::with_estimator).
+    pub fn estimator(&self) -> Option<&Map<String, Value>> {
+        self.estimator.as_ref()
+    }
+
+    /// The same model with a description of the estimator that reads its data, which the model file
+    /// keeps under `estimator`. The library does not look at it.
+    #[must_use]
+    pub fn with_estimator(mut self, estimator: Option<Map<String, Value>>) -> Self {
+        self.estimator = estimator;
+        self
     }
 
     /// The posterior of the margins in numbers, where it was sampled.

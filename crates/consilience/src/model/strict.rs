@@ -20,14 +20,14 @@ pub(super) fn value<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value,
     Strict::deserialize(deserializer).map(|Strict(value)| value)
 }
 
-/// Reads the `settings` of a model file, an object.
+/// Reads an optional object, such as the `settings` of a model file.
 pub(super) fn object<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Map<String, Value>>, D::Error> {
     match value(deserializer)? {
         Value::Null => Ok(None),
         Value::Object(object) => Ok(Some(object)),
-        _ => Err(D::Error::custom("`settings` must be an object")),
+        _ => Err(D::Error::custom("`settings` and `estimator` must be objects")),
     }
 }
 

@@ -11,6 +11,21 @@ use crate::methods::independent::SufficientStatistics;
 use crate::methods::shares::{EvidenceCovariance, InsightIntervals};
 use crate::warning::Warning;
 
+/// Divergence of label frequencies from a given class prior, in nats, beyond which there is a
+/// warning: that of frequencies (0.72, 0.28) from (0.5, 0.5).
+const FAR: f64 = 0.1;
+
+/// Classes listed in that warning.
+const SHOWN: usize = 10;
+
+/// The 99.9 % quantile of the χ² distribution, by the approximation of Wilson and Hilferty, which
+/// is 3 % too large at one degree of freedom and closer beyond.
+fn chi_squared_999(freedom: f64) -> f64 {
+    const NORMAL_999: f64 = 3.090_232_306_167_813;
+    let spread = 2.0 / (9.0 * freedom);
+    freedom * (1.0 - spread + NORMAL_999 * spread.sqrt()).powi(3)
+}
+
 /// What a model was fitted on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -77,8 +92,77 @@ impl Training {
         self.unlabelled.n_items()
     }
 
-    /// The class prior that was asked for.
+    /// How often every class occurs: the sum of the weights of its labelled items. Without any
+    /// labelled item, the sum of the mean outputs.
+    pub(super) fn class_frequencies(&self) -> Vec<f64> {
+        match self.unlabelled.mean_output() {
+            Some(mean) if self.n_labelled() == 0 => {
+                mean.iter().map(|share| share * self.unlabelled.weight()).collect()
+            }
+            _ => self.statistics.class_weights(),
+        }
+    }
+
+    /// The class prior that was asked for; for `estimate` the empirical one, to start from.
     pub(super) fn resolve(&self, prior: &PriorChoice, classes: &[String]) -> Result<ClassPrior> {
-        prior.resolve(classes, Some(&self.statistics.class_weights()))
+        let start = match prior {
+            PriorChoice::Estimate => &PriorChoice::Empirical,
+            other => other,
+        };
+        start.resolve(classes, Some(&self.class_frequencies()))
+    }
+
+    /// Warns if a given class prior is far from the frequencies of the labels: if these have a
+    /// Kullback–Leibler divergence D of more than 0.1 nats from the prior, and 2nD is beyond the
+    /// 99.9 % quantile of its χ² distribution for n labels drawn from the prior.
+    pub(super) fn warn_of_prior(
+        &mut self,
+        choice: &PriorChoice,
+        prior: &ClassPrior,
+        classes: &[String],
+    ) {
+        if matches!(choice, PriorChoice::Given(_) | PriorChoice::Named(_)) {
+            self.warnings.extend(self.prior_warning(prior, classes));
+        }
+    }
+
+    fn prior_warning(&self, prior: &ClassPrior, classes: &[String]) -> Option<Warning> {
+        let counts = self.statistics.class_counts();
+        let n = self.n_labelled() as f64;
+        let share = |count: &u64| *count as f64 / n;
+        let terms = counts.iter().zip(prior.probabilities()).filter(|(count, _)| **count > 0);
+        let divergence: f64 = terms.map(|(count, p)| share(count) * (share(count) / p).ln()).sum();
+        let chance = chi_squared_999((counts.len() - 1) as f64) / (2.0 * n);
+        // NaN without labels, and then no warning.
+        (divergence > FAR.max(chance)).then(|| {
+            let listed = |shares: &mut dyn Iterator<Item = f64>| {
+                let parts = classes.iter().zip(shares).take(SHOWN);
+                let mut parts: Vec<String> = parts.map(|(c, p)| format!("{c} {p:.3}")).collect();
+                parts.extend((classes.len() > SHOWN).then(|| "…".to_owned()));
+                parts.join(", ")
+            };
+            Warning::data(format!(
+                "the class prior ({}) is far from the frequencies of the labels ({}): a divergence \
+                 of {divergence:.2} nats",
+                listed(&mut prior.probabilities().iter().copied()),
+                listed(&mut counts.iter().map(share)),
+            ))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Quantiles from R's `qchisq(0.999, ν)`.
+    #[test]
+    fn quantiles_agree_with_r() {
+        for (freedom, expected) in
+            [(1.0, 10.827_57), (2.0, 13.815_51), (3.0, 16.266_24), (9.0, 27.877_16)]
+        {
+            let got = chi_squared_999(freedom);
+            assert!((got / expected - 1.0).abs() < 0.031, "{freedom}: {got} is not {expected}");
+        }
     }
 }

@@ -39,7 +39,8 @@ use crate::progress::Progress;
 pub struct CompareSettings {
     /// How the items are split; 10 folds by default.
     pub protocol: Protocol,
-    /// The class prior of all methods; the empirical prior is the class frequencies of all items.
+    /// The class prior of all methods; the empirical prior is the class frequencies of all
+    /// labelled items. [`Estimate`](PriorChoice::Estimate) is an error.
     pub class_prior: PriorChoice,
     /// How items are weighted in scores.
     pub weighting: Weighting,
@@ -165,6 +166,8 @@ pub fn compare_priors(
     let protocol = settings.protocol.checked(outputs)?;
     let items: Vec<f64> = counts.iter().map(|count| *count as f64).collect();
     let resolve = |prior: &PriorChoice| prior.resolve(outputs.schema().classes(), Some(&items));
+    let weightings = priors.iter().map(|choice| settings.weighting.under(Some(choice)));
+    let weightings: Vec<Weighting> = weightings.collect();
     let priors = priors.iter().map(resolve).collect::<Result<Vec<ClassPrior>>>()?;
     let splits = protocol.splits(outputs, &labels, settings.seed)?;
     let items = run::TrainingItems { labelled: outputs, unlabelled: &unlabelled };
@@ -172,11 +175,11 @@ pub fn compare_priors(
     let singles = outputs.schema().classifiers().iter().map(|name| format!("classifier:{name}"));
     let names = candidates.iter().map(|candidate| candidate.name.clone()).chain(singles);
     let names: Vec<String> = names.collect();
-    let comparison = |(prior, attempts): (&ClassPrior, Vec<Vec<run::Attempt>>)| {
+    let comparison = |((prior, weighting), attempts): (_, Vec<Vec<run::Attempt>>)| {
         let scoring = summary::Scoring {
             labels: &labels,
             prior,
-            weighting: settings.weighting,
+            weighting,
             seed: settings.seed,
             by_item: matches!(protocol, Protocol::Folds { .. }),
             splits: &splits,
@@ -186,12 +189,12 @@ pub fn compare_priors(
             n_unlabelled: unlabelled.n_items(),
             classes: outputs.schema().classes().to_vec(),
             class_counts: counts.clone(),
-            class_prior: prior.probabilities().to_vec(),
-            weighting: settings.weighting,
+            class_prior: ClassPrior::probabilities(prior).to_vec(),
+            weighting,
             protocol,
             seed: settings.seed,
             methods: scoring.summarise(&names, &attempts, progress)?,
         })
     };
-    priors.iter().zip(attempts).map(comparison).collect()
+    priors.iter().zip(weightings).zip(attempts).map(comparison).collect()
 }

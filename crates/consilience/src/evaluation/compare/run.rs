@@ -3,13 +3,13 @@
 use super::Candidate;
 use super::clock::Stopwatch;
 use super::protocol::TrainTestSplit;
-use crate::data::class_prior::{ClassPrior, PriorChoice};
+use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
 use crate::evaluation::{Predictions, single_classifiers};
 use crate::methods::MethodConfig;
 use crate::methods::fuse_with;
-use crate::model::{FitOptions, Model};
+use crate::model::Model;
 use crate::progress::{CancelOnly, Progress};
 use consilience_numerics::parallel;
 
@@ -128,11 +128,9 @@ fn fit(
     prior: &ClassPrior,
     progress: &dyn Progress,
 ) -> Result<Timed> {
-    let class_prior = PriorChoice::Given(prior.probabilities().to_vec());
     let progress = CancelOnly(progress);
-    let options = FitOptions { class_prior, progress: &progress, ..FitOptions::default() };
     let started = Stopwatch::start();
-    match Model::fit_with(config.clone(), train, &options) {
+    match Model::fit_under(config.clone(), train, prior, &progress) {
         Ok(model) => Ok((Ok(model), started.seconds())),
         Err(error @ Error::Interrupted) => Err(error),
         Err(error) => Ok((Err(error.to_string()), f64::NAN)),

@@ -25,17 +25,19 @@ const PER_GROUP: usize = 32;
 /// The prior standard deviation of ln a.
 const LN_TEMPERATURE_SD: f64 = 1.0;
 
-/// Weights and temperature of a pool.
+/// A pool: its kind, weights and temperature.
 struct Particle {
     /// Whether it is linear; otherwise it is geometric.
     linear: bool,
-    weights: Vec<f64>,
+    /// Its weights, as a place in a list of weights.
+    weights: usize,
     temperature: f64,
     prior: f64,
 }
 
 /// The posterior of the pools.
 pub(super) struct Pools {
+    weights: Vec<Vec<f64>>,
     particles: Vec<Particle>,
     /// The posterior probability of every particle.
     probabilities: Vec<f64>,
@@ -43,69 +45,86 @@ pub(super) struct Pools {
     pub(super) scores: Vec<f64>,
 }
 
+/// Particles that are less probable than the best by this factor, as a logarithm, are left out of
+/// leave-one-out scores: no single item can make up for it.
+const NEGLIGIBLE: f64 = 100.0;
+
 impl Pools {
     /// Without labels: half the linear and half the geometric pool.
     pub(super) fn without_labels(means: &MeanOutputs) -> Vec<(f64, Rule)> {
-        let weights = vec![1.0 / means.order.len() as f64; means.order.len()];
-        let plain = |linear: bool| {
-            let particle =
-                Particle { linear, weights: weights.clone(), temperature: 1.0, prior: 0.5 };
-            (0.5, particle.rule(means))
-        };
-        vec![plain(true), plain(false)]
+        let weights = equal_weights(means.order.len());
+        [true, false].map(|linear| (0.5, rule(linear, &weights, 1.0, means))).to_vec()
     }
 
     /// Weights the pools by the likelihood of the items of `scored`.
     pub(super) fn new(features: &Features, means: &MeanOutputs, scored: &[usize]) -> Self {
-        let particles = particles(&means.order);
+        let weights = weight_sets(&means.order);
+        let particles = particles(weights.len());
+        let width = particles.len();
         let mut totals: Vec<f64> = particles.iter().map(|p| p.prior.ln()).collect();
-        let mut likelihoods = vec![0.0; scored.len() * particles.len()];
-        for (&item, row) in scored.iter().zip(likelihoods.chunks_exact_mut(particles.len())) {
+        let mut likelihoods = vec![0.0; scored.len() * width];
+        let mut evidence = ItemEvidence::new(&weights, features.n_classes);
+        for (&item, row) in scored.iter().zip(likelihoods.chunks_exact_mut(width)) {
+            evidence.load(features, means, item);
             for ((ln, particle), total) in row.iter_mut().zip(&particles).zip(&mut totals) {
-                *ln = particle.ln_likelihood(features, means, item);
+                *ln = evidence.ln_likelihood(particle, features, item);
                 *total += features.weights[item] * *ln;
             }
         }
-        let scores = scored.iter().zip(likelihoods.chunks_exact(particles.len()));
+        let largest = totals.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let kept: Vec<usize> = (0..width).filter(|&s| totals[s] > largest - NEGLIGIBLE).collect();
         let score = |(&item, row): (&usize, &[f64])| {
-            let unit = features.unit(item);
-            let rest: Vec<f64> = totals.iter().zip(row).map(|(t, ln)| t - unit * ln).collect();
-            let joint: Vec<f64> = rest.iter().zip(row).map(|(t, ln)| t + ln).collect();
+            let rest = |&s: &usize| totals[s] - features.unit(item) * row[s];
+            let rest: Vec<f64> = kept.iter().map(rest).collect();
+            let joint: Vec<f64> = rest.iter().zip(&kept).map(|(rest, &s)| rest + row[s]).collect();
             log_sum_exp(&joint) - log_sum_exp(&rest)
         };
-        let scores = scores.map(score).collect();
+        let scores = scored.iter().zip(likelihoods.chunks_exact(width)).map(score).collect();
         simplex::softmax(&mut totals);
-        Self { particles, probabilities: totals, scores }
+        Self { weights, particles, probabilities: totals, scores }
     }
 
     /// All pools with their shares of `weight`.
     pub(super) fn rules(&self, weight: f64, means: &MeanOutputs) -> Vec<(f64, Rule)> {
         let shares = self.particles.iter().zip(&self.probabilities);
-        shares.map(|(particle, p)| (weight * p, particle.rule(means))).collect()
+        let own = |(particle, p): (&Particle, &f64)| {
+            let Particle { linear, weights, temperature, .. } = *particle;
+            (weight * p, rule(linear, &self.weights[weights], temperature, means))
+        };
+        shares.map(own).collect()
     }
 }
 
-/// The plain pools, then those with equal weights and those with weights from Dirichlet(½, …, ½).
-/// Temperatures are quantiles of their prior; weights are fixed random numbers that belong to
-/// places in `order`.
-fn particles(order: &[usize]) -> Vec<Particle> {
-    let k = order.len();
-    let equal = vec![1.0 / k as f64; k];
+fn equal_weights(k: usize) -> Vec<f64> {
+    vec![1.0 / k as f64; k]
+}
+
+/// Equal weights, then fixed draws from Dirichlet(½, …, ½) that belong to places in `order`.
+fn weight_sets(order: &[usize]) -> Vec<Vec<f64>> {
     let mut rng = ChaCha8Rng::seed_from_u64(0);
-    let mut pools = vec![(equal.clone(), 1.0, PLAIN / 2.0)];
-    for i in 0..2 * PER_GROUP {
-        let place = ((i % PER_GROUP) as f64 + 0.5) / PER_GROUP as f64;
-        let ln_temperature = LN_TEMPERATURE + LN_TEMPERATURE_SD * normal_quantile(place);
-        let weights = if i < PER_GROUP { equal.clone() } else { random_weights(order, &mut rng) };
-        pools.push((weights, ln_temperature.exp(), (1.0 - PLAIN) / (4 * PER_GROUP) as f64));
-    }
+    let random = (0..PER_GROUP).map(|_| random_weights(order, &mut rng));
+    std::iter::once(equal_weights(order.len())).chain(random).collect()
+}
+
+/// Of each kind: the plain pool, pools with equal weights, and pools with each of the other weights.
+/// Temperatures are quantiles of their prior.
+fn particles(n_weights: usize) -> Vec<Particle> {
+    let prior = (1.0 - PLAIN) / (4 * PER_GROUP) as f64;
+    let temperature = |i: usize| {
+        let place = (i as f64 + 0.5) / PER_GROUP as f64;
+        (LN_TEMPERATURE + LN_TEMPERATURE_SD * normal_quantile(place)).exp()
+    };
     let kind = |linear: bool| {
-        pools.clone().into_iter().map(move |(weights, temperature, prior)| Particle {
+        let plain = Particle { linear, weights: 0, temperature: 1.0, prior: PLAIN / 2.0 };
+        let particle = move |weights: usize, i: usize| Particle {
             linear,
             weights,
-            temperature,
+            temperature: temperature(i),
             prior,
-        })
+        };
+        let equal = (0..PER_GROUP).map(move |i| particle(0, i));
+        let others = (1..n_weights).map(move |i| particle(i, i - 1));
+        std::iter::once(plain).chain(equal).chain(others)
     };
     kind(true).chain(kind(false)).collect()
 }
@@ -121,32 +140,60 @@ fn random_weights(order: &[usize], rng: &mut ChaCha8Rng) -> Vec<f64> {
     weights
 }
 
-impl Particle {
-    /// ln softmax(o + U) of an item's class.
-    fn ln_likelihood(&self, features: &Features, means: &MeanOutputs, item: usize) -> f64 {
-        let j = features.n_classes;
-        let table = if self.linear { &features.probabilities } else { &features.outputs };
-        let values = features.of_item(table, item);
-        let predictor = |t: usize| {
-            let own = values.iter().skip(t).step_by(j).zip(&self.weights);
-            let mean = own.map(|(x, w)| w * x).sum::<f64>();
-            let evidence =
-                if self.linear { mean.max(f64::MIN_POSITIVE).ln() - means.ln_all[t] } else { mean };
-            features.offsets[t] + self.temperature * evidence
-        };
-        let joint: Vec<f64> = (0..j).map(predictor).collect();
-        joint[features.labels[item]] - log_sum_exp(&joint)
+/// The evidence of an item for every class by both kinds of pools with every set of weights, at
+/// temperature 1.
+struct ItemEvidence<'a> {
+    weights: &'a [Vec<f64>],
+    /// At (kind · sets + set) · J + class, linear pools first.
+    values: Vec<f64>,
+    joint: Vec<f64>,
+}
+
+impl<'a> ItemEvidence<'a> {
+    fn new(weights: &'a [Vec<f64>], n_classes: usize) -> Self {
+        let values = vec![0.0; 2 * weights.len() * n_classes];
+        Self { weights, values, joint: vec![0.0; n_classes] }
     }
 
-    fn rule(&self, means: &MeanOutputs) -> Rule {
-        let Self { linear, weights, temperature, .. } = self;
-        if *linear {
-            let bias = means.ln_all.iter().map(|ln| -temperature * ln).collect();
-            let (exponent, weights) = (*temperature, weights.clone());
-            return Rule::LinearPool(LinearRule { bias, exponent, weights });
+    fn load(&mut self, features: &Features, means: &MeanOutputs, item: usize) {
+        let j = features.n_classes;
+        let (linear, geometric) = self.values.split_at_mut(self.weights.len() * j);
+        let probabilities = features.of_item(&features.probabilities, item);
+        let outputs = features.of_item(&features.outputs, item);
+        let mean = |values: &[f64], weights: &[f64], t: usize| {
+            values.iter().skip(t).step_by(j).zip(weights).map(|(x, w)| w * x).sum::<f64>()
+        };
+        for (s, weights) in self.weights.iter().enumerate() {
+            for t in 0..j {
+                let pooled = mean(probabilities, weights, t).max(f64::MIN_POSITIVE);
+                linear[s * j + t] = pooled.ln() - means.ln_all[t];
+                geometric[s * j + t] = mean(outputs, weights, t);
+            }
         }
-        let output_exponents: Vec<f64> = weights.iter().map(|w| temperature * w).collect();
-        let bias = means.bias(&output_exponents);
-        Rule::Layer(Layer { bias, output_exponents, ..Layer::default() })
     }
+
+    /// ln softmax(o + U) of the item's class.
+    fn ln_likelihood(&mut self, particle: &Particle, features: &Features, item: usize) -> f64 {
+        let j = features.n_classes;
+        let kind = if particle.linear { 0 } else { self.weights.len() };
+        let values = &self.values[(kind + particle.weights) * j..][..j];
+        for ((joint, offset), value) in self.joint.iter_mut().zip(&features.offsets).zip(values) {
+            *joint = offset + particle.temperature * value;
+        }
+        self.joint[features.labels[item]] - log_sum_exp(&self.joint)
+    }
+}
+
+fn rule(linear: bool, weights: &[f64], temperature: f64, means: &MeanOutputs) -> Rule {
+    if linear {
+        let bias = means.ln_all.iter().map(|ln| -temperature * ln).collect();
+        return Rule::LinearPool(LinearRule {
+            bias,
+            exponent: temperature,
+            weights: weights.to_vec(),
+        });
+    }
+    let output_exponents: Vec<f64> = weights.iter().map(|w| temperature * w).collect();
+    let bias = means.bias(&output_exponents);
+    Rule::Layer(Layer { bias, output_exponents, ..Layer::default() })
 }

@@ -76,8 +76,11 @@ impl FitMethod for Bcc {
         "Prior weight of every entry of a confusion matrix, as a number of decisions.",
     )];
 
+    fn needs_every_output(&self) -> bool {
+        true
+    }
+
     fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<BccFusion>> {
-        data.statistics.require_all(data.outputs.schema())?;
         Ok(Fit::new(self.learn(data.outputs)?, Vec::new()))
     }
 

@@ -29,6 +29,14 @@ impl FitMethod for Correlated {
     const TAKES_WEIGHTS: bool = false;
     const NEEDS_SEVERAL: bool = true;
 
+    fn needs_every_class(&self) -> bool {
+        true
+    }
+
+    fn needs_every_output(&self) -> bool {
+        true
+    }
+
     fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<CorrelatedMethod>> {
         let outputs = data.outputs;
         let resolution = self.resolution.unwrap_or_else(|| default_resolution(outputs));

@@ -38,6 +38,14 @@ impl FitMethod for Discounted {
     const OPTIONS: &'static [MethodOption] = Independent::OPTIONS;
     const NEEDS_SEVERAL: bool = true;
 
+    fn needs_every_class(&self) -> bool {
+        true
+    }
+
+    fn needs_every_output(&self) -> bool {
+        true
+    }
+
     fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<DiscountedFusion>> {
         // Draws are not kept: the shares belong to the point estimate.
         let options = Independent { keep_draws: 0, ..self.0.clone() };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::config::AlphaPrior;
 use super::config::{Independent, Inference, OPTIONS};
 use super::posterior::{CONSTANT, DirichletPosterior, Measure};
 use super::{Alpha, IndependentFusion, SufficientStatistics};
@@ -54,6 +55,14 @@ impl FitMethod for Independent {
     type Fitted = IndependentFusion;
 
     const OPTIONS: &'static [MethodOption] = OPTIONS;
+
+    fn needs_every_class(&self) -> bool {
+        self.alpha_prior == AlphaPrior::Paper // which is too vague to stand alone
+    }
+
+    fn needs_every_output(&self) -> bool {
+        true
+    }
 
     fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<IndependentFusion>> {
         let fitted = self.learn(data.outputs.schema(), data.statistics, data.progress)?;
@@ -118,7 +127,10 @@ impl Independent {
         progress: &dyn Progress,
     ) -> Result<FittedIndependent> {
         self.check()?;
-        statistics.require_all(schema)?;
+        match self.alpha_prior {
+            AlphaPrior::Paper => statistics.require_all(schema)?,
+            AlphaPrior::Pooled => statistics.require_outputs(schema)?,
+        }
         let n_blocks = schema.width();
         progress.begin("fitting Dirichlets", n_blocks as u64);
         let blocks = parallel::map(n_blocks, |block| {

@@ -150,6 +150,28 @@ impl SufficientStatistics {
         }
     }
 
+    /// An error that names a classifier that is missing for all items of a class, where the class
+    /// has items.
+    pub fn require_outputs(&self, schema: &Schema) -> Result<()> {
+        match self.absent_classifiers().next() {
+            None => Ok(()),
+            Some((k, j)) => Err(Error::AbsentClassifier {
+                classifier: schema.classifiers()[k].clone(),
+                class: schema.classes()[j].clone(),
+            }),
+        }
+    }
+
+    /// The classifiers that are missing for all items of a class that has items, each with the
+    /// first such class.
+    pub(crate) fn absent_classifiers(&self) -> impl Iterator<Item = (usize, usize)> {
+        let absent = |k: usize| {
+            let mut classes = (0..self.n_classes).filter(|&j| self.class_counts[j] > 0);
+            classes.find(|&j| self.count(k, j) == 0).map(|j| (k, j))
+        };
+        (0..self.n_classifiers).filter_map(absent)
+    }
+
     fn sums(&self, classifier: usize, class: usize) -> &[FixedSum] {
         let block = classifier * self.n_classes + class;
         &self.sums[block * self.n_classes..(block + 1) * self.n_classes]

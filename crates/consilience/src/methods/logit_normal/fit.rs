@@ -33,6 +33,10 @@ impl FitMethod for LogitNormal {
     const OPTIONS: &'static [MethodOption] = OPTIONS;
     const TAKES_WEIGHTS: bool = false;
 
+    fn needs_every_output(&self) -> bool {
+        true
+    }
+
     fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<LogitNormalFusion>> {
         let FittedLogitNormal { fusion, warnings } = self.learn(data.outputs)?;
         Ok(Fit::new(fusion, warnings))

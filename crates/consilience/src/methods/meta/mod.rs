@@ -45,6 +45,10 @@ impl FitMethod for Meta {
 
     const OPTIONS: &'static [MethodOption] = Independent::OPTIONS;
 
+    fn needs_every_class(&self) -> bool {
+        self.dirichlets.needs_every_class()
+    }
+
     fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<MetaFusion>> {
         Ok(self.dirichlets.fit_method(data)?.map(MetaFusion))
     }

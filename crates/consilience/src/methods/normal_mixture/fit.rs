@@ -36,6 +36,10 @@ impl FitMethod for NormalMixture {
     const OPTIONS: &'static [MethodOption] = OPTIONS;
     const TAKES_WEIGHTS: bool = false;
 
+    fn needs_every_output(&self) -> bool {
+        true
+    }
+
     fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<NormalMixtureFusion>> {
         let FittedNormalMixture { fusion, warnings } = self.learn(data.outputs, data.progress)?;
         Ok(Fit::new(fusion, warnings))

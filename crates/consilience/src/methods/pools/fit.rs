@@ -81,7 +81,7 @@ fn minimise(kind: PoolKind, outputs: &Outputs, prior: &ClassPrior) -> Result<Min
         loss
     };
     let least = least_weight(outputs);
-    let project = |point: &mut [f64]| project_above(point, least);
+    let project = |point: &mut [f64]| simplex::project_above(point, least);
     Ok(projected_gradient(&vec![1.0 / n as f64; n], objective, project, TOLERANCE, MAX_STEPS))
 }
 
@@ -91,14 +91,6 @@ const LEAST_WEIGHT: f64 = 1e-6;
 
 pub(super) fn least_weight(outputs: &Outputs) -> f64 {
     if outputs.any_missing() { LEAST_WEIGHT } else { 0.0 }
-}
-
-/// The nearest point of the simplex whose entries are all at least `least`.
-fn project_above(point: &mut [f64], least: f64) {
-    let room = 1.0 - least * point.len() as f64;
-    point.iter_mut().for_each(|w| *w = (*w - least) / room);
-    simplex::project(point);
-    point.iter_mut().for_each(|w| *w = *w * room + least);
 }
 
 /// w pₜ/nₜ for every item of weight w, so that each class has its prior probability as total weight;
