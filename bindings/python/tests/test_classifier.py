@@ -251,3 +251,19 @@ def test_wrong_weights_are_refused_before_any_fit(weights, fusion, message):
     with pytest.raises(ValueError, match=message):
         cs.FusionClassifier([("spy", Spy())], fusion=fusion).fit(X, y, sample_weight=weights)
     assert Spy.fits == 0
+
+
+def test_worth_is_that_of_the_held_out_outputs():
+    from sklearn.datasets import load_breast_cancer
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.tree import DecisionTreeClassifier
+
+    X, y = load_breast_cancer(return_X_y=True)
+    parts = [("nb", GaussianNB()), ("tree", DecisionTreeClassifier(max_depth=3, random_state=0))]
+    model = cs.FusionClassifier(parts).fit(X, y)
+    assert model.out_of_fold_.shape == (len(y), 2, 2)
+    found = model.worth()
+    assert found["n_items"] == len(y) and found["verdict"]
+    assert found == model.fusion_.worth(model.out_of_fold_, y)
+    with pytest.raises(cs.ConsilienceError, match="AutoFusion"):
+        cs.FusionClassifier(parts, fusion=cs.LinearPool()).fit(X, y).worth()

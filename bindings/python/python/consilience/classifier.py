@@ -69,6 +69,8 @@ class FusionClassifier(ClassifierMixin, TransformerMixin, _BaseHeterogeneousEnse
         The method that is called for each fitted classifier.
     fusion_ : fusion estimator
         The fitted fusion estimator.
+    out_of_fold_ : ndarray of shape (n_items, n_classifiers, n_classes)
+        The outputs for held-out items that `fusion_` was fitted on; NaN for items in no test fold.
     n_features_in_ : int
         Number of features. Only defined if the first classifier defines it.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -148,6 +150,7 @@ class FusionClassifier(ClassifierMixin, TransformerMixin, _BaseHeterogeneousEnse
             self.n_features_in_ = self.estimators_[0].n_features_in_
         _check_feature_names(self, X, reset=True)
         predicted = ~np.isnan(outputs).all(axis=(1, 2))
+        self.out_of_fold_, self._labels = outputs, y
         fusion.set_params(classifiers=[name for name, _ in used], classes=None)
         self.fusion_ = fusion.fit(
             outputs[predicted], y[predicted], None if weights is None else weights[predicted]
@@ -221,6 +224,24 @@ class FusionClassifier(ClassifierMixin, TransformerMixin, _BaseHeterogeneousEnse
         output[:, np.searchsorted(self.classes_, fitted.classes_)] = values
         output[np.isnan(values).any(axis=1)] = np.nan
         return output
+
+    def worth(self) -> dict[str, Any]:
+        """Gain of fusing over the best classifier and simpler combinations, on `out_of_fold_`.
+
+        The classifiers have not been fitted on the items that they are scored on, and neither has the
+        fusion: its log-losses come from a second cross-validation.
+
+        Returns
+        -------
+        dict
+            Log-losses, their paired differences with standard errors, and a sentence under `verdict`.
+        """
+        check_is_fitted(self)
+        if not isinstance(self.fusion_, AutoFusion):
+            raise ConsilienceError("`worth` is available with `AutoFusion` only, got "
+                                   f"{type(self.fusion_).__name__}")
+        predicted = ~np.isnan(self.out_of_fold_).all(axis=(1, 2))
+        return self.fusion_.worth(self.out_of_fold_[predicted], self._labels[predicted])
 
     def outputs(self, X: Any) -> Floats:
         """Outputs of the classifiers.

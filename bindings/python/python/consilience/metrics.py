@@ -91,7 +91,7 @@ def compare(
     y : array-like of shape (n_items,)
         The true classes. Items without a label, as in `AutoFusion.fit`, join every fit and are not
         scored.
-    methods : list of str, default=None
+    methods : str or list of str, default=None
         Names of methods, such as "auto", "correlated" or "linear-pool". If None, all methods that are
         applicable to the data.
     class_prior : {"empirical", "uniform"} or array-like of shape (n_classes,), default="empirical"
@@ -141,7 +141,7 @@ def compare(
     block, labels = reader._read_labelled(X, y)
     return json.loads(_core.compare(
         block, labels, list(reader.classifiers_), [str(c) for c in reader.classes_],
-        (values, sum_tolerance), floor, None if methods is None else list(methods), json.dumps(given(class_prior)),
+        (values, sum_tolerance), floor, [methods] if isinstance(methods, str) else None if methods is None else list(methods), json.dumps(given(class_prior)),
         (folds, repeats), None if splits is None else (splits, test_share), inference == "map",
         score_items, seed_of(random_state), listener(progress),
     ))
