@@ -331,7 +331,10 @@ fn with_another(outputs: &Outputs, make: impl Fn(&[f64], usize) -> Vec<f64>) -> 
     builder.finish()
 }
 
-fn normalised(weights: Vec<f64>) -> Vec<f64> {
+/// Makes an output from another and the item's number.
+type Make = fn(&[f64], usize) -> Vec<f64>;
+
+fn normalised(weights: &[f64]) -> Vec<f64> {
     let sum: f64 = weights.iter().sum();
     weights.iter().map(|w| w / sum).collect()
 }
@@ -341,15 +344,16 @@ fn normalised(weights: Vec<f64>) -> Vec<f64> {
 #[test]
 fn a_copy_a_random_an_inverted_and_an_overconfident_source_do_little_harm() {
     let test = simulate(3, 1000, 2);
-    type Make = fn(&[f64], usize) -> Vec<f64>;
     let random = |_: &[f64], item: usize| {
         let mut rng = ChaCha8Rng::seed_from_u64(item as u64);
-        normalised((0..3).map(|_| 0.05 + rng.random::<f64>()).collect())
+        normalised(&[(); 3].map(|()| 0.05 + rng.random::<f64>()))
     };
     let sources: [(&str, Make); 3] = [
         ("copy", |x, _| x.to_vec()),
-        ("sharpened", |x, _| normalised(x.iter().map(|x| x.powi(5).max(1e-9)).collect())),
-        ("inverted", |x, _| normalised(x.iter().map(|x| 1.0 / x.max(1e-3)).collect())),
+        ("sharpened", |x, _| {
+            normalised(&x.iter().map(|x| x.powi(5).max(1e-9)).collect::<Vec<f64>>())
+        }),
+        ("inverted", |x, _| normalised(&x.iter().map(|x| 1.0 / x.max(1e-3)).collect::<Vec<f64>>())),
     ];
     for (items_per_class, allowed) in [(20, 0.06), (200, 0.006)] {
         let train = simulate(3, items_per_class, 1);
