@@ -66,6 +66,10 @@ alpha_ : ndarray of shape (n_classifiers, n_classes, n_classes)
 strengths_ : ndarray of shape (n_classifiers,)
     Expected evidence of one output of each classifier, in nats."""
 
+INFLUENCES = """\
+influences_ : ndarray of shape (n_classifiers,)
+    Strength times independent share of each classifier, in nats."""
+
 ALPHA = """\
 alpha_prior : {"pooled", "paper"}, default="pooled"
     Prior of the concentrations. "pooled": the conjugate prior with the mean log output of the
@@ -85,7 +89,7 @@ keep_draws : int, default=0
 
 PARTS = {
     "{parameters}": PARAMETERS, "{attributes}": ATTRIBUTES, "{alpha}": ALPHA, "{chains}": CHAINS,
-    "{dirichlets}": DIRICHLETS, "{shares}": SHARES,
+    "{dirichlets}": DIRICHLETS, "{shares}": SHARES, "{influences}": INFLUENCES,
 }
 
 

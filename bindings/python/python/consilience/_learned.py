@@ -80,7 +80,7 @@ class LearnedAttributes:
         The correlation with another one of the group is 0.95 or more; the members of a group divide
         their share equally.
         """
-        check_is_fitted(self)
+        self._found("shares", "copies_")
         groups = self._insight.found["copies"]
         return [[str(self.classifiers_[k]) for k in group] for group in groups]
 

@@ -244,6 +244,7 @@ class IndependentFusion(Updatable, Fusion):
     ----------
     {attributes}
     {dirichlets}
+    {influences}
 
     Examples
     --------
@@ -284,6 +285,7 @@ class DiscountedFusion(IndependentFusion):
     ----------
     {attributes}
     {dirichlets}
+    {influences}
     {shares}
 
     Examples
@@ -343,6 +345,7 @@ class CorrelatedFusion(Fusion):
         Correlations of two classifiers, by true class and component.
     {attributes}
     {dirichlets}
+    {influences}
     {shares}
 
     See Also

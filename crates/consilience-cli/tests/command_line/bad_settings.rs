@@ -98,7 +98,7 @@ fn weights_and_classifiers() {
         ),
         (
             "--method log-pool --weights 1,x",
-            "`weights` must be equal, simplex, free or a list of numbers, got 1,x",
+            "`weights` must be equal, simplex, greedy, non-negative, free or a list of numbers, got 1,x",
         ),
         (
             "--method linear-pool --weights -1,2",
@@ -106,8 +106,8 @@ fn weights_and_classifiers() {
         ),
         (
             "--method linear-pool --weights free",
-            "`weights` must be equal, simplex or given for a linear pool (free ones could leave \
-             the simplex), got free",
+            "`weights` must be equal, simplex, greedy or given for a linear pool, whose weights must \
+             add up to 1, got free",
         ),
         (
             "--method meta:nobody",
