@@ -165,7 +165,7 @@ def command_line(program, unlabelled):
         run = lambda *words: subprocess.run([program, *words], cwd=path, check=True, capture_output=True)
         (path / "train.csv").write_text(table(P, [f"c{j}" if j >= 0 else "" for j in y]))
         classes = ",".join(f"c{j}" for j in range(P.shape[2]))
-        run("fit", "train.csv", "--method", "auto", "--folds", "0", "--classes", classes, "-o", "m.json")
+        run("fit", "train.csv", "--method", "auto", "--classes", classes, "-o", "m.json")
 
         def predict(new, prior):
             (path / "test.csv").write_text(table(new, ["c0"] * len(new)))
