@@ -21,8 +21,9 @@ pub(super) struct LayerPrior {
     pub(super) weight: f64,
 }
 
-/// All layers, from the strongest prior to the weakest. Chosen on 21 real sets;
-/// `experiments/auto` has the measurements.
+/// All layers, from the strongest prior to the weakest. The first four were chosen on 21 real sets.
+/// The fifth was added for the panel of judges (0.284 against 0.294, five folds); on nine other sets
+/// it changed the log-loss by −0.012 to +0.002.
 pub(super) const LAYERS: [LayerPrior; 5] = [
     LayerPrior {
         pool: 3.0,

@@ -18,8 +18,9 @@ use consilience_numerics::special::normal_quantile;
 /// The prior probability of the two plain pools together.
 const PLAIN: f64 = 0.4;
 
-/// Pools of each kind with equal weights, and with other weights. 32 of each kind are level with
-/// 64 and 128 on nine real and simulated sets; 16 lose up to 0.04 with ten labels per class.
+/// Pools of each kind with equal weights, and with other weights. Mean log-losses on nine real and
+/// simulated sets (prototype, three draws) with 32 and 64 differ by at most 0.003. With an inverted
+/// source and ten labels per class, 32 lose 0.03 and 16 lose 0.05 against 64.
 const PER_GROUP: usize = 32;
 
 /// The prior standard deviation of ln a.
