@@ -11,10 +11,12 @@ use consilience::simulation::Preset;
 use consilience::{DEFAULT_SUM_TOLERANCE, MethodConfig, PriorChoice, ValueKind};
 use consilience_io::{Format, Layout, Location};
 
+use crate::advise_args::AdviseOptions;
 use crate::error::Failure;
 use crate::method_options::MethodOptions;
 use crate::output::Messages;
-use crate::vote_args::AggregateOptions;
+use crate::report_args::ReportOptions;
+use crate::vote_args::{AggregateOptions, VoteComparisonOptions};
 
 /// Combine the probability outputs of several classifiers into one calibrated probability.
 #[derive(Debug, Parser)]
@@ -94,8 +96,14 @@ pub(crate) enum Command {
     Aggregate(Box<AggregateOptions>),
     /// Estimate the share of every class among items, with 95 % intervals.
     Prevalence(PrevalenceOptions),
+    /// Name the items to label next and the sources to drop.
+    Advise(AdviseOptions),
+    /// Write one page about a model and its sources, to look at and to send to others.
+    Report(ReportOptions),
     /// Show the parameters of a model and what they mean.
     Inspect(InspectOptions),
+    /// Write a model as ONNX or as Python code without dependencies.
+    Export(crate::export_args::ExportOptions),
     /// Draw outputs from a model with known truth.
     Simulate(SimulateOptions),
     /// Write a completion script for a shell to standard output.
@@ -317,7 +325,8 @@ pub(crate) struct DensityOptions {
     after_help = "Under a class prior from labels (empirical) or from the items (estimate) every item has the same\n\
 weight; under another the classes are weighted by the prior. Items without a label are not scored.\n\n\
 Examples:\n  consilience evaluate model.json test.csv\n  \
-    consilience evaluate model.json test.csv --class-prior uniform"
+    consilience evaluate model.json test.csv --class-prior uniform\n  \
+    consilience evaluate votes-model.json votes.csv --gold gold.csv"
 )]
 pub(crate) struct EvaluateOptions {
     #[command(flatten)]
@@ -331,6 +340,9 @@ pub(crate) struct EvaluateOptions {
     /// Also show the scores of every class.
     #[arg(long)]
     pub(crate) per_class: bool,
+    /// True labels (columns item, label) of new votes, for a model of votes.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) gold: Option<Location>,
 }
 
 #[derive(Debug, Args)]
@@ -342,7 +354,8 @@ Examples:\n  \
     consilience compare data.csv\n  \
     consilience compare data.csv --methods auto,correlated,stacking --splits 50 --plots pictures\n  \
     consilience compare data.csv --class-prior uniform --class-prior empirical --csv rows.csv\n  \
-    consilience compare data.csv --protocol paper --format json"
+    consilience compare data.csv --protocol paper --format json\n  \
+    consilience compare votes.csv --votes --gold gold.csv --methods auto,ibcc,ebcc"
 )]
 pub(crate) struct CompareOptions {
     /// Outputs with labels; items without one join every fit. `-` is standard input.
@@ -354,9 +367,9 @@ pub(crate) struct CompareOptions {
     /// How the items are divided [default: folds, or splits if `--splits` is given].
     #[arg(long, value_enum)]
     pub(crate) protocol: Option<ProtocolName>,
-    /// Stratified folds.
-    #[arg(long, default_value_t = 10, value_name = "N", conflicts_with = "splits")]
-    pub(crate) folds: usize,
+    /// Stratified folds [default: 10; 5 with `--votes`].
+    #[arg(long, value_name = "N", conflicts_with = "splits")]
+    pub(crate) folds: Option<usize>,
     /// Number of times that the folds are drawn.
     #[arg(long, default_value_t = 1, value_name = "N", conflicts_with = "splits")]
     pub(crate) repeats: usize,
@@ -386,6 +399,8 @@ pub(crate) struct CompareOptions {
     /// Also draw the rows, reliability diagrams and classifiers against each other (SVG, PNG).
     #[arg(long, value_name = "DIR")]
     pub(crate) plots: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) votes: VoteComparisonOptions,
     #[command(flatten)]
     pub(crate) reading: DataOptions,
 }
@@ -478,16 +493,5 @@ fn number_of_threads(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(n @ 1..=1024) => Ok(n),
         _ => Err("must be a whole number from 1 to 1024".into()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::CommandFactory as _;
-
-    #[test]
-    fn the_definition_is_consistent() {
-        Arguments::command().debug_assert();
     }
 }

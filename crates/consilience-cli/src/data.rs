@@ -30,7 +30,9 @@ pub(crate) fn read_model(path: &Path) -> Result<Model, Failure> {
     })?;
     if VoteModel::is_file(&text) {
         return Err(Failure::Message {
-            message: format!("{name} is a model of votes, which only `fuse` can use"),
+            message: format!(
+                "{name} is a model of votes, which only `fuse`, `evaluate` and `report` can use"
+            ),
             hint: Some(
                 "`consilience aggregate` writes models of votes, `consilience fit` all others",
             ),

@@ -5,15 +5,18 @@
 
 #![forbid(unsafe_code)]
 
+mod advise_args;
 mod args;
 mod commands;
 mod data;
 mod error;
+mod export_args;
 mod files;
 mod method_options;
 mod output;
 mod plots;
 mod progress;
+mod report_args;
 mod vote_args;
 
 use std::panic::{self, AssertUnwindSafe};
@@ -59,7 +62,10 @@ fn run(arguments: &Arguments, messages: &Messages) -> Result<(), Failure> {
         Command::Compare(options) => commands::compare::run(options, common, messages),
         Command::Aggregate(options) => commands::aggregate::run(options, common, messages),
         Command::Prevalence(options) => commands::prevalence::run(options, common, messages),
+        Command::Advise(options) => commands::advise::run(options, common, messages),
+        Command::Report(options) => commands::report::run(options, common, messages),
         Command::Inspect(options) => commands::inspect::run(options, common, messages),
+        Command::Export(options) => commands::export::run(options, messages),
         Command::Simulate(options) => commands::simulate::run(options, common, messages),
         Command::Completions { shell } => commands::generate::completions(*shell),
         Command::Man { command } => commands::generate::man_page(command.as_deref()),
@@ -78,4 +84,15 @@ fn start_threads(given: Option<usize>) -> Result<(), Failure> {
     }
     parallel::start(threads)
         .map_err(|error| Failure::message(format!("cannot start {threads} threads: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::args;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        args::Arguments::command().debug_assert();
+    }
 }

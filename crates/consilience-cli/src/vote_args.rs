@@ -38,6 +38,9 @@ pub(crate) struct AggregateOptions {
     /// Draw the accuracies of the sources and, if labels are held out, reliability diagrams.
     #[arg(long, value_name = "DIR")]
     pub(crate) plots: Option<PathBuf>,
+    /// Also write one page about sources, class shares and items, to look at and to send to others.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<Location>,
     #[command(flatten)]
     pub(crate) method: VoteMethodOptions,
     #[command(flatten)]
@@ -92,19 +95,16 @@ impl VoteMethodOptions {
             ("subtypes", self.subtypes.map(Value::from)),
             ("restarts", self.restarts.map(Value::from)),
         ];
-        let mut value = serde_json::to_value(&self.method).expect("methods are plain JSON values");
-        for (name, new) in given.into_iter().filter_map(|(name, new)| Some((name, new?))) {
-            let Some(own) = value.get_mut(name) else {
-                let name_of = self.method.name();
-                return Err(Failure::Message {
-                    message: format!("`--{name}` has no effect on `--method {name_of}`"),
+        let mut config = self.method.clone();
+        for (name, value) in given.into_iter().filter_map(|(name, value)| Some((name, value?))) {
+            config = config.with_option(name, value).map_err(|error| match error {
+                consilience::Error::UnknownOption { method, .. } => Failure::Message {
+                    message: format!("`--{name}` has no effect on `--method {method}`"),
                     hint: Some("leave the option out, or choose another method"),
-                });
-            };
-            *own = new;
+                },
+                other => other.into(),
+            })?;
         }
-        let config: VoteConfig = serde_json::from_value(value)
-            .map_err(|error| Failure::message(format!("`--inference`: {error}")))?;
         Ok(config.with_seed(seed))
     }
 }
@@ -135,6 +135,26 @@ impl VoteReading {
             ignores_gold: false,
         }
     }
+}
+
+const VOTES: &str = "Votes";
+
+/// The options of `compare` with votes.
+#[derive(Debug, Args)]
+pub(crate) struct VoteComparisonOptions {
+    /// The table has votes, as in `aggregate`; the methods are those of `aggregate --method`.
+    #[arg(long, help_heading = VOTES, conflicts_with_all = [
+        "protocol", "repeats", "splits", "test_share", "class_prior", "score_items", "inference",
+        "split_csv", "values", "floor", "sum_tolerance",
+    ])]
+    pub(crate) votes: bool,
+    /// Known true labels (columns item, label). Methods are scored on them in folds, unless
+    /// `--held-out` is given.
+    #[arg(long, help_heading = VOTES, value_name = "FILE", requires = "votes")]
+    pub(crate) gold: Option<Location>,
+    /// True labels (columns item, label) that no fit uses and on which methods are scored.
+    #[arg(long, help_heading = VOTES, value_name = "FILE", requires = "votes")]
+    pub(crate) held_out: Option<Location>,
 }
 
 /// The examples and the list of methods.

@@ -150,6 +150,14 @@ impl Batch {
         Texts::Owned(decoded)
     }
 
+    /// The cells of a column by its name as text; none if there is no such column.
+    pub fn text_column(&self, name: &str) -> Option<Vec<String>> {
+        let column = self.names.iter().position(|own| own == name)?;
+        let texts = self.texts(column);
+        let text = |row| String::from_utf8_lossy(texts.get(row).unwrap_or_default()).into_owned();
+        Some((0..self.n_rows()).map(text).collect())
+    }
+
     /// A cell as it is written in the file, for messages.
     pub(crate) fn show(&self, row: usize, column: usize) -> String {
         let mut text = Vec::new();

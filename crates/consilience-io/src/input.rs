@@ -47,6 +47,12 @@ impl Input {
         Self { name: name.into(), format, content }
     }
 
+    /// A table in memory that came with a file's name, whose extension is the format.
+    pub fn from_file_bytes(name: &str, bytes: impl Into<Bytes>) -> Result<Self> {
+        let format = Format::choose(None, &Location::Path(name.into()))?;
+        Ok(Self::from_bytes(name, format, bytes))
+    }
+
     /// A stream, which is copied to a temporary file if it must be read twice or from its end;
     /// `name` is used in messages.
     pub fn from_read(

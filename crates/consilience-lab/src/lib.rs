@@ -8,6 +8,7 @@
 pub mod calibration;
 mod data;
 pub mod gibbs;
+pub mod kernels;
 mod output;
 mod plots;
 mod progress;

@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use consilience_lab::{Failure, calibration, reproduce, tables};
+use consilience_lab::{Failure, calibration, kernels, reproduce, tables};
 
 /// Run the experiments of Consilience.
 #[derive(Debug, Parser)]
@@ -26,6 +26,8 @@ enum Command {
     Calibration(calibration::Options),
     /// Print a table of `experiments/many` as CSV.
     Tables(tables::Options),
+    /// Repeat a core computation, for counting its instructions.
+    Kernel(kernels::Options),
 }
 
 fn main() -> ExitCode {
@@ -49,5 +51,6 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Reproduce(options) => reproduce::run(options),
         Command::Calibration(options) => calibration::run(options),
         Command::Tables(options) => tables::run(options),
+        Command::Kernel(options) => kernels::run(options),
     }
 }

@@ -121,6 +121,9 @@ pub enum Error {
     /// A model or model file that cannot be used.
     #[error("not a usable model: {0}")]
     InvalidModel(String),
+    /// Statistics that cannot be used.
+    #[error("not usable statistics: {0}")]
+    InvalidStatistics(String),
     /// A model without posterior draws where some are needed.
     #[error("the model has no posterior draws")]
     NoDraws,

@@ -37,6 +37,7 @@ pub mod decision;
 mod distributions;
 mod error;
 pub mod evaluation;
+pub mod export;
 mod folds;
 mod hint;
 #[cfg(feature = "laboratory")]

@@ -2,19 +2,21 @@
 
 use std::path::Path;
 
+use consilience::Progress;
 use consilience::votes::{
-    Aggregation, HeldOut, SourceReport, VoteComparison, VoteModel, Votes, compare_votes,
+    Aggregation, SourceReport, VoteComparison, VoteModel, Votes, compare_votes,
 };
-use consilience::{Progress, Warning};
 use consilience_io::{
-    Added, AddedValues, Layout, Location, TableWriter, VoteReadOptions, check_writable,
-    names_batch, read_item_labels, read_votes, write_whole,
+    Added, AddedValues, Location, TableWriter, check_writable, names_batch, write_whole,
 };
 use consilience_numerics::simplex;
+use consilience_report::{Report, ReportOptions as PageOptions};
 use serde_json::{Value, json};
 
 use super::pictures::{draw_reliability, draw_sources};
+use super::report::{data_name, write_page};
 use super::stream::number_column;
+use super::votes::{FOLDS, check_no_effect, held_out, model_reading, read, warn};
 use crate::args::{CommonOptions, FuseOptions, ReportFormat, TableOutput};
 use crate::error::{Failure, warning_text};
 use crate::files::{Input, check_distinct};
@@ -49,6 +51,9 @@ pub(crate) fn run(
     if let Some(model) = &options.model {
         write_whole(model, result.model().to_json().as_bytes())?;
     }
+    if let Some(file) = &options.report {
+        write_page(&Report::of_votes(&result, &options.page(common.seed())), file, messages)?;
+    }
     if let Some(folder) = &options.plots {
         draw(&result, scores.as_ref(), folder)?;
     }
@@ -64,11 +69,18 @@ impl AggregateOptions {
         let mut outputs = vec![("the output", &self.table.output)];
         outputs.extend(self.sources.iter().map(|sources| ("the table of sources", sources)));
         outputs.extend(self.model.iter().map(|model| ("the model", model)));
+        outputs.extend(self.report.iter().map(|report| ("the report", report)));
         check_distinct(&inputs, &outputs)?;
         for (_, output) in outputs {
             check_writable(output)?;
         }
         Ok(())
+    }
+
+    /// The options of the page.
+    fn page(&self, seed: u64) -> PageOptions<'_> {
+        let data = Some(data_name(&self.votes));
+        PageOptions { data, seed, ..PageOptions::default() }
     }
 
     /// The scores of `--held-out` and `--compare`.
@@ -82,16 +94,7 @@ impl AggregateOptions {
             return Ok(None);
         }
         let votes = result.votes();
-        let held_out = match &self.held_out {
-            Some(file) => HeldOut::Labels(read_labels(file, votes)?),
-            None if votes.n_gold() < 2 => {
-                return Err(Failure::Message {
-                    message: "`--compare` needs labels to score methods on".into(),
-                    hint: Some("give `--held-out` labels, or at least two gold labels"),
-                });
-            }
-            None => HeldOut::Folds { folds: 5, seed },
-        };
+        let held_out = held_out(votes, self.held_out.as_ref(), FOLDS, seed)?;
         let mut methods = vec![result.model().config().clone()];
         for method in &self.compare {
             if !methods.iter().any(|known| known.name() == method.name()) {
@@ -126,55 +129,6 @@ impl AggregateOptions {
             }
         }
     }
-}
-
-/// Reads votes with a progress bar.
-fn read(
-    votes: &Location,
-    gold: Option<&Location>,
-    options: &VoteReadOptions,
-    quiet: bool,
-) -> Result<Votes, Failure> {
-    let bar = TerminalProgress::new(quiet, Unit::Bytes);
-    let mut begun = false;
-    let read = read_votes(votes, gold, options, |bytes, total| {
-        if !std::mem::replace(&mut begun, true) {
-            bar.begin("reading", total.unwrap_or(0));
-        }
-        bar.set(bytes);
-        bar.check()
-    });
-    read.map_err(|error| match error {
-        consilience_io::Error::Core(error) => Failure::in_data(votes)(error),
-        other => other.into(),
-    })
-}
-
-/// The labels of a second table, by item of the votes.
-fn read_labels(file: &Location, votes: &Votes) -> Result<Vec<Option<usize>>, Failure> {
-    let items: std::collections::HashMap<&str, usize> =
-        votes.items().iter().map(|name| &**name).zip(0..).collect();
-    let mut labels = vec![None; votes.n_items()];
-    read_item_labels(file, |item, label| {
-        // `1.0` is `1`, as in tables of votes.
-        let plain = |text: &str| text.strip_suffix(".0").unwrap_or(text).to_owned();
-        let same = |class: &String| class == label || plain(class) == plain(label);
-        let class = votes.classes().iter().position(same);
-        let class = class.ok_or_else(|| consilience::Error::UnknownVote {
-            item: item.to_owned(),
-            label: label.to_owned(),
-            classes: votes.classes().to_vec(),
-        })?;
-        if let Some(&item) = items.get(item) {
-            labels[item] = Some(class);
-        }
-        Ok(())
-    })?;
-    Ok(labels)
-}
-
-fn warn(warnings: &[Warning]) {
-    warnings.iter().for_each(|warning| Messages::warning(warning_text(warning)));
 }
 
 fn write_labels(result: &Aggregation, table: &TableOutput, quiet: bool) -> Result<(), Failure> {
@@ -298,37 +252,11 @@ fn draw(
 }
 
 fn report_json(result: &Aggregation, scores: Option<&VoteComparison>) -> Value {
-    let votes = result.votes();
-    let shares = votes.classes().iter().zip(result.class_shares());
-    let shares: Vec<Value> = shares
-        .map(|(class, s)| json!({"class": class, "share": s.value, "low": s.low, "high": s.high}))
-        .collect();
-    let name = |source: usize| &*votes.sources()[source];
-    let similar = result.similar_sources().iter().map(|pair| {
-        json!({
-            "between": [name(pair.between.0), name(pair.between.1)],
-            "common": pair.common, "agree": pair.agree, "expected": pair.expected,
-        })
-    });
-    json!({
-        "method": result.model().config().name(),
-        "settings": result.model().config(),
-        "classes": votes.classes(),
-        "items": votes.n_items(),
-        "votes": votes.n_votes(),
-        "gold_labels": votes.n_gold(),
-        "passes": result.passes(),
-        "converged": result.converged(),
-        "rho": result.rho(),
-        "class_shares": shares,
-        "mean_accuracy": result.mean_accuracy(),
-        "sources": result.sources().collect::<Vec<_>>(),
-        "similar_sources": similar.collect::<Vec<_>>(),
-        "gold_check": result.check(),
-        "diagnostics": result.sampling(),
-        "scores": scores,
-        "warnings": result.warnings().iter().map(warning_text).collect::<Vec<_>>(),
-    })
+    let mut report = result.to_json();
+    report["sources"] = json!(result.sources().collect::<Vec<_>>());
+    report["scores"] = json!(scores);
+    report["warnings"] = json!(result.warnings().iter().map(warning_text).collect::<Vec<_>>());
+    report
 }
 
 /// `fuse` with a model of votes.
@@ -338,33 +266,16 @@ pub(super) fn fuse_votes(
     messages: &Messages,
 ) -> Result<(), Failure> {
     let input = &options.model;
-    let without = [
-        ("--explain", options.explain),
-        ("--costs", options.costs.is_some()),
-        ("--class-prior", input.class_prior.is_some()),
-        ("--predictive", input.predictive),
-    ];
-    if let Some((option, _)) = without.iter().find(|(_, given)| *given) {
-        return Err(Failure::message(format!(
-            "{}: `{option}` has no effect on a model of votes",
-            input.model.display()
-        )));
-    }
+    check_no_effect(
+        input,
+        &[("--explain", options.explain), ("--costs", options.costs.is_some())],
+    )?;
     // The table of items does not have the columns of the votes, so it may not replace them.
     let file = Location::from(input.model.as_path());
     let inputs = [Input::new("the votes", &input.data), Input::new("the model", &file)];
     check_distinct(&inputs, &[("the output", &options.table.output)])?;
     let quiet = messages.is_quiet();
-    let layout = match input.reading.layout {
-        Layout::WideLabels => Layout::WideLabels,
-        _ => Layout::Long,
-    };
-    let reading = VoteReadOptions {
-        format: input.reading.input_format,
-        layout,
-        classes: Some(model.classes().to_vec()),
-        ignores_gold: true,
-    };
+    let reading = model_reading(model, input, true);
     let (votes, fused) = stoppable(|| {
         let votes = read(&input.data, None, &reading, quiet)?;
         let fused = model.predict(&votes).map_err(Failure::in_data(&input.data))?;

@@ -11,13 +11,16 @@ use consilience::{DEFAULT_FLOOR, MethodConfig, Outputs, PriorChoice};
 use consilience_io::{Location, ReadOptions, check_writable, read_outputs, write_whole};
 use serde_json::{Value, json};
 
-use super::pictures;
+use super::{pictures, votes};
 use crate::args::{CommonOptions, CompareOptions, ProtocolName, ReportFormat};
 use crate::error::Failure;
 use crate::files::{Input, check_distinct};
 use crate::output::{self, Messages, csv_cell, csv_number};
 use crate::plots::file_name;
 use crate::progress::{TerminalProgress, Unit, stoppable};
+
+/// Folds unless told otherwise.
+const FOLDS: usize = 10;
 
 /// Random splits unless told otherwise: as many as the paper's.
 const SPLITS: usize = 5;
@@ -27,6 +30,9 @@ pub(crate) fn run(
     common: &CommonOptions,
     messages: &Messages,
 ) -> Result<(), Failure> {
+    if options.votes.votes {
+        return votes::compare(options, common, messages);
+    }
     let csv = options.csv.clone().map(Location::from);
     let split_csv = options.split_csv.clone().map(Location::from);
     let outputs = [("`--csv`", &csv), ("`--split-csv`", &split_csv)];
@@ -164,7 +170,9 @@ impl CompareOptions {
             if self.splits.is_some() { ProtocolName::Splits } else { ProtocolName::Folds };
         let splits = self.splits.unwrap_or(SPLITS);
         match self.protocol.unwrap_or(default) {
-            ProtocolName::Folds => Protocol::Folds { folds: self.folds, repeats: self.repeats },
+            ProtocolName::Folds => {
+                Protocol::Folds { folds: self.folds.unwrap_or(FOLDS), repeats: self.repeats }
+            }
             ProtocolName::Splits => {
                 Protocol::Splits { splits, test: TestSize::Share(self.test_share) }
             }

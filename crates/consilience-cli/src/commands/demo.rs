@@ -13,6 +13,7 @@ use consilience::evaluation::{
 use consilience::methods::fuse;
 use consilience::{FitOptions, MethodConfig, Model, Outputs};
 use consilience_io::{Location, ReadOptions, read_outputs, write_whole};
+use consilience_report::{Report, ReportOptions};
 
 use super::fit;
 use super::fuse::Rule;
@@ -57,6 +58,7 @@ pub(crate) fn run(
     let json = serde_json::to_value(&evaluation).expect("scores are plain JSON values");
     write_whole(&at("comparison.json"), format!("{json:#}\n").as_bytes())?;
     write_whole(&at("report.md"), report(&model, &evaluation)?.as_bytes())?;
+    write_whole(&at(PAGE), page(&model, &test, common.seed())?.as_bytes())?;
     match common.format {
         ReportFormat::Json => output::print(&format!("{json:#}")),
         ReportFormat::Table => output::print_text(&story(&model, &evaluation, folder)?),
@@ -147,6 +149,17 @@ fn draw(
     pictures::draw_classifiers(test, &[], folder)
 }
 
+/// File of the page.
+const PAGE: &str = "report.html";
+
+/// The page that `consilience report` writes.
+fn page(model: &Model, test: &Outputs, seed: u64) -> Result<String, Failure> {
+    let title = Some("Three image classifiers, fused".to_owned());
+    let data = Some("test.csv".to_owned());
+    let options = ReportOptions { title, data, seed, ..ReportOptions::default() };
+    Ok(Report::of(model, test, &options)?.html())
+}
+
 const INTRODUCTION: &str = "Three image classifiers estimate how probable cat, dog and fox are for each photo. \
 `resnet50` and\n`resnet101` are trained alike and make similar mistakes. `vit` is trained differently.";
 
@@ -182,7 +195,8 @@ fn story(model: &Model, evaluation: &Evaluation, folder: &Path) -> Result<String
          {} other photos, fused and scored (log-loss in nats, lower is better):\n\n{}\n{}\n\n\
          Written to {folder}: train.csv, test.csv, model.json, fused.csv, comparison.json, report.md, pictures.\n\
          Next: consilience inspect {folder}/model.json\n      \
-         consilience evaluate {folder}/model.json {folder}/test.csv --per-class\n",
+         consilience evaluate {folder}/model.json {folder}/test.csv --per-class\n\n\
+         The report, to open in a browser: {folder}/{PAGE}\n",
         fit::summary(model, &format!("{folder}/model.json"))?,
         evaluation.n_items,
         output::table(&cells[0], &cells[1..]),

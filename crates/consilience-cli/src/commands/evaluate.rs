@@ -5,8 +5,9 @@ use consilience::evaluation::{
 };
 use consilience::methods::Method;
 
+use super::votes;
 use crate::args::{CommonOptions, EvaluateOptions, ReportFormat};
-use crate::data::read_all;
+use crate::data::{read_all, read_vote_model};
 use crate::error::Failure;
 use crate::output::{self, Messages};
 use crate::progress::{TerminalProgress, Unit, stoppable};
@@ -17,6 +18,15 @@ pub(crate) fn run(
     messages: &Messages,
 ) -> Result<(), Failure> {
     let input = &options.model;
+    if let Some(model) = read_vote_model(&input.model)? {
+        return votes::evaluate(&model, options, common, messages);
+    }
+    if options.gold.is_some() {
+        return Err(Failure::Message {
+            message: "`--gold` is for models of votes".into(),
+            hint: Some("the true classes of outputs are in the column `label`"),
+        });
+    }
     let mut loaded = input.load(messages.is_quiet())?;
     loaded.reading.needs_labels = true;
     let outputs =

@@ -284,8 +284,16 @@ fn the_demo_writes_its_folder() {
     let run = bench.good("demo --quiet");
     assert_eq!(run.err, "");
     assert!(run.out.contains("Written to consilience-demo:"), "{}", run.out);
-    let names =
-        ["comparison.json", "fused.csv", "model.json", "report.md", "test.csv", "train.csv"];
+    assert!(run.out.ends_with("browser: consilience-demo/report.html\n"), "{}", run.out);
+    let names = [
+        "comparison.json",
+        "fused.csv",
+        "model.json",
+        "report.html",
+        "report.md",
+        "test.csv",
+        "train.csv",
+    ];
     let files: Vec<_> = bench.files().into_keys().filter(|path| path.is_file()).collect();
     let pictures = |path: &&std::path::PathBuf| path.parent().unwrap().ends_with("pictures");
     let others = files.iter().filter(|path| !pictures(path));

@@ -12,6 +12,7 @@ fn help_of_every_command() {
     let assert = Assert::new().action_env("SNAPSHOTS");
     let commands = [
         "",
+        "advise",
         "aggregate",
         "demo",
         "fit",
@@ -20,7 +21,9 @@ fn help_of_every_command() {
         "evaluate",
         "compare",
         "prevalence",
+        "report",
         "inspect",
+        "export",
         "simulate",
         "completions",
         "man",

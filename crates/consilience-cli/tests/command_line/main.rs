@@ -1,5 +1,6 @@
 //! The command line as its users meet it: the real program, run in a folder of its own.
 
+mod advise;
 mod auto;
 mod bad_models;
 mod bad_settings;
@@ -11,11 +12,13 @@ mod compare;
 mod correlated;
 mod costs;
 mod determinism;
+mod export;
 mod formats;
 mod help;
 mod hostile;
 mod own_files;
 mod paths;
+mod report;
 mod signals;
 mod tables;
 mod unlabelled;

@@ -141,7 +141,7 @@ fn every_method_runs_and_foreign_options_are_refused() {
         ("--method ibcc --rho 1", "`--rho` has no effect on `--method ibcc`"),
         ("--rho -1", "`rho` must be from 0 to 1000, got -1"),
         ("--method ibcc --inference magic", "magic"),
-        ("--compare ibcc", "`--compare` needs labels to score methods on"),
+        ("--compare ibcc", "there are no labels to score methods on"),
         ("--classes yes,maybe", "unknown label `no`"),
         ("--method dbcc", "needs at least 10 gold labels"),
     ] {
@@ -198,4 +198,85 @@ fn a_repeated_vote_is_reported_and_a_vote_model_is_no_other_model() {
     bench.write("m.json", bench.text("m.json").replace("\"version\": 1", "\"version\": 3"));
     let run = bench.run("fuse m.json votes.csv");
     assert!(run.err.contains("m.json: not a usable model: it has version 3"), "{}", run.err);
+}
+
+#[test]
+fn a_model_is_evaluated_on_new_votes_beside_the_baselines() {
+    let bench = Bench::new();
+    bench.write("votes.csv", votes());
+    bench.write("gold.csv", gold(0..40));
+    bench.good("aggregate votes.csv -o labels.csv --model model.json");
+    let text = bench.good("evaluate model.json votes.csv --gold gold.csv").out;
+    assert!(text.starts_with("Scores on 40 items whose gold label was not used"), "{text}");
+    let scores = json(&bench.good("evaluate model.json votes.csv --gold gold.csv --format json"));
+    assert_eq!(scores["items"], 40);
+    let names: Vec<_> =
+        scores["methods"].as_array().unwrap().iter().map(|m| &m["method"]).collect();
+    assert_eq!(names, ["auto", "majority", "dawid-skene"]);
+    // The labels of the same votes without gold labels are the model's predictions.
+    let same =
+        json(&bench.good("aggregate votes.csv --held-out gold.csv -o labels.csv --format json"));
+    assert_eq!(scores["methods"], same["scores"]["methods"]);
+    // Mean of −ln p(true class) by hand.
+    let table = bench.text("labels.csv");
+    let loss = table.lines().skip(1).enumerate().map(|(i, line)| {
+        let cells: Vec<&str> = line.split(',').collect();
+        -cells[2 + i % 2].parse::<f64>().unwrap().ln()
+    });
+    let mean = loss.sum::<f64>() / 40.0;
+    let own = scores["methods"][0]["log_loss"]["mean"].as_f64().unwrap();
+    assert!((own - mean).abs() < 1e-9, "{own} {mean}");
+
+    for (words, message) in [
+        ("evaluate model.json votes.csv", "votes.csv: no item has a gold label"),
+        (
+            "evaluate model.json votes.csv --gold gold.csv --per-class",
+            "`--per-class` has no effect",
+        ),
+        ("evaluate model.json votes.csv --class-prior uniform", "`--class-prior` has no effect"),
+    ] {
+        let refused = bench.run(words);
+        assert!(refused.err.contains(message), "{words}: {}", refused.err);
+    }
+    bench.good("simulate --preset sim1 --correlation 0.5 --items-per-class 10 -o data.csv");
+    bench.good("fit data.csv --method opinion-pool -o other.json");
+    let refused = bench.run("evaluate other.json data.csv --gold gold.csv");
+    assert!(refused.err.contains("`--gold` is for models of votes"), "{}", refused.err);
+}
+
+#[test]
+fn methods_for_votes_are_compared_on_hidden_labels() {
+    let bench = Bench::new();
+    bench.write("votes.csv", votes());
+    bench.write("gold.csv", gold(0..30));
+    bench.write("other.csv", gold(20..40));
+    let words = "compare votes.csv --votes --gold gold.csv --methods auto,ibcc --format json";
+    let folds = json(&bench.good(words));
+    assert_eq!((&folds["items"], folds["methods"].as_array().unwrap().len()), (&30.into(), 4));
+    // `aggregate --compare` scores in the same folds.
+    let same = json(
+        &bench.good("aggregate votes.csv --gold gold.csv --compare ibcc -o l.csv --format json"),
+    );
+    assert_eq!(folds["methods"], same["scores"]["methods"]);
+    let all = bench.good(
+        "compare votes.csv --votes --gold gold.csv --held-out other.csv --csv rows.csv --plots p",
+    );
+    assert!(all.out.starts_with("Scores on 10 items"), "{}", all.out);
+    let rows = bench.text("rows.csv");
+    assert_eq!(rows.lines().count(), 8, "{rows}");
+    assert!(rows.starts_with("method,items,accuracy,accuracy_se,log_loss,"), "{rows}");
+    assert!(rows.contains("\nmajority,10,") && rows.contains("\ndbcc,10,"), "{rows}");
+    assert!(bench.path("p").exists());
+
+    for (words, message) in [
+        ("compare votes.csv --votes", "there are no labels to score methods on"),
+        ("compare votes.csv --gold gold.csv", "--votes"),
+        ("compare votes.csv --votes --gold gold.csv --class-prior uniform", "cannot be used with"),
+        ("compare votes.csv --votes --gold gold.csv --methods best", "unknown method `best`"),
+        ("compare votes.csv --votes --gold gold.csv --folds 1", "folds"),
+        ("compare votes.csv --votes --gold gold.csv --csv votes.csv", "the same file"),
+    ] {
+        let refused = bench.run(words);
+        assert!(refused.err.contains(message), "{words}: {}", refused.err);
+    }
 }

@@ -248,7 +248,8 @@ fn looks_like_percentages(values: &[f64]) -> bool {
 
 /// What was unusual about the raw values of a table although they were accepted: sums that were
 /// rounded, or values that look like another kind.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Doubts {
     kind: ValueKind,
     /// Outputs that were not simply probabilities.
@@ -280,7 +281,9 @@ impl Doubts {
 
     /// Adds the doubts about another part of the same table.
     pub fn merge(&mut self, other: &Self) {
-        self.kind = other.kind;
+        if other.n_checked > 0 {
+            self.kind = other.kind;
+        }
         self.n_checked += other.n_checked;
         self.n_rounded += other.n_rounded;
         self.largest = self.largest.max(other.largest);

@@ -11,8 +11,8 @@ use super::constants::{
 };
 use super::sample_mean::{SampleMean, weighted_mean};
 use super::scores::{Predictions, Weighting};
-use super::single_classifiers;
 use super::verdict::verdict;
+use super::{meta_classifiers, single_classifiers};
 use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
@@ -22,7 +22,7 @@ use crate::methods::auto::{Auto, AutoFusion};
 use crate::methods::bcc::{Bcc, BccFusion};
 use crate::methods::independent::{IndependentFusion, SufficientStatistics};
 use crate::methods::pools::{Pool, PoolKind, Weights, fit_weights};
-use crate::methods::shares::EvidenceCovariance;
+use crate::methods::shares::{EvidenceCovariance, LEVEL, insight_intervals};
 use crate::methods::{Fusion, fuse};
 use crate::model::Model;
 use crate::progress::{NoProgress, Progress};
@@ -57,8 +57,8 @@ pub struct Baseline {
     pub method: String,
     /// Log-loss in nats, out of fold where the baseline is fitted.
     pub log_loss: SampleMean,
-    /// Gain of `auto` over the baseline on the same items: the baseline's log-loss minus that of
-    /// `auto`.
+    /// Gain of the method over the baseline on the same items: the baseline's log-loss minus the
+    /// method's.
     pub gain: SampleMean,
 }
 
@@ -71,21 +71,26 @@ pub struct SimilarPair {
     pub correlation: f64,
 }
 
-/// The gain of `auto` over simpler predictions. [`Display`](fmt::Display) prints it as a table.
+/// The gain of `auto`, or of another fitted method, over simpler predictions.
+/// [`Display`](fmt::Display) prints it as a table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Gain {
+    /// The method whose gain this is.
+    pub method: String,
     /// Number of items.
     pub n_items: usize,
     /// Number of folds used; 0 if the items are new to the fitted model.
     pub folds: usize,
-    /// Log-loss of `auto` in nats, out of fold.
+    /// Log-loss of the method in nats; out of fold if there are folds.
     pub log_loss: SampleMean,
     /// All simpler predictions.
     pub baselines: Vec<Baseline>,
     /// The baseline with the smallest log-loss among single classifiers, recalibrated or not.
     pub best_single: Baseline,
-    /// Number of independent classifiers with the same total evidence.
+    /// Number of independent classifiers with the same total evidence; NaN if it is not known.
     pub effective_number: f64,
+    /// Its 90 % interval; none for very large tables.
+    pub effective_number_interval: Option<[f64; 2]>,
     /// Pairs of classifiers whose evidence has a correlation of 0.9 or more, most similar first.
     pub similar: Vec<SimilarPair>,
     /// The result in one sentence.
@@ -134,7 +139,12 @@ pub fn gain(
         None => Cow::Owned(covariance_of(auto, outputs)?),
     };
     let weighting = settings.weighting.under(model.chosen_prior());
-    Ok(summarise(&methods, outputs, &labels, (prior, weighting), n_folds, &covariance))
+    let interval = match model.insight_intervals() {
+        Some(intervals) => Some(intervals.effective_number),
+        None => interval(auto, outputs, &covariance, progress)?,
+    };
+    let gain = gain_of(&methods, outputs, prior, weighting, Some(&covariance))?;
+    Ok(Gain { folds: n_folds, ..gain }.with_interval(interval, outputs))
 }
 
 /// Fewer folds for fits that take long, so that the estimate does not take minutes.
@@ -158,10 +168,43 @@ pub fn gain_on_new_items(
 ) -> Result<Gain> {
     let auto = require_auto(model)?;
     let outputs = &*outputs.require_some_labels()?;
-    let labels = outputs.require_labels()?;
-    let methods = predict(auto, outputs, prior)?;
     let covariance = covariance_of(auto, outputs)?;
-    Ok(summarise(&methods, outputs, &labels, (prior, weighting), 0, &covariance))
+    let methods = predict(auto, outputs, prior)?;
+    let gain = gain_of(&methods, outputs, prior, weighting, Some(&covariance))?;
+    let interval = interval(auto, outputs, &covariance, &NoProgress)?;
+    Ok(gain.with_interval(interval, outputs))
+}
+
+/// Predictions that are simpler than a model and need no fit of their own: the average, the
+/// geometric pool, the stacking that is part of `auto`, every classifier's own outputs and its meta
+/// classifier.
+pub fn simpler_predictions(
+    model: &Model,
+    outputs: &Outputs,
+    prior: &ClassPrior,
+) -> Result<Vec<Predictions>> {
+    let stacking = match model.method() {
+        Method::Auto(auto) => auto.stacking()?,
+        _ => None,
+    };
+    let stacking = stacking.as_ref().map(|stacking| stacking as &dyn Fusion);
+    let mut methods = combinations(stacking, outputs, prior)?;
+    methods.extend(meta_classifiers(model, outputs, prior)?);
+    Ok(methods)
+}
+
+/// The gain of the first of several predictions over all others, on items that all have a label.
+/// The covariance of the classifiers' evidence, where it is known, yields the effective number and
+/// the similar pairs.
+pub fn gain_of(
+    methods: &[Predictions],
+    outputs: &Outputs,
+    prior: &ClassPrior,
+    weighting: Weighting,
+    covariance: Option<&EvidenceCovariance>,
+) -> Result<Gain> {
+    let labels = outputs.require_labels()?;
+    Ok(summarise(methods, outputs, &labels, (prior, weighting), covariance))
 }
 
 /// The covariance of the evidence by the model's Dirichlets; without any, because the model was
@@ -173,6 +216,28 @@ fn covariance_of(auto: &AutoFusion, outputs: &Outputs) -> Result<EvidenceCovaria
     let statistics = SufficientStatistics::of(outputs)?;
     let own = IndependentFusion::at_mode(Arc::clone(outputs.schema()), &statistics)?;
     EvidenceCovariance::of(outputs, own.alpha())
+}
+
+/// The 90 % interval of the effective number on these items, given the model's Dirichlets.
+fn interval(
+    auto: &AutoFusion,
+    outputs: &Outputs,
+    covariance: &EvidenceCovariance,
+    progress: &dyn Progress,
+) -> Result<Option<[f64; 2]>> {
+    let Some(dirichlets) = auto.dirichlets() else { return Ok(None) };
+    let alpha = dirichlets.alpha();
+    let found = insight_intervals(LEVEL, outputs, covariance, alpha, None, progress)?;
+    Ok(found.map(|found| found.effective_number))
+}
+
+impl Gain {
+    /// The same with an interval of the effective number.
+    fn with_interval(mut self, interval: Option<[f64; 2]>, outputs: &Outputs) -> Self {
+        self.effective_number_interval = interval;
+        self.verdict = verdict(&self, outputs.schema().n_classifiers());
+        self
+    }
 }
 
 fn require_auto(model: &Model) -> Result<&AutoFusion> {
@@ -190,8 +255,7 @@ fn summarise(
     outputs: &Outputs,
     labels: &[usize],
     (prior, weighting): (&ClassPrior, Weighting),
-    folds: usize,
-    covariance: &EvidenceCovariance,
+    covariance: Option<&EvidenceCovariance>,
 ) -> Gain {
     let mean = |losses: &[f64]| weighted_mean(losses, labels, prior, weighting);
     let losses: Vec<Vec<f64>> =
@@ -209,13 +273,15 @@ fn summarise(
         .expect("there is at least one classifier")
         .clone();
     let mut gain = Gain {
+        method: methods[0].name.clone(),
         n_items: outputs.n_items(),
-        folds,
+        folds: 0,
         log_loss: mean(&losses[0]),
         baselines,
         best_single,
-        effective_number: covariance.effective_number(),
-        similar: similar_pairs(outputs, covariance),
+        effective_number: covariance.map_or(f64::NAN, EvidenceCovariance::effective_number),
+        effective_number_interval: None,
+        similar: covariance.map_or_else(Vec::new, |own| similar_pairs(outputs, own)),
         verdict: String::new(),
     };
     gain.verdict = verdict(&gain, outputs.schema().n_classifiers());
@@ -359,27 +425,37 @@ impl Baseline {
 /// The predictions of `auto`, the average, the geometric pool, stacking, every classifier's own
 /// outputs and every meta classifier, in this order.
 fn predict(auto: &AutoFusion, outputs: &Outputs, prior: &ClassPrior) -> Result<Vec<Predictions>> {
+    let mut methods = vec![fused("auto".into(), auto, outputs, prior)?];
+    let stacking = auto.stacking()?;
+    let stacking = stacking.as_ref().map(|stacking| stacking as &dyn Fusion);
+    methods.extend(combinations(stacking, outputs, prior)?);
+    let Some(dirichlets) = auto.dirichlets() else { return Ok(methods) };
+    for (k, name) in outputs.schema().classifiers().iter().enumerate() {
+        let meta = dirichlets.meta(k)?;
+        let own = outputs.select(meta.schema())?;
+        methods.push(fused(format!("meta:{name}"), &meta, &own, prior)?);
+    }
+    Ok(methods)
+}
+
+/// The average, the geometric pool, stacking if it is given, and every classifier's own outputs.
+fn combinations(
+    stacking: Option<&dyn Fusion>,
+    outputs: &Outputs,
+    prior: &ClassPrior,
+) -> Result<Vec<Predictions>> {
     let schema = outputs.schema();
-    let fused =
-        |name: String, fusion: &dyn Fusion, outputs: &Outputs| fused(name, fusion, outputs, prior);
     let n = schema.n_classifiers();
     let pool = |kind| Pool::new(schema.clone(), kind, vec![1.0 / n as f64; n]);
-    let average = pool(PoolKind::Linear)?;
-    let mut methods =
-        vec![fused("auto".into(), auto, outputs)?, fused("average".into(), &average, outputs)?];
+    let mut methods = vec![fused("average".into(), &pool(PoolKind::Linear)?, outputs, prior)?];
     if n > 1 {
         let geometric = pool(PoolKind::Logarithmic)?;
-        methods.push(fused("geometric-pool".into(), &geometric, outputs)?);
+        methods.push(fused("geometric-pool".into(), &geometric, outputs, prior)?);
     }
-    if let Some(stacking) = auto.stacking()? {
-        methods.push(fused("stacking".into(), &stacking, outputs)?);
+    if let Some(stacking) = stacking {
+        methods.push(fused("stacking".into(), stacking, outputs, prior)?);
     }
     methods.extend(single_classifiers(outputs, prior));
-    let Some(dirichlets) = auto.dirichlets() else { return Ok(methods) };
-    for (k, name) in schema.classifiers().iter().enumerate() {
-        let meta = dirichlets.meta(k)?;
-        methods.push(fused(format!("meta:{name}"), &meta, &outputs.select(meta.schema())?)?);
-    }
     Ok(methods)
 }
 
@@ -405,7 +481,8 @@ fn similar_pairs(outputs: &Outputs, covariance: &EvidenceCovariance) -> Vec<Simi
 impl fmt::Display for Gain {
     /// A table of `auto`, the best single classifier and all simpler combinations, then the verdict.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut rows = vec![vec!["auto".into(), self.log_loss.to_string(), String::new()]];
+        let own = self.method.clone();
+        let mut rows = vec![vec![own, self.log_loss.to_string(), String::new()]];
         let best = ("best single: ", &self.best_single);
         let of_all = self.baselines.iter().filter(|baseline| baseline.single().is_none());
         for (prefix, Baseline { method, log_loss, gain }) in
@@ -417,7 +494,7 @@ impl fmt::Display for Gain {
             0 => "log-loss on these items".to_owned(),
             folds => format!("log-loss out of fold, {folds} folds"),
         };
-        let table = aligned(&["method", &items, "gain of auto"], &rows);
+        let table = aligned(&["method", &items, &format!("gain of {}", self.method)], &rows);
         write!(f, "{table}{}", self.verdict)
     }
 }

@@ -155,11 +155,21 @@ impl ShareSums {
         prior: &ClassPrior,
         progress: &dyn Progress,
     ) -> Result<()> {
-        fuse_into(fusion, outputs, prior, &mut self.fused, progress)?;
+        let mut fused = std::mem::take(&mut self.fused);
+        let done = fuse_into(fusion, outputs, prior, &mut fused, progress);
+        if done.is_ok() {
+            self.add_fused(outputs, &fused);
+        }
+        self.fused = fused;
+        done
+    }
+
+    /// Adds items that are fused already.
+    pub fn add_fused(&mut self, outputs: &Outputs, fused: &Fused) {
         self.n_items += outputs.n_items() as u64;
         for item in 0..outputs.n_items() {
             let label = outputs.label(item);
-            let cells = self.classes.iter_mut().zip(self.fused.probabilities(item));
+            let cells = self.classes.iter_mut().zip(fused.probabilities(item));
             for (class, (sums, f)) in cells.enumerate() {
                 sums.f += f;
                 sums.f_squared += f * f;
@@ -171,7 +181,6 @@ impl ShareSums {
                 }
             }
         }
-        Ok(())
     }
 
     /// The shares with their intervals; an error without items.

@@ -36,11 +36,11 @@ impl fmt::Display for SampleMean {
     }
 }
 
-/// The weighted mean of one number per item.
+/// The weighted mean of one number per item of these true classes, with its standard error.
 ///
 /// With weighted classes it is Σₜ pₜ meanₜ, with variance Σₜ pₜ² varianceₜ / nₜ: the number of items
 /// per class is taken as fixed, not as random.
-pub(super) fn weighted_mean(
+pub fn weighted_mean(
     values: &[f64],
     labels: &[usize],
     prior: &ClassPrior,

@@ -18,8 +18,12 @@ pub(super) fn verdict(gain: &Gain, n_classifiers: usize) -> String {
             1 => " (and 1 other pair)".to_owned(),
             n => format!(" (and {n} other pairs)"),
         };
+        let interval = gain.effective_number_interval.map_or_else(String::new, |[low, high]| {
+            format!(", 90 % interval {low:.1} to {high:.1}")
+        });
         text += &format!(
-            "; classifiers {}{others} carry nearly the same information (effective number {:.1})",
+            "; classifiers {}{others} carry nearly the same information (effective number \
+             {:.1}{interval})",
             quoted(&[a.clone(), b.clone()]),
             gain.effective_number
         );
@@ -93,13 +97,15 @@ fn against_combinations(gain: &Gain) -> Option<String> {
         ),
         None if level.is_empty() => {
             format!(
-                "; over the best simpler combination, {}, `auto` gains {}",
+                "; over the best simpler combination, {}, `{}` gains {}",
                 words(&best.method),
+                gain.method,
                 size(best.gain)
             )
         }
         None => format!(
-            "; simpler and level with `auto` (gain of `auto` within two standard errors): {}",
+            "; simpler and level with `{0}` (gain of `{0}` within two standard errors): {1}",
+            gain.method,
             names.join(", ")
         ),
     })
@@ -130,15 +136,27 @@ mod tests {
         let mut baselines: Vec<Baseline> = combinations.iter().copied().map(baseline).collect();
         baselines.push(best_single.clone());
         Gain {
+            method: "auto".into(),
             n_items: 100,
             folds: 10,
             log_loss: SampleMean { mean: 0.5, se: 0.01 },
             baselines,
             best_single,
             effective_number: 2.0,
+            effective_number_interval: None,
             similar: Vec::new(),
             verdict: String::new(),
         }
+    }
+
+    #[test]
+    fn the_effective_number_has_its_interval() {
+        let between = ("a".to_owned(), "b".to_owned());
+        let similar = vec![SimilarPair { between, correlation: 0.95 }];
+        let plain = Gain { similar, ..gain(&[("average", 0.1, 0.01)]) };
+        assert!(verdict(&plain, 3).ends_with("(effective number 2.0)"), "{}", verdict(&plain, 3));
+        let text = verdict(&Gain { effective_number_interval: Some([1.42, 2.61]), ..plain }, 3);
+        assert!(text.ends_with("(effective number 2.0, 90 % interval 1.4 to 2.6)"), "{text}");
     }
 
     /// Two standard errors decide; what is simpler and level or better is named.

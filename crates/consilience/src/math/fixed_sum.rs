@@ -36,6 +36,11 @@ impl FixedSum {
     pub(crate) fn from_parts(high: f64, rest: f64) -> Self {
         Self(to_fixed(high) + to_fixed(rest))
     }
+
+    /// The same for numbers from a file; none if they are beyond all that is summed here.
+    pub(crate) fn from_bounded_parts(high: f64, rest: f64) -> Option<Self> {
+        (high.abs() < 1e18 && rest.abs() < 1.0).then(|| Self::from_parts(high, rest))
+    }
 }
 
 #[allow(clippy::cast_possible_truncation)] // rounding to fixed point is the purpose

@@ -7,15 +7,23 @@ use consilience_numerics::optimise::Minimum;
 /// Number of past steps that approximate the curvature. Nocedal & Wright recommend 3 to 20.
 const MEMORY: usize = 10;
 
+/// Armijo's constant: the share of the decrease predicted by the slope that a step must reach.
+const DECREASE: f64 = 1e-4;
+
+/// Relative rounding error of a value that is a sum of many terms; changes below it are judged by
+/// the slope. Hager & Zhang use 1e-6; a sum of a million terms has an error of about 1e-13.
+const VALUE_NOISE: f64 = 1e-10;
+
 /// Minimises a strictly convex function by limited-memory BFGS with a halving line search (Armijo's
-/// rule).
+/// rule, or its form in slopes where the decrease of the value is lost in rounding).
 ///
 /// `objective` returns the value and writes the gradient. Strict convexity keeps the approximate
 /// curvature positive without Wolfe's second condition. The search ends when every entry of the
 /// gradient is at most `tolerance` in size.
 ///
 /// # References
-/// Nocedal & Wright, *Numerical Optimization*, 2nd ed. 2006, algorithms 7.4 and 7.5.
+/// - Nocedal & Wright, *Numerical Optimization*, 2nd ed. 2006, algorithms 7.4 and 7.5.
+/// - Hager & Zhang, SIAM Journal on Optimization 16, 2005: the rule in slopes, equation (4.1).
 pub(crate) fn lbfgs(
     start: &[f64],
     mut objective: impl FnMut(&[f64], &mut [f64]) -> f64,
@@ -33,13 +41,17 @@ pub(crate) fn lbfgs(
         let direction = history.direction(&gradient);
         let slope = dot(&direction, &gradient);
         let mut new_gradient = vec![0.0; point.len()];
-        // Near the minimum, the decrease of the value is smaller than its rounding error.
-        let slack = 4.0 * f64::EPSILON * (1.0 + value.abs());
+        let scale = 1.0 + value.abs();
         let mut length = 1.0;
         let (new, new_value) = loop {
             let new: Vec<f64> = point.iter().zip(&direction).map(|(x, d)| x + length * d).collect();
             let new_value = objective(&new, &mut new_gradient);
-            if new_value <= value + 1e-4 * length * slope + slack {
+            let decreased =
+                new_value <= value + DECREASE * length * slope + 4.0 * f64::EPSILON * scale;
+            // For a quadratic function the same condition; slopes have no rounding error to speak of.
+            let level = new_value <= value + VALUE_NOISE * scale
+                && dot(&direction, &new_gradient) <= (2.0 * DECREASE - 1.0) * slope;
+            if decreased || level {
                 break (new, new_value);
             }
             length *= 0.5;
@@ -135,5 +147,24 @@ mod tests {
         let found = lbfgs(&vec![3.0; n], objective, 1e-6, 5000);
         assert!(found.converged, "{}", found.value);
         assert!((0..n).all(|i| (found.point[i] - centre(i)).abs() < 1e-5), "{found:?}");
+    }
+    /// A value of about 1 with an error of 1e-13 in place of 1e-16, as a sum of many terms has. The
+    /// minimum is found by the gradient, without long searches along a line.
+    #[test]
+    fn noise_in_the_value_does_not_prolong_the_search() {
+        let mut evaluations = 0;
+        let objective = |x: &[f64], gradient: &mut [f64]| {
+            evaluations += 1;
+            let mut value = 1.0 + 1e-13 * (f64::from(evaluations) * 2.3).sin();
+            for (i, (x, g)) in x.iter().zip(gradient.iter_mut()).enumerate() {
+                let weight = 1.0 + i as f64;
+                value += 0.5 * weight * x * x;
+                *g = weight * x;
+            }
+            value
+        };
+        let found = lbfgs(&[1.0; 20], objective, 1e-9, 5000);
+        assert!(found.converged);
+        assert!(evaluations < 60, "{evaluations}");
     }
 }

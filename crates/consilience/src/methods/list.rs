@@ -110,6 +110,12 @@ macro_rules! methods {
                 match self { $(Self::$variant(options) => options.needs_every_output(),)* }
             }
 
+            /// Whether the fit needs the items themselves, not just their
+            /// [statistics](crate::model::Statistics).
+            pub fn needs_items(&self) -> bool {
+                match self { $(Self::$variant(options) => options.needs_items(),)* }
+            }
+
             /// The only classifier that the method uses, for a method of a single classifier.
             pub(crate) fn classifier(&self) -> Option<&str> {
                 match self { $(Self::$variant(options) => options.classifier(),)* }

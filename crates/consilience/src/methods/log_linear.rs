@@ -4,6 +4,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::block::{Block, Logs};
 use crate::data::outputs::Items;
+use crate::export::formula::{Formula, Matrix, Value};
 use consilience_numerics::vector;
 
 /// cₖⱼ + Σₗ Cₖⱼₗ ln xᵏₗ for every class j, summed over the classifiers k that are present.
@@ -70,6 +71,15 @@ impl LogLinear {
             constant_bound: largest * self.constant_bound,
             ..*self
         }
+    }
+
+    /// The evidence of every classifier for every class, K × J, as a formula of the logarithms of
+    /// its outputs, K × J.
+    pub(super) fn formula(&self, formula: &mut Formula, logs: Value) -> Value {
+        let coefficients = Matrix::new(self.n_classes, self.coefficients.clone());
+        let products = formula.per_classifier(coefficients, logs);
+        let constants = formula.constant(Matrix::new(self.n_classes, self.constants.clone()));
+        formula.add(products, constants)
     }
 
     /// The evidence of every classifier alone, column by column like the logarithms, of which

@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::bcc::Decisions;
 use super::correlated::PairInsight;
 use super::correlated::learning::{DeltaReport, ObservedPair, SharedReport};
 use super::fusion::Fusion;
@@ -15,6 +16,7 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::export::{Scoring, Value as FormulaValue};
 use crate::model::Model;
 use crate::progress::Progress;
 use crate::simulation::Truth;
@@ -64,6 +66,8 @@ pub(crate) struct TrainingSet<'a> {
     pub(crate) all: &'a Outputs,
     /// The sufficient statistics of the labelled items. In an update these cover old and new items.
     pub(crate) statistics: &'a SufficientStatistics,
+    /// The decisions of the labelled items. In an update these cover the new items only.
+    pub(crate) decisions: &'a Decisions,
     /// The class prior that the model will use.
     pub(crate) class_prior: &'a ClassPrior,
     /// Progress reporting and cancellation.
@@ -105,6 +109,12 @@ pub(crate) trait FitMethod: Default + Serialize + DeserializeOwned {
     /// Other classifiers are left out of the fit, with a warning.
     fn needs_every_output(&self) -> bool {
         false
+    }
+
+    /// Whether the fit needs the items themselves. If not, it uses the names, the statistics, the
+    /// decisions and the class prior of a [`TrainingSet`] alone.
+    fn needs_items(&self) -> bool {
+        true
     }
 
     /// Fits the method.
@@ -182,6 +192,12 @@ pub(crate) trait FittedMethod: Fusion {
     /// Number of parts in the posterior of everything that several classifiers share.
     fn n_shared_parts(&self) -> usize {
         0
+    }
+
+    /// The unnormalised log posterior of every class (1 × J) as a formula, for exports; otherwise
+    /// the reason why there is none.
+    fn ln_joint_formula(&self, _scoring: &mut Scoring) -> Result<FormulaValue, &'static str> {
+        Err("its rule is not written as a formula of sums and logarithms")
     }
 
     /// The distribution of the outputs; otherwise the reason why there is none.

@@ -3,13 +3,12 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::{FuseOptions, Model, Settings, Training};
+use super::{FuseOptions, Model, Settings, Statistics, Training};
 use crate::data::class_prior::{ClassPrior, PriorChoice};
 use crate::data::input_format::DEFAULT_FLOOR;
 use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
-use crate::methods::independent::SufficientStatistics;
 use crate::methods::shares::{InsightIntervals, LEVEL, insight_intervals};
 use crate::methods::{Fit, Method, MethodConfig, TrainingSet};
 use crate::progress::{NoProgress, Progress};
@@ -83,18 +82,73 @@ impl Model {
         Self::fit_items(method, outputs, &options, false)
     }
 
+    /// Fits a method to statistics of items. The model is the same, to the last bit, as that of a
+    /// fit to the items themselves, however they were divided into parts. An error names the method
+    /// if its fit [needs the items](MethodConfig::needs_items).
+    pub fn fit_statistics(
+        method: impl Into<MethodConfig>,
+        statistics: &Statistics,
+        options: &FitOptions<'_>,
+    ) -> Result<Self> {
+        let method = method.into();
+        let cannot = if method.needs_items() {
+            "cannot be fitted from statistics: it is learned from the items themselves, so fit it \
+             to a sample of them"
+        } else if options.class_prior == PriorChoice::Estimate {
+            "with the class prior `estimate` cannot be fitted from statistics: the prior is \
+             estimated from the unlabelled items themselves, so choose `estimate` when fusing"
+        } else {
+            ""
+        };
+        if !cannot.is_empty() {
+            return Err(Error::Unsupported { method: method.name(), cannot: cannot.into() });
+        }
+        let statistics = match method.classifier() {
+            Some(name) => Cow::Owned(statistics.select(&[index_of(statistics.schema(), name)?])?),
+            None => Cow::Borrowed(statistics),
+        };
+        let (statistics, left_out) = leave_out(&method, statistics)?;
+        let no_items = statistics.no_items()?;
+        Self::fit_parts(method, &no_items, &statistics, left_out, options, true)
+    }
+
     fn fit_items(
         method: MethodConfig,
         outputs: &Outputs,
         options: &FitOptions<'_>,
         warns_of_prior: bool,
     ) -> Result<Self> {
+        if outputs.is_weighted() && !method.takes_weights() {
+            return Err(Error::Unsupported {
+                method: method.name(),
+                cannot: "takes no weights of items: repeat an item that counts more than once"
+                    .into(),
+            });
+        }
         let outputs = select(&method, outputs)?;
-        let (outputs, left_out) = leave_out(&method, outputs)?;
+        let statistics = Cow::Owned(Statistics::of(&outputs)?);
+        let (statistics, left_out) = leave_out(&method, statistics)?;
+        let outputs = if left_out.is_empty() {
+            outputs
+        } else {
+            Cow::Owned(outputs.select(statistics.schema())?)
+        };
+        Self::fit_parts(method, &outputs, &statistics, left_out, options, warns_of_prior)
+    }
+
+    /// Fits a method to items and their statistics; `outputs` has no items if the method needs none.
+    fn fit_parts(
+        method: MethodConfig,
+        outputs: &Outputs,
+        statistics: &Statistics,
+        left_out: Vec<Warning>,
+        options: &FitOptions<'_>,
+        warns_of_prior: bool,
+    ) -> Result<Self> {
         let labelled = outputs.labelled();
-        let mut training = Training::new(&outputs, &labelled)?;
+        let mut training = Training::new(statistics)?;
         training.warnings.extend(left_out);
-        check_items(&method, &outputs, &options.class_prior, &training)?;
+        check_items(&method, statistics, &options.class_prior)?;
         let classes = outputs.schema().classes();
         let class_prior = training.resolve(&options.class_prior, classes)?;
         if warns_of_prior {
@@ -102,8 +156,9 @@ impl Model {
         }
         let fit = method.fit_method(&TrainingSet {
             outputs: &labelled,
-            all: &outputs,
+            all: outputs,
             statistics: &training.statistics,
+            decisions: statistics.decisions(),
             class_prior: &class_prior,
             progress: options.progress,
         })?;
@@ -116,7 +171,7 @@ impl Model {
         let insight_intervals = intervals(&fit, &labelled, &class_prior, options.progress)?;
         let training = Training { insight_intervals, ..training };
         let model = Self::assemble(fit, class_prior, settings, training)?;
-        model.with_estimated_prior(&outputs, options)
+        model.with_estimated_prior(outputs, options)
     }
 
     /// The same model with the class shares of the unlabelled items as class prior, if that was
@@ -152,7 +207,8 @@ impl Model {
         let outputs = outputs.select(&self.schema)?;
         let labelled = outputs.labelled();
         let mut training = training.clone();
-        training.add(&outputs, &labelled)?;
+        let new = Statistics::of(&outputs)?;
+        training.add(&new)?;
         let classes = self.schema.classes();
         let class_prior = training.resolve(&settings.class_prior, classes)?;
         training.warn_of_prior(&settings.class_prior, &class_prior, classes);
@@ -160,6 +216,7 @@ impl Model {
             outputs: &labelled,
             all: &outputs,
             statistics: &training.statistics,
+            decisions: new.decisions(),
             class_prior: &class_prior,
             progress,
         };
@@ -200,30 +257,19 @@ impl Model {
 }
 
 /// Refuses items that a method or the choice of its class prior cannot use.
-fn check_items(
-    method: &MethodConfig,
-    outputs: &Outputs,
-    prior: &PriorChoice,
-    training: &Training,
-) -> Result<()> {
-    if outputs.is_weighted() && !method.takes_weights() {
-        return Err(Error::Unsupported {
-            method: method.name(),
-            cannot: "takes no weights of items: repeat an item that counts more than once".into(),
-        });
-    }
-    if training.n_labelled() == 0 && method.needs_labels() {
+fn check_items(method: &MethodConfig, statistics: &Statistics, prior: &PriorChoice) -> Result<()> {
+    let counts = statistics.class_counts();
+    if counts.iter().all(|n| *n == 0) && method.needs_labels() {
         return Err(Error::NeedsLabels {
             method: method.name(),
-            n_items: outputs.n_items(),
+            n_items: usize::try_from(statistics.n_items()).unwrap_or(usize::MAX),
             others: MethodConfig::without_labels(),
         });
     }
-    let counts = training.statistics.class_counts();
     if let Some(j) = counts.iter().position(|n| *n == 0).filter(|_| method.needs_every_class()) {
-        return Err(Error::EmptyClass { class: outputs.schema().classes()[j].clone() });
+        return Err(Error::EmptyClass { class: statistics.schema().classes()[j].clone() });
     }
-    if *prior == PriorChoice::Estimate && training.n_unlabelled() == 0 {
+    if *prior == PriorChoice::Estimate && statistics.n_unlabelled() == 0 {
         let requirement = "empirical, uniform or given if every training item has a label \
                            (`estimate` is the class prior of unlabelled items; it can also be \
                            chosen when fusing)";
@@ -251,29 +297,29 @@ fn intervals(
 /// The outputs that a method uses: those of a single classifier for a method of one.
 fn select<'a>(method: &MethodConfig, outputs: &'a Outputs) -> Result<Cow<'a, Outputs>> {
     let Some(name) = method.classifier() else { return Ok(Cow::Borrowed(outputs)) };
-    let schema = outputs.schema();
-    let index = schema.classifier_index(name).ok_or_else(|| Error::Mismatch {
+    let index = index_of(outputs.schema(), name)?;
+    outputs.select(&Arc::new(outputs.schema().only(index))).map(Cow::Owned)
+}
+
+/// The place of a classifier that a method names.
+fn index_of(schema: &Schema, name: &str) -> Result<usize> {
+    schema.classifier_index(name).ok_or_else(|| Error::Mismatch {
         what: "classifiers",
         expected: format!("`{name}`"),
         found: crate::error::quoted(schema.classifiers()),
-    })?;
-    outputs.select(&Arc::new(schema.only(index))).map(Cow::Owned)
+    })
 }
 
-/// The outputs without the classifiers that the method cannot use, and a warning for each. If it
+/// The statistics without the classifiers that the method cannot use, and a warning for each. If it
 /// could use none, all stay, and the fit reports the error.
 fn leave_out<'a>(
     method: &MethodConfig,
-    outputs: Cow<'a, Outputs>,
-) -> Result<(Cow<'a, Outputs>, Vec<Warning>)> {
-    if !method.needs_every_output() || !outputs.any_missing() || outputs.n_labelled() == 0 {
-        return Ok((outputs, Vec::new()));
-    }
-    let schema = Arc::clone(outputs.schema());
-    let statistics = SufficientStatistics::of(&outputs.labelled())?;
-    let absent: Vec<(usize, usize)> = statistics.absent_classifiers().collect();
-    if absent.is_empty() || absent.len() == schema.n_classifiers() {
-        return Ok((outputs, Vec::new()));
+    statistics: Cow<'a, Statistics>,
+) -> Result<(Cow<'a, Statistics>, Vec<Warning>)> {
+    let absent: Vec<(usize, usize)> = statistics.labelled().absent_classifiers().collect();
+    let schema = statistics.schema();
+    if !method.needs_every_output() || absent.is_empty() || absent.len() == schema.n_classifiers() {
+        return Ok((statistics, Vec::new()));
     }
     let warning = |(k, j): &(usize, usize)| {
         let (classifier, class) = (&schema.classifiers()[*k], &schema.classes()[*j]);
@@ -283,9 +329,7 @@ fn leave_out<'a>(
         ))
     };
     let warnings = absent.iter().map(warning).collect();
-    let is_kept = |k: usize| absent.iter().all(|(other, _)| *other != k);
-    let names = schema.classifiers().iter().enumerate();
-    let names = names.filter(|(k, _)| is_kept(*k)).map(|(_, name)| name.clone());
-    let kept = Schema::new(names, schema.classes().to_vec())?;
-    Ok((Cow::Owned(outputs.select(&Arc::new(kept))?), warnings))
+    let is_kept = |k: &usize| absent.iter().all(|(other, _)| other != k);
+    let kept: Vec<usize> = (0..schema.n_classifiers()).filter(is_kept).collect();
+    Ok((Cow::Owned(statistics.select(&kept)?), warnings))
 }

@@ -8,6 +8,7 @@ mod fit;
 mod fuse;
 mod legacy;
 mod sources;
+mod statistics;
 mod strict;
 mod training;
 mod unlabelled;
@@ -31,6 +32,7 @@ use crate::simulation::Truth;
 
 pub use fit::FitOptions;
 pub use fuse::{FuseOptions, FusionRule};
+pub use statistics::Statistics;
 pub use training::Training;
 pub use unlabelled::Unlabelled;
 

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::statistics::Statistics;
 use super::unlabelled::Unlabelled;
 use crate::data::class_prior::{ClassPrior, PriorChoice};
-use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
 use crate::methods::correlated::learning::ObservedPair;
 use crate::methods::independent::SufficientStatistics;
@@ -52,33 +52,28 @@ pub struct Training {
 }
 
 impl Training {
-    /// Facts about the items of a fit, of which `labelled` are those with a label.
-    pub(super) fn new(all: &Outputs, labelled: &Outputs) -> Result<Self> {
-        let mut training = Self {
-            raised: 0,
-            statistics: SufficientStatistics::empty(all.schema()),
-            unlabelled: Unlabelled::default(),
+    /// Facts about the items of a fit.
+    pub(super) fn new(statistics: &Statistics) -> Result<Self> {
+        if statistics.n_items() == 0 {
+            return Err(Error::NoItems);
+        }
+        Ok(Self {
+            raised: statistics.n_raised(),
+            statistics: statistics.labelled().clone(),
+            unlabelled: statistics.unlabelled().clone(),
             evidence_covariance: None,
             insight_intervals: None,
             observed_correlations: Vec::new(),
-            warnings: Vec::new(),
-        };
-        training.add(all, labelled)?;
-        Ok(training)
+            warnings: statistics.doubts().warnings(),
+        })
     }
 
-    /// Adds items, of which `labelled` are those with a label. The warnings are those of the new
-    /// items.
-    pub(super) fn add(&mut self, all: &Outputs, labelled: &Outputs) -> Result<()> {
-        if all.n_items() == 0 {
-            return Err(Error::NoItems);
-        }
-        if labelled.n_items() > 0 {
-            self.statistics.add(labelled)?;
-        }
-        self.unlabelled.add(all);
-        self.raised += all.n_raised() as u64;
-        self.warnings = all.doubts().warnings();
+    /// Adds items. The warnings are those of the new items.
+    pub(super) fn add(&mut self, new: &Statistics) -> Result<()> {
+        self.statistics.merge(new.labelled())?;
+        self.unlabelled.merge(new.unlabelled());
+        self.raised += new.n_raised();
+        self.warnings = new.doubts().warnings();
         Ok(())
     }
 

@@ -38,6 +38,14 @@ impl Unlabelled {
         }
     }
 
+    /// Adds what was summed elsewhere.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.n_items += other.n_items;
+        self.weight.merge(other.weight);
+        self.sums.resize(self.sums.len().max(other.sums.len()), FixedSum::default());
+        self.sums.iter_mut().zip(&other.sums).for_each(|(sum, other)| sum.merge(*other));
+    }
+
     /// Number of items.
     pub fn n_items(&self) -> u64 {
         self.n_items
@@ -98,9 +106,7 @@ impl Serialize for Unlabelled {
 impl<'de> Deserialize<'de> for Unlabelled {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let File { items, weight, sum_outputs } = File::deserialize(deserializer)?;
-        let sum = |(high, rest): (f64, f64)| {
-            (high.abs() < 1e18 && rest.abs() < 1.0).then(|| FixedSum::from_parts(high, rest))
-        };
+        let sum = |(high, rest)| FixedSum::from_bounded_parts(high, rest);
         let sums = sum_outputs.into_iter().map(sum).collect::<Option<Vec<_>>>();
         match (sum(weight), sums) {
             (Some(weight), Some(sums)) => Ok(Self { n_items: items, weight, sums }),

@@ -1,6 +1,7 @@
 //! The result of a fit: labels of the items, reports on sources, class shares.
 
 use consilience_numerics::simplex;
+use serde_json::{Value, json};
 
 use super::auto::sources::logistic;
 use super::config::VoteConfig;
@@ -50,6 +51,7 @@ impl Aggregation {
             quartiles,
             parts: learned.parts,
             rho,
+            estimator: None,
         };
         let mut warnings = votes.warnings().to_vec();
         warnings.extend(learned.warnings);
@@ -184,6 +186,39 @@ impl Aggregation {
     /// Pairs of sources that agree more often than independent sources would, such as copies.
     pub fn similar_sources(&self) -> &[SimilarSources] {
         &self.similar
+    }
+
+    /// The report as JSON, without the sources and with the warnings as given.
+    pub fn to_json(&self) -> Value {
+        let votes = self.votes();
+        let shares = votes.classes().iter().zip(self.class_shares());
+        let shares = shares.map(
+            |(class, s)| json!({"class": class, "share": s.value, "low": s.low, "high": s.high}),
+        );
+        let name = |source: usize| &*votes.sources()[source];
+        let similar = self.similar.iter().map(|pair| {
+            json!({
+                "between": [name(pair.between.0), name(pair.between.1)],
+                "common": pair.common, "agree": pair.agree, "expected": pair.expected,
+            })
+        });
+        json!({
+            "method": self.model.config.name(),
+            "settings": self.model.config,
+            "classes": votes.classes(),
+            "items": votes.n_items(),
+            "votes": votes.n_votes(),
+            "gold_labels": votes.n_gold(),
+            "passes": self.passes,
+            "converged": self.converged,
+            "rho": self.rho(),
+            "class_shares": shares.collect::<Vec<_>>(),
+            "mean_accuracy": self.mean_accuracy(),
+            "similar_sources": similar.collect::<Vec<_>>(),
+            "gold_check": self.check,
+            "diagnostics": self.sampling,
+            "warnings": self.warnings,
+        })
     }
 
     /// What the user should know.

@@ -19,6 +19,8 @@ pub struct VotesBuilder {
     items: Names,
     sources: Names,
     labels: Names,
+    /// Numbers of the last item and source.
+    last: [u32; 2],
     fixed_classes: bool,
     votes: Vec<Vote>,
     probabilities: Vec<f32>,
@@ -72,8 +74,9 @@ impl VotesBuilder {
         probability: Option<f64>,
     ) -> Result<()> {
         let label = self.add_label(label, item)?;
-        let item = self.add_item(item)?;
-        let source = self.sources.add(source, "source")?;
+        let [last_item, last_source] = &mut self.last;
+        let item = self.items.add_again(item, "item", last_item)?;
+        let source = self.sources.add_again(source, "source", last_source)?;
         self.push_numbered((item, source, label), probability)
     }
 

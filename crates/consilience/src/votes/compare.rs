@@ -6,6 +6,7 @@ use consilience_numerics::parallel;
 use serde::Serialize;
 
 use super::config::{DawidSkene, Majority, VoteConfig};
+use super::model::VoteModel;
 use super::report::FLOOR;
 use super::table::Votes;
 use crate::error::{Error, Result};
@@ -69,6 +70,10 @@ pub struct VoteComparison {
     pub methods: Vec<VoteScores>,
 }
 
+/// The methods beside which all others are scored.
+const BASELINES: [VoteConfig; 2] =
+    [VoteConfig::Majority(Majority {}), VoteConfig::DawidSkene(DawidSkene {})];
+
 /// Accuracy, log-loss, Brier score of an item, and its largest probability.
 type ItemScore = [f64; 4];
 
@@ -76,7 +81,6 @@ type ItemScore = [f64; 4];
 ///
 /// # Errors
 /// If no item can be scored, or a method cannot be fitted.
-#[allow(clippy::missing_panics_doc)] // both baselines are among the methods
 pub fn compare_votes(
     votes: &Votes,
     held_out: &HeldOut,
@@ -84,7 +88,7 @@ pub fn compare_votes(
     progress: &dyn Progress,
 ) -> Result<VoteComparison> {
     let mut all = methods.to_vec();
-    for baseline in [VoteConfig::Majority(Majority {}), VoteConfig::DawidSkene(DawidSkene {})] {
+    for baseline in BASELINES {
         if !all.iter().any(|method| method.name() == baseline.name()) {
             all.push(baseline);
         }
@@ -93,21 +97,42 @@ pub fn compare_votes(
     progress.begin("scoring methods", (all.len() * rounds.len()) as u64);
     let mut scores = Vec::with_capacity(all.len());
     for method in &all {
-        scores.push(score(votes, &rounds, method, progress)?);
+        scores.push((method.name(), score(votes, &rounds, method, progress)?));
     }
-    let of = |name: &str| all.iter().position(|method| method.name() == name);
-    let baselines = ["majority", "dawid-skene"].map(|name| (name, of(name).expect("it was added")));
-    let rows = all.iter().zip(&scores).map(|(method, own)| {
-        let others = baselines.iter().filter(|(name, _)| *name != method.name());
-        VoteScores::new(method.name(), own, others.map(|(name, i)| (*name, &scores[*i][..])))
-    });
-    Ok(VoteComparison { items: scores[0].len(), methods: rows.collect() })
+    Ok(VoteComparison::new(&scores))
+}
+
+impl VoteModel {
+    /// Scores the model's probabilities of items with a gold label, and `majority` and
+    /// `dawid-skene` beside them, which see the same votes. No gold label is used.
+    ///
+    /// # Errors
+    /// If no item has a gold label, or the classes of the votes are not those of the model.
+    pub fn evaluate(&self, votes: &Votes, progress: &dyn Progress) -> Result<VoteComparison> {
+        let bare = votes.with_gold(&vec![None; votes.n_items()])?;
+        let rounds = rounds(&bare, &HeldOut::Labels(votes.gold_labels()))?;
+        let predicted = self.predict(&bare)?;
+        let own = rounds[0].scores(|item| predicted.probabilities(item));
+        let mut scores = vec![(self.config().name(), own)];
+        progress.begin("scoring methods", 2);
+        for baseline in BASELINES.iter().filter(|method| method.name() != self.config().name()) {
+            scores.push((baseline.name(), score(&bare, &rounds, baseline, progress)?));
+        }
+        Ok(VoteComparison::new(&scores))
+    }
 }
 
 /// The gold labels of a fit, and the items that it is scored on with their labels.
 struct Round {
     gold: Vec<Option<usize>>,
     scored: Vec<(usize, usize)>,
+}
+
+impl Round {
+    fn scores<'a>(&self, probabilities: impl Fn(usize) -> &'a [f64]) -> Vec<ItemScore> {
+        let scored = self.scored.iter();
+        scored.map(|(item, label)| score_item(probabilities(*item), *label)).collect()
+    }
 }
 
 fn rounds(votes: &Votes, held_out: &HeldOut) -> Result<Vec<Round>> {
@@ -161,13 +186,10 @@ fn score(
     progress: &dyn Progress,
 ) -> Result<Vec<ItemScore>> {
     let parts: Vec<Result<Vec<ItemScore>>> = parallel::map(rounds.len(), |round| {
-        let Round { gold, scored } = &rounds[round];
-        let fitted = method.fit_with(&votes.with_gold(gold)?, &CancelOnly(progress))?;
+        let round = &rounds[round];
+        let fitted = method.fit_with(&votes.with_gold(&round.gold)?, &CancelOnly(progress))?;
         progress.advance(1);
-        Ok(scored
-            .iter()
-            .map(|(item, label)| score_item(fitted.probabilities(*item), *label))
-            .collect())
+        Ok(round.scores(|item| fitted.probabilities(item)))
     });
     let parts: Vec<Vec<ItemScore>> = parts.into_iter().collect::<Result<_>>()?;
     Ok(parts.concat())
@@ -197,6 +219,18 @@ fn reliability(scores: &[ItemScore]) -> Vec<ReliabilityBin> {
         accuracy: hits / n,
     };
     sums.into_iter().map(bin).collect()
+}
+
+impl VoteComparison {
+    /// From the scores of every item by every method.
+    fn new(scores: &[(&str, Vec<ItemScore>)]) -> Self {
+        let is_baseline = |name: &str| BASELINES.iter().any(|baseline| baseline.name() == name);
+        let rows = scores.iter().map(|(name, own)| {
+            let others = scores.iter().filter(|(other, _)| is_baseline(other) && other != name);
+            VoteScores::new(name, own, others.map(|(other, scores)| (*other, &scores[..])))
+        });
+        Self { items: scores[0].1.len(), methods: rows.collect() }
+    }
 }
 
 impl VoteScores {

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::aggregation::Aggregation;
 use super::core::Core;
@@ -188,6 +189,50 @@ impl VoteConfig {
             Self::Ueda(_) | Self::DawidSkene(_) | Self::Majority(_) => {}
         }
         self
+    }
+
+    /// All options of methods with the values that they take; each method has some of them.
+    pub const OPTIONS: &'static [(&'static str, &'static str)] = &[
+        ("rho", "a number from 0"),
+        ("folds", "a whole number"),
+        ("inference", "cvb, vb or gibbs"),
+        ("chains", "a whole number"),
+        ("draws", "a whole number"),
+        ("warmup", "a whole number"),
+        ("subtypes", "a whole number"),
+        ("restarts", "a whole number"),
+        ("seed", "a whole number"),
+    ];
+
+    /// The same method with one option set, in JSON.
+    ///
+    /// # Errors
+    /// If the method does not have the option, or the value is not one of it.
+    ///
+    /// # Example
+    /// ```
+    /// use consilience::votes::VoteConfig;
+    /// let auto = VoteConfig::default().with_option("rho", 0.2.into())?;
+    /// assert!(auto.with_option("subtypes", 4.into()).is_err());
+    /// # Ok::<(), consilience::Error>(())
+    /// ```
+    #[allow(clippy::missing_panics_doc)] // a method with its options is plain JSON
+    pub fn with_option(&self, option: &str, value: Value) -> Result<Self> {
+        let mut json = serde_json::to_value(self).expect("methods are plain JSON values");
+        let Some(own) = json.get_mut(option).filter(|_| option != "method") else {
+            let known = |name: &&str| json.get(*name).is_some();
+            let options = Self::OPTIONS.iter().map(|(name, _)| *name).filter(known);
+            return Err(Error::UnknownOption {
+                method: self.name().into(),
+                option: option.into(),
+                options: options.map(str::to_owned).collect(),
+            });
+        };
+        let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        *own = value;
+        let values = Self::OPTIONS.iter().find(|(name, _)| *name == option);
+        let values = values.map_or("another value", |(_, values)| *values);
+        serde_json::from_value(json).map_err(|_| Error::parameter(option, values, shown))
     }
 
     /// Fits the method.

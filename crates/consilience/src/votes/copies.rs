@@ -51,22 +51,25 @@ fn smallest(votes: &Votes, source: usize, salt: u64) -> u64 {
     votes.cells_of(source).flat_map(of_cell).min().unwrap_or(u64::MAX)
 }
 
+/// The votes of a source as (item, label), ordered by item.
+fn by_item(votes: &Votes, source: usize) -> Vec<(u32, usize)> {
+    let of_cell = |cell: usize| {
+        votes.cell_items(cell).iter().map(move |item| (*item, votes.cell_label(cell)))
+    };
+    let mut list: Vec<(u32, usize)> = votes.cells_of(source).flat_map(of_cell).collect();
+    list.sort_unstable();
+    list
+}
+
 /// Common items and agreements of two sources.
 fn overlap(votes: &Votes, a: usize, b: usize) -> (usize, usize) {
-    let labels: BTreeMap<u32, usize> = votes
-        .cells_of(a)
-        .flat_map(|cell| {
-            votes.cell_items(cell).iter().map(move |item| (*item, votes.cell_label(cell)))
-        })
-        .collect();
-    let (mut common, mut agree) = (0, 0);
-    for cell in votes.cells_of(b) {
-        for item in votes.cell_items(cell) {
-            if let Some(label) = labels.get(item) {
-                common += 1;
-                agree += usize::from(*label == votes.cell_label(cell));
-            }
-        }
+    let (one, two) = (by_item(votes, a), by_item(votes, b));
+    let (mut i, mut j, mut common, mut agree) = (0, 0, 0, 0);
+    while i < one.len() && j < two.len() {
+        let ((item, label), (other, its_label)) = (one[i], two[j]);
+        common += usize::from(item == other);
+        agree += usize::from(item == other && label == its_label);
+        (i, j) = (i + usize::from(item <= other), j + usize::from(other <= item));
     }
     (common, agree)
 }

@@ -86,10 +86,7 @@ impl<'a> Core<'a> {
         let mut counts = vec![0.0; self.votes.n_cells() * s];
         for_blocks(counts.chunks_mut(BLOCK * s).collect(), |block, piece: &mut [f64]| {
             for (i, row) in piece.chunks_exact_mut(s).enumerate() {
-                for &item in self.votes.cell_items(block * BLOCK + i) {
-                    let start = item as usize * s;
-                    row.iter_mut().zip(&q[start..start + s]).for_each(|(n, q)| *n += q);
-                }
+                add_rows(row, q, self.votes.cell_items(block * BLOCK + i));
             }
         });
         counts
@@ -139,10 +136,7 @@ impl<'a> Core<'a> {
 
     /// Adds the weights T(cell, ·) of the votes on an item.
     pub(super) fn add_weights(&self, item: usize, weights: &[f64], row: &mut [f64]) {
-        for &cell in self.votes.item_cells(item) {
-            let own = &weights[cell as usize * row.len()..][..row.len()];
-            row.iter_mut().zip(own).for_each(|(f, t)| *f += t);
-        }
+        add_rows(row, weights, self.votes.item_cells(item));
     }
 
     /// Adds the evidence of the grades of the votes on an item to the voted classes; sources × grades.
@@ -162,6 +156,36 @@ impl States {
     pub(super) fn new(n_items: usize, n_states: usize) -> Self {
         Self { scores: vec![0.0; n_items * n_states], q: vec![0.0; n_items * n_states] }
     }
+}
+
+/// Adds the chosen rows of a table to a row. Few states are common and have loops of known length.
+pub(super) fn add_rows(row: &mut [f64], table: &[f64], chosen: &[u32]) {
+    match row.len() {
+        2 => add_rows_of::<2>(row, table, chosen),
+        3 => add_rows_of::<3>(row, table, chosen),
+        4 => add_rows_of::<4>(row, table, chosen),
+        5 => add_rows_of::<5>(row, table, chosen),
+        6 => add_rows_of::<6>(row, table, chosen),
+        n => {
+            for &place in chosen {
+                let own = &table[place as usize * n..][..n];
+                row.iter_mut().zip(own).for_each(|(sum, value)| *sum += value);
+            }
+        }
+    }
+}
+
+fn add_rows_of<const N: usize>(row: &mut [f64], table: &[f64], chosen: &[u32]) {
+    let (rows, _) = table.as_chunks::<N>();
+    let mut sums = [0.0; N];
+    sums.copy_from_slice(row);
+    for &place in chosen {
+        let own = &rows[place as usize];
+        for n in 0..N {
+            sums[n] += own[n];
+        }
+    }
+    row.copy_from_slice(&sums);
 }
 
 /// Does pieces of work that cannot fail, in any order.

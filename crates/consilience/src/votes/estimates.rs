@@ -142,13 +142,11 @@ pub(super) fn mixed_moments(parts: impl Iterator<Item = (f64, f64, f64)> + Clone
 /// are.
 pub(super) fn uncertainty(votes: &Votes, q: &[f64]) -> Vec<f64> {
     let k = votes.n_classes();
+    let spread: Vec<f64> = q.iter().map(|q| q * (1.0 - q)).collect();
     let mut sums = vec![0.0; votes.n_sources() * k];
     super::core::for_rows(&mut sums, k, |source, row| {
         for cell in votes.cells_of(source) {
-            for &item in votes.cell_items(cell) {
-                let q = &q[item as usize * k..][..k];
-                row.iter_mut().zip(q).for_each(|(sum, q)| *sum += q * (1.0 - q));
-            }
+            super::core::add_rows(row, &spread, votes.cell_items(cell));
         }
     });
     sums

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::auto::discount::Discount;
 use super::config::VoteConfig;
@@ -32,6 +33,7 @@ struct VoteFile {
     settings: VoteConfig,
     classes: Vec<String>,
     rho: Rho,
+    estimator: Option<Map<String, Value>>,
     parts: Vec<PartFile>,
     sources: Vec<SourceFile>,
 }
@@ -98,9 +100,12 @@ impl VoteModel {
     /// The text of the model file.
     pub fn to_json(&self) -> String {
         let parts: Vec<PartFile> = self.parts.iter().map(|part| self.part_file(part)).collect();
+        let kept = self.estimator.as_ref();
+        let estimator =
+            kept.map_or_else(String::new, |kept| format!("\"estimator\": {},\n", json(kept)));
         let mut text = format!(
             "{{\n\"format\": \"{FORMAT}\",\n\"version\": {VERSION},\n\"software\": {},\n\
-             \"settings\": {},\n\"classes\": {},\n\"rho\": {},\n\"parts\": {},\n\"sources\": [",
+             \"settings\": {},\n\"classes\": {},\n\"rho\": {},\n{estimator}\"parts\": {},\n\"sources\": [",
             json(&env!("CARGO_PKG_VERSION")),
             json(&self.config),
             json(&self.classes),
@@ -217,6 +222,7 @@ impl VoteFile {
             cell_labels,
             parts,
             rho: self.rho,
+            estimator: self.estimator,
         })
     }
 }

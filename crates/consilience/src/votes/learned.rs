@@ -67,7 +67,10 @@ pub(super) fn probabilities(core: &Core<'_>, parts: &[Part]) -> Vec<f64> {
         }
         let mut work = Work::default();
         parts.iter().for_each(|part| part.add(core, item, row, &mut work));
-        simplex::normalise(row);
+        // The probabilities of one part add up to 1.
+        if parts.len() > 1 {
+            simplex::normalise(row);
+        }
     });
     table
 }

@@ -64,3 +64,12 @@ pub use estimates::Interval;
 pub use model::{PredictedVotes, VoteModel};
 pub use report::{Bias, GoldCheck, Rho, RhoOrigin, SourceReport};
 pub use table::Votes;
+
+/// Some passes of `auto` over votes without gold labels, for benchmarks; returns the last change.
+#[doc(hidden)]
+pub fn passes(votes: &Votes, n: usize) -> f64 {
+    let gold = vec![None; votes.n_items()];
+    let core = core::Core::new(votes, &gold);
+    let mut fit = auto::fit::IndependentFit::start(&core);
+    (0..n).fold(0.0, |_, _| fit.pass(&core))
+}

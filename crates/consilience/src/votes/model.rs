@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use consilience_numerics::simplex;
+use serde_json::{Map, Value};
 
 use super::config::VoteConfig;
 use super::core::{Core, for_rows};
@@ -32,6 +33,8 @@ pub struct VoteModel {
     /// Empty for `majority`.
     pub(super) parts: Vec<Part>,
     pub(super) rho: Rho,
+    /// The description of a front end's estimator, which the file keeps.
+    pub(super) estimator: Option<Map<String, Value>>,
 }
 
 /// Class probabilities of new items.
@@ -84,6 +87,19 @@ impl VoteModel {
     /// The correlation ρ by which votes are discounted.
     pub fn rho(&self) -> Rho {
         self.rho
+    }
+
+    /// The description of the front end's estimator, if one was [kept](Self::with_estimator).
+    pub fn estimator(&self) -> Option<&Map<String, Value>> {
+        self.estimator.as_ref()
+    }
+
+    /// The same model with a description of the estimator that reads its data, which the model file
+    /// keeps under `estimator`. The library does not look at it.
+    #[must_use]
+    pub fn with_estimator(mut self, estimator: Option<Map<String, Value>>) -> Self {
+        self.estimator = estimator;
+        self
     }
 
     /// The effective number of n votes, n / (1 + (n − 1) ρ).

@@ -31,6 +31,15 @@ impl Names {
         Ok(number)
     }
 
+    /// As [`Self::add`], without a search if the name is that of the last call: votes on an item
+    /// are often in consecutive rows.
+    pub(super) fn add_again(&mut self, name: &str, what: &str, last: &mut u32) -> Result<u32> {
+        if self.list.get(*last as usize).is_none_or(|known| **known != *name) {
+            *last = self.add(name, what)?;
+        }
+        Ok(*last)
+    }
+
     /// The number of a name.
     pub(super) fn get(&self, name: &str) -> Option<u32> {
         self.index.get(name).copied()

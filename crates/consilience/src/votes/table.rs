@@ -174,6 +174,28 @@ impl Votes {
         (0..self.n_items()).map(|item| self.gold(item)).collect()
     }
 
+    /// Sets the label of an item by name in a list of labels by item. Items without votes are left
+    /// out. The labels `1` and `1.0` are the same.
+    ///
+    /// # Errors
+    /// If the label is not a class.
+    pub fn set_label(&self, labels: &mut [Option<usize>], item: &str, label: &str) -> Result<()> {
+        let plain = |text: &str| text.strip_suffix(".0").unwrap_or(text).len();
+        let same = |class: &String| class[..plain(class)] == label[..plain(label)];
+        let classes = self.classes();
+        let exact = classes.iter().position(|class| class == label);
+        let class = exact.or_else(|| classes.iter().position(same));
+        let class = class.ok_or_else(|| Error::UnknownVote {
+            item: item.to_owned(),
+            label: label.to_owned(),
+            classes: classes.to_vec(),
+        })?;
+        if let Some(item) = self.table.items.get(item) {
+            labels[item as usize] = Some(class);
+        }
+        Ok(())
+    }
+
     /// The same votes without their probabilities.
     pub(super) fn ungraded(&self) -> Self {
         Self { grading: None, ..self.clone() }

@@ -2,7 +2,9 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use consilience::votes::{HeldOut, RhoOrigin, VoteModel, Votes, VotesBuilder, compare_votes};
+use consilience::votes::{
+    HeldOut, RhoOrigin, VoteConfig, VoteModel, Votes, VotesBuilder, compare_votes,
+};
 use consilience::{Error, NoProgress, Progress};
 
 use crate::simulated::{Panel, simulate};
@@ -265,4 +267,67 @@ fn the_origin_of_rho_is_reported() {
     // The sources are independent, and the gold labels show it.
     assert!(learned.rho().value < 0.2 && learned.rho().high < 1.0, "{:?}", learned.rho());
     assert!(learned.check().unwrap().against_majority.mean > 0.0);
+}
+
+#[test]
+fn a_model_is_scored_on_gold_labels_that_it_does_not_use() {
+    let (votes, truth) = simulate(&Panel { items: 200, ..Panel::default() }, 4);
+    let labels: Vec<Option<usize>> =
+        votes.items().iter().map(|n| Some(truth[n.parse::<usize>().unwrap()])).collect();
+    let known = votes.with_gold(&labels).unwrap();
+    let model = fit("auto", &votes).model().clone();
+    let scores = model.evaluate(&known, &NoProgress).unwrap();
+    let compared =
+        compare_votes(&votes, &HeldOut::Labels(labels.clone()), &[method("auto")], &NoProgress)
+            .unwrap();
+    // The items are those of the fit, so predicting them gives the probabilities of the fit.
+    for (own, other) in scores.methods.iter().zip(&compared.methods) {
+        assert_eq!((&own.method, own.accuracy), (&other.method, other.accuracy));
+        assert!((own.log_loss.mean - other.log_loss.mean).abs() < 1e-12);
+    }
+    assert!(model.evaluate(&votes, &NoProgress).is_err());
+    let majority = fit("majority", &votes).model().evaluate(&known, &NoProgress).unwrap();
+    assert_eq!(majority.methods.len(), 2);
+}
+
+#[test]
+fn options_are_those_of_the_method() {
+    let auto = VoteConfig::default();
+    let changed = auto.with_option("rho", 0.2.into()).unwrap();
+    assert_eq!(changed, method(r#"{"method": "auto", "rho": 0.2}"#));
+    let error = method("ibcc").with_option("rho", 0.2.into()).unwrap_err().to_string();
+    assert!(error.contains("method `ibcc` has no option `rho`; it has `inference`"), "{error}");
+    let error = method("ibcc").with_option("inference", "exact".into()).unwrap_err().to_string();
+    assert!(error.contains("`inference` must be cvb, vb or gibbs, got exact"), "{error}");
+    assert!(auto.with_option("method", "ibcc".into()).is_err());
+    // Every option that a method writes is listed.
+    for (name, _) in VoteConfig::METHODS {
+        let json = serde_json::to_value(method(name)).unwrap();
+        for option in json.as_object().unwrap().keys().filter(|key| *key != "method") {
+            assert!(VoteConfig::OPTIONS.iter().any(|(known, _)| known == option), "{option}");
+        }
+    }
+}
+
+#[test]
+fn the_file_keeps_what_an_estimator_adds() {
+    let (votes, _) = simulate(&Panel::default(), 1);
+    let model = fit("auto", &votes).model().clone();
+    assert!(!model.to_json().contains("estimator"));
+    let kept = serde_json::json!({"class": "VoteFusion"}).as_object().cloned();
+    let text = model.clone().with_estimator(kept.clone()).to_json();
+    let read = VoteModel::from_json(&text).unwrap();
+    assert_eq!(read.estimator(), kept.as_ref());
+    assert_eq!(read.with_estimator(None).to_json(), model.to_json());
+}
+
+#[test]
+fn labels_are_set_by_name() {
+    let (votes, _) = simulate(&Panel::default(), 1);
+    let mut labels = vec![None; votes.n_items()];
+    let (first, class) = (votes.item(0).to_owned(), votes.classes()[1].clone());
+    votes.set_label(&mut labels, &first, &format!("{class}.0")).unwrap();
+    votes.set_label(&mut labels, "nowhere", &class).unwrap();
+    assert_eq!(labels.iter().flatten().collect::<Vec<_>>(), [&1]);
+    assert!(votes.set_label(&mut labels, &first, "other").is_err());
 }

@@ -50,7 +50,7 @@ pub struct Outputs {
 const WEIGHTS: std::ops::RangeInclusive<f64> = 1e-9..=1e9;
 
 /// Largest sum of all weights.
-const LARGEST_TOTAL: f64 = 1e15;
+pub(crate) const LARGEST_TOTAL: f64 = 1e15;
 
 impl Outputs {
     /// The classifiers and classes.
@@ -199,6 +199,15 @@ impl Outputs {
     /// Number of values that were raised to the floor.
     pub fn n_raised(&self) -> usize {
         self.n_raised.iter().sum()
+    }
+
+    /// Number of values that were raised to the floor, per classifier.
+    pub(crate) fn n_raised_per_classifier(&self) -> Vec<u64> {
+        let mut sums = vec![0; self.schema.n_classifiers()];
+        for item in self.n_raised.chunks_exact(sums.len()) {
+            sums.iter_mut().zip(item).for_each(|(sum, n)| *sum += *n as u64);
+        }
+        sums
     }
 
     /// What was unusual about the raw values. Empty for selected items.

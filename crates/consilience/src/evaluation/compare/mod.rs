@@ -148,6 +148,43 @@ pub fn compare(
     Ok(comparisons.remove(0))
 }
 
+/// Predictions of a method from elsewhere, to be compared with candidates.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GivenPredictions {
+    /// Name of its row.
+    pub name: String,
+    /// The probabilities of the test items of every [split](splits), or why there are none.
+    pub splits: Vec<std::result::Result<Vec<f64>, String>>,
+    /// Seconds of the first fit; NaN if unknown.
+    pub fit_seconds: f64,
+    /// Seconds for predicting the test items of the first split; NaN if unknown.
+    pub fuse_seconds: f64,
+}
+
+/// The training and test items of every split, as places among the items that have a label.
+pub fn splits(
+    outputs: &Outputs,
+    settings: &CompareSettings,
+) -> Result<Vec<(Vec<usize>, Vec<usize>)>> {
+    let outputs = &*outputs.require_some_labels()?;
+    let labels = outputs.require_labels()?;
+    let splits = settings.protocol.checked(outputs)?.splits(outputs, &labels, settings.seed)?;
+    Ok(splits.into_iter().map(|split| (split.train, split.test)).collect())
+}
+
+/// Compares methods with predictions that were made elsewhere on the same [splits].
+pub fn compare_with(
+    outputs: &Outputs,
+    candidates: &[Candidate],
+    given: &[GivenPredictions],
+    settings: &CompareSettings,
+    progress: &dyn Progress,
+) -> Result<Comparison> {
+    let priors = std::slice::from_ref(&settings.class_prior);
+    let mut comparisons = compare_all(outputs, candidates, given, settings, priors, progress)?;
+    Ok(comparisons.remove(0))
+}
+
 /// Compares methods under several class priors instead of the one in the settings.
 ///
 /// Every comparison equals one made under that class prior alone. A method whose fit does not depend
@@ -155,6 +192,17 @@ pub fn compare(
 pub fn compare_priors(
     outputs: &Outputs,
     candidates: &[Candidate],
+    settings: &CompareSettings,
+    priors: &[PriorChoice],
+    progress: &dyn Progress,
+) -> Result<Vec<Comparison>> {
+    compare_all(outputs, candidates, &[], settings, priors, progress)
+}
+
+fn compare_all(
+    outputs: &Outputs,
+    candidates: &[Candidate],
+    given: &[GivenPredictions],
     settings: &CompareSettings,
     priors: &[PriorChoice],
     progress: &dyn Progress,
@@ -171,9 +219,11 @@ pub fn compare_priors(
     let priors = priors.iter().map(resolve).collect::<Result<Vec<ClassPrior>>>()?;
     let splits = protocol.splits(outputs, &labels, settings.seed)?;
     let items = run::TrainingItems { labelled: outputs, unlabelled: &unlabelled };
-    let attempts = run::attempts(items, candidates, &splits, &priors, progress)?;
+    let attempts = run::attempts(items, candidates, given, &splits, &priors, progress)?;
     let singles = outputs.schema().classifiers().iter().map(|name| format!("classifier:{name}"));
-    let names = candidates.iter().map(|candidate| candidate.name.clone()).chain(singles);
+    let given = given.iter().map(|given| given.name.clone());
+    let names = candidates.iter().map(|candidate| candidate.name.clone());
+    let names = names.chain(given).chain(singles);
     let names: Vec<String> = names.collect();
     let comparison = |((prior, weighting), attempts): (_, Vec<Vec<run::Attempt>>)| {
         let scoring = summary::Scoring {

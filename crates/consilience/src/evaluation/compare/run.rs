@@ -1,8 +1,8 @@
 //! Fits every candidate to the training items of every split and fuses the test items.
 
-use super::Candidate;
 use super::clock::Stopwatch;
 use super::protocol::TrainTestSplit;
+use super::{Candidate, GivenPredictions};
 use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
@@ -41,13 +41,15 @@ impl TrainingItems<'_> {
     }
 }
 
-/// All attempts, by class prior, method and split: every candidate, then every single classifier.
+/// All attempts, by class prior, method and split: every candidate, then all given predictions, then
+/// every single classifier.
 ///
 /// Progress is reported per candidate. Its first split runs alone, so that the seconds are those of
 /// the method. The others are distributed over threads.
 pub(super) fn attempts(
     items: TrainingItems<'_>,
     candidates: &[Candidate],
+    given: &[GivenPredictions],
     splits: &[TrainTestSplit],
     priors: &[ClassPrior],
     progress: &dyn Progress,
@@ -69,7 +71,11 @@ pub(super) fn attempts(
         let by_split = std::iter::once(Ok(first)).chain(others).collect::<Result<Vec<_>>>()?;
         all.iter_mut().zip(transposed(by_split)).for_each(|(own, method)| own.push(method));
     }
+    let width = items.labelled.schema().n_classes();
+    let given = given.iter().map(|given| check_given(given, splits, width));
+    let given = given.collect::<Result<Vec<_>>>()?;
     for (own, prior) in all.iter_mut().zip(priors) {
+        own.extend(given.iter().map(|given| given_attempts(given)));
         let singles = |split: &TrainTestSplit| {
             let test = items.labelled.select_items(&split.test);
             single_classifiers(&test, prior).into_iter().map(unfitted).collect()
@@ -77,6 +83,36 @@ pub(super) fn attempts(
         own.extend(transposed(splits.iter().map(singles).collect()));
     }
     Ok(all)
+}
+
+/// Checks that there is one probability per test item and class.
+fn check_given<'a>(
+    given: &'a GivenPredictions,
+    splits: &[TrainTestSplit],
+    n_classes: usize,
+) -> Result<&'a GivenPredictions> {
+    let sizes: Vec<usize> = splits.iter().map(|split| split.test.len() * n_classes).collect();
+    let fits = |(own, size): (&std::result::Result<Vec<f64>, String>, &usize)| {
+        own.as_ref().map_or(true, |own| own.len() == *size)
+    };
+    if given.splits.len() == sizes.len() && given.splits.iter().zip(&sizes).all(fits) {
+        return Ok(given);
+    }
+    Err(Error::Mismatch {
+        what: "given predictions and splits",
+        expected: format!("{} splits with a row of {n_classes} per test item", sizes.len()),
+        found: format!("{} splits of `{}`", given.splits.len(), given.name),
+    })
+}
+
+fn given_attempts(given: &GivenPredictions) -> Vec<Attempt> {
+    let attempt = |probabilities: &std::result::Result<Vec<f64>, String>| Attempt {
+        probabilities: probabilities.clone(),
+        warnings: Vec::new(),
+        fit_seconds: given.fit_seconds,
+        fuse_seconds: given.fuse_seconds,
+    };
+    given.splits.iter().map(attempt).collect()
 }
 
 /// The prediction of a classifier's own outputs.

@@ -41,6 +41,7 @@ mod leave_one_out;
 mod linear;
 mod members;
 mod pools;
+mod scoring;
 mod weights;
 
 use std::sync::Arc;
@@ -61,6 +62,7 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::export::{Scoring, Value as FormulaValue};
 use crate::methods::FittedMethod;
 use crate::model::Model;
 use crate::simulation::Truth;
@@ -169,6 +171,23 @@ impl AutoFusion {
         self.dirichlets.as_ref()
     }
 
+    /// The rules of which the fused distribution is a mixture, with their weights. Each multiplies its
+    /// probabilities by the class prior and normalises them; the mixture as a whole does not.
+    pub fn parts(&self) -> Result<Vec<(f64, Self)>> {
+        let AutoParameters { members, logistic_share: share, .. } = &self.parameters;
+        let alone = |chosen: Option<usize>| {
+            let mut parameters = self.parameters.clone();
+            parameters.logistic_share = f64::from(u8::from(chosen.is_none()));
+            for (place, member) in parameters.members.iter_mut().enumerate() {
+                member.weight = f64::from(u8::from(chosen.unwrap_or(0) == place));
+            }
+            Self::new(Arc::clone(&self.schema), parameters)
+        };
+        let weights = members.iter().enumerate().map(|(i, m)| ((1.0 - share) * m.weight, Some(i)));
+        let weights = weights.chain([(*share, None)]).filter(|(weight, _)| *weight > 0.0);
+        weights.map(|(weight, chosen)| Ok((weight, alone(chosen)?))).collect()
+    }
+
     /// The fused distribution of an item of which some classifiers are absent, as logarithms, and
     /// the size of the terms that it is made of.
     fn ln_mixture(
@@ -222,6 +241,10 @@ impl FittedMethod for AutoFusion {
             None => String::new(),
         };
         Ok(dirichlets + &describe::describe(&self.schema, &self.parameters))
+    }
+
+    fn ln_joint_formula(&self, scoring: &mut Scoring) -> Result<FormulaValue, &'static str> {
+        Ok(scoring::ln_joint(self, scoring))
     }
 
     fn truth(&self) -> Result<Truth, &'static str> {

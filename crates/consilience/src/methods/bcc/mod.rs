@@ -16,6 +16,7 @@
 //! Kim, Ghahramani, "Bayesian classifier combination", AISTATS 2012, section 3.
 //! <https://proceedings.mlr.press/v22/kim12.html>
 
+mod decisions;
 mod describe;
 
 use std::sync::Arc;
@@ -29,8 +30,12 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::{Items, Outputs};
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::export::{Matrix, Scoring, Value as FormulaValue};
 use crate::model::Model;
 use crate::simulation::Truth;
+
+pub(crate) use decisions::Decisions;
+use decisions::decisions;
 
 /// Options of `bcc`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -60,10 +65,14 @@ impl Bcc {
     /// Counts the decisions of labelled outputs.
     #[doc(hidden)]
     pub fn learn(&self, outputs: &Outputs) -> Result<BccFusion> {
+        self.learn_from(outputs.schema(), &Decisions::of(outputs))
+    }
+
+    fn learn_from(&self, schema: &Arc<Schema>, decisions: &Decisions) -> Result<BccFusion> {
         self.check()?;
-        let (k, j) = (outputs.schema().n_classifiers(), outputs.schema().n_classes());
+        let (k, j) = (schema.n_classifiers(), schema.n_classes());
         let prior = vec![vec![vec![self.prior_decisions; j]; j]; k];
-        BccFusion::new(Arc::clone(outputs.schema()), prior)?.updated(outputs)
+        BccFusion::new(Arc::clone(schema), prior)?.with_decisions(decisions)
     }
 }
 
@@ -80,8 +89,12 @@ impl FitMethod for Bcc {
         true
     }
 
+    fn needs_items(&self) -> bool {
+        false
+    }
+
     fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<BccFusion>> {
-        Ok(Fit::new(self.learn(data.outputs)?, Vec::new()))
+        Ok(Fit::new(self.learn_from(data.outputs.schema(), data.decisions)?, Vec::new()))
     }
 
     fn update_method(
@@ -111,6 +124,21 @@ impl FittedMethod for BccFusion {
 
     fn describe(&self, _: &Model) -> Result<String> {
         Ok(describe::describe(&self.schema, &self.confusion))
+    }
+
+    fn ln_joint_formula(&self, scoring: &mut Scoring) -> Result<FormulaValue, &'static str> {
+        let (f, j) = (&mut scoring.formula, scoring.n_classes);
+        let largest = f.largest_over_classes(scoring.outputs);
+        let is_largest = f.is_equal(scoring.outputs, largest);
+        let decided = f.indicator(is_largest);
+        // From [k][l][j] to [k][j][l].
+        let transposed = |own: &[f64]| (0..j * j).map(|i| own[i % j * j + i / j]).collect();
+        let means: Vec<Vec<f64>> = self.means.chunks(j * j).map(transposed).collect();
+        let mean = f.per_classifier(Matrix::new(j, means.concat()), decided);
+        let evidence = f.ln(mean);
+        let evidence = scoring.of_present(evidence);
+        let sum = scoring.sum_over_classifiers(evidence);
+        Ok(scoring.formula.add(sum, scoring.ln_prior))
     }
 
     fn truth(&self) -> Result<Truth, &'static str> {
@@ -163,22 +191,18 @@ impl BccFusion {
 
     /// With the decisions of more outputs; items without a label are ignored.
     pub fn updated(&self, outputs: &Outputs) -> Result<Self> {
+        self.with_decisions(&Decisions::of(outputs))
+    }
+
+    fn with_decisions(&self, decisions: &Decisions) -> Result<Self> {
         let mut confusion = self.confusion.clone();
-        let items = 0..outputs.n_items();
-        for (item, label) in items.filter_map(|item| Some((item, outputs.label(item)?))) {
-            for (k, output) in outputs.all().present(item) {
-                let share = outputs.weight(item) / decisions(output).count() as f64;
-                decisions(output).for_each(|l| confusion[k][label][l] += share);
+        for (k, rows) in confusion.iter_mut().enumerate() {
+            for (t, row) in rows.iter_mut().enumerate() {
+                row.iter_mut().enumerate().for_each(|(l, cell)| *cell += decisions.count(k, t, l));
             }
         }
         Self::new(Arc::clone(&self.schema), confusion)
     }
-}
-
-/// The most probable class, or all that share the largest probability.
-fn decisions(output: &[f64]) -> impl Iterator<Item = usize> {
-    let largest = output.iter().copied().fold(0.0, f64::max);
-    output.iter().enumerate().filter(move |(_, x)| **x == largest).map(|(l, _)| l)
 }
 
 impl Fusion for BccFusion {

@@ -9,6 +9,7 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::Result;
+use crate::export::{Scoring, Value as FormulaValue};
 use crate::methods::independent::{IndependentFusion, describe_dirichlets};
 use crate::methods::{Block, Draw, FittedMethod, Fusion};
 use crate::model::Model;
@@ -105,6 +106,10 @@ impl FittedMethod for CorrelatedMethod {
             Self::Joint(parameters) => parameters.classes()[0].pairs().len() + 1,
             Self::Tree(_) => 0,
         }
+    }
+
+    fn ln_joint_formula(&self, _: &mut Scoring) -> Result<FormulaValue, &'static str> {
+        Err("its densities are integrals without a closed form")
     }
 
     fn truth(&self) -> Result<Truth, &'static str> {

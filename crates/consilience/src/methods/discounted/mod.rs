@@ -24,6 +24,7 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::export::{MOST_TABULATED, Matrix, Scoring, Value as FormulaValue};
 use crate::model::Model;
 use crate::simulation::Truth;
 
@@ -128,6 +129,28 @@ impl FittedMethod for DiscountedFusion {
 
     fn describe(&self, model: &Model) -> Result<String> {
         describe_dirichlets(model, &self.margins)
+    }
+
+    fn ln_joint_formula(&self, scoring: &mut Scoring) -> Result<FormulaValue, &'static str> {
+        let n = scoring.n_classifiers;
+        let weights = if n <= MOST_TABULATED {
+            let shares = |set: usize| self.covariance.shares(|k| set >> k & 1 == 1);
+            let table: Vec<f64> = (0..1 << n).flat_map(shares).collect();
+            scoring.formula.by_presence(Matrix::new(n, table), scoring.present)
+        } else {
+            // Without a table, items with missing outputs get no result.
+            let f = &mut scoring.formula;
+            let (shares, nan) = (f.constant(Matrix::column(&self.shares)), f.number(f64::NAN));
+            let all = f.number(n as f64);
+            let is_complete = f.is_at_least(scoring.n_present, all);
+            f.select(is_complete, shares, nan)
+        };
+        let f = &mut scoring.formula;
+        let logs = f.ln(scoring.outputs);
+        let evidence = self.margins.evidence().formula(f, logs);
+        let evidence = f.multiply(weights, evidence);
+        let sum = scoring.sum_over_classifiers(evidence);
+        Ok(scoring.formula.add(sum, scoring.ln_prior))
     }
 
     fn truth(&self) -> Result<Truth, &'static str> {

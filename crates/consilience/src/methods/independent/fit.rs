@@ -64,6 +64,10 @@ impl FitMethod for Independent {
         true
     }
 
+    fn needs_items(&self) -> bool {
+        false
+    }
+
     fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<IndependentFusion>> {
         let fitted = self.learn(data.outputs.schema(), data.statistics, data.progress)?;
         let draw = |alpha: Alpha| Draw { alpha, delta: Vec::new() };

@@ -35,6 +35,7 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::export::{Scoring, Value as FormulaValue};
 use crate::model::Model;
 use crate::simulation::Truth;
 use consilience_numerics::special::{digamma, ln_gamma, ln_multivariate_beta};
@@ -144,6 +145,15 @@ impl FittedMethod for IndependentFusion {
 
     fn rule_of_draw(&self, draw: &Draw) -> Result<Box<dyn Fusion>> {
         Ok(Box::new(Self::new(Arc::clone(&self.schema), draw.alpha.clone())?))
+    }
+
+    fn ln_joint_formula(&self, scoring: &mut Scoring) -> Result<FormulaValue, &'static str> {
+        let f = &mut scoring.formula;
+        let logs = f.ln(scoring.outputs);
+        let evidence = self.evidence.formula(f, logs);
+        let evidence = scoring.of_present(evidence);
+        let sum = scoring.sum_over_classifiers(evidence);
+        Ok(scoring.formula.add(sum, scoring.ln_prior))
     }
 
     fn truth(&self) -> Result<Truth, &'static str> {

@@ -124,15 +124,24 @@ impl SufficientStatistics {
     /// The statistics of one classifier alone.
     #[must_use]
     pub fn only(&self, classifier: usize) -> Self {
+        self.select(&[classifier])
+    }
+
+    /// The statistics of some classifiers.
+    #[must_use]
+    pub(crate) fn select(&self, classifiers: &[usize]) -> Self {
+        fn of<T: Copy>(values: &[T], classifiers: &[usize], size: usize) -> Vec<T> {
+            classifiers.iter().flat_map(|k| &values[k * size..(k + 1) * size]).copied().collect()
+        }
         let j = self.n_classes;
         Self {
-            n_classifiers: 1,
+            n_classifiers: classifiers.len(),
             n_classes: j,
             class_counts: self.class_counts.clone(),
-            counts: self.counts[classifier * j..(classifier + 1) * j].to_vec(),
+            counts: of(&self.counts, classifiers, j),
             class_weights: self.class_weights.clone(),
-            weights: self.weights[classifier * j..(classifier + 1) * j].to_vec(),
-            sums: self.sums[classifier * j * j..(classifier + 1) * j * j].to_vec(),
+            weights: of(&self.weights, classifiers, j),
+            sums: of(&self.sums, classifiers, j * j),
         }
     }
 
@@ -289,9 +298,7 @@ mod file {
             let high: Vec<f64> = self.sum_ln.into_iter().flatten().flatten().collect();
             let mut rest: Vec<f64> = self.sum_ln_rest.into_iter().flatten().flatten().collect();
             rest.resize(high.len(), 0.0);
-            let sum = |(high, rest): (f64, f64)| {
-                (high.abs() < 1e18 && rest.abs() < 1.0).then(|| FixedSum::from_parts(high, rest))
-            };
+            let sum = |(high, rest)| FixedSum::from_bounded_parts(high, rest);
             let counts: Vec<u64> = self.outputs.into_iter().flatten().collect();
             let (class_weights, weights) = match self.weights {
                 None => (ones(&self.items), ones(&counts)),

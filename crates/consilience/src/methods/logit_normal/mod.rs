@@ -33,6 +33,7 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::export::{Scoring, Value as FormulaValue};
 use crate::methods::FittedMethod;
 use crate::model::Model;
 use crate::simulation::Truth;
@@ -107,6 +108,10 @@ impl FittedMethod for LogitNormalFusion {
 
     fn describe(&self, _: &Model) -> Result<String> {
         Ok(super::log_ratio::describe(&self.schema, &self.parameters.classes))
+    }
+
+    fn ln_joint_formula(&self, _: &mut Scoring) -> Result<FormulaValue, &'static str> {
+        Err("its densities need a matrix decomposition for every set of outputs present")
     }
 
     fn truth(&self) -> Result<Truth, &'static str> {

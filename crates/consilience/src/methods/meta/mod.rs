@@ -19,6 +19,7 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::export::{Scoring, Value as FormulaValue};
 use crate::model::Model;
 use crate::simulation::Truth;
 
@@ -47,6 +48,10 @@ impl FitMethod for Meta {
 
     fn needs_every_class(&self) -> bool {
         self.dirichlets.needs_every_class()
+    }
+
+    fn needs_items(&self) -> bool {
+        self.dirichlets.needs_items()
     }
 
     fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<MetaFusion>> {
@@ -104,6 +109,10 @@ impl FittedMethod for MetaFusion {
 
     fn describe(&self, model: &Model) -> Result<String> {
         self.0.describe(model)
+    }
+
+    fn ln_joint_formula(&self, scoring: &mut Scoring) -> Result<FormulaValue, &'static str> {
+        self.0.ln_joint_formula(scoring)
     }
 
     fn truth(&self) -> Result<Truth, &'static str> {

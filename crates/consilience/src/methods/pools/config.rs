@@ -112,6 +112,10 @@ impl FitMethod for OpinionPool {
         false
     }
 
+    fn needs_items(&self) -> bool {
+        false
+    }
+
     fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<Pool>> {
         Ok(Fit::new(Pool::opinion(data.schema()), Vec::new()))
     }
@@ -145,6 +149,10 @@ macro_rules! weighted_pool {
             const OPTIONS: &'static [MethodOption] = &[WEIGHTS];
 
             fn needs_labels(&self) -> bool {
+                self.weights.are_fitted()
+            }
+
+            fn needs_items(&self) -> bool {
                 self.weights.are_fitted()
             }
 

@@ -18,6 +18,7 @@ mod config;
 mod exponents;
 mod fit;
 mod greedy;
+mod scoring;
 
 use std::sync::Arc;
 
@@ -28,6 +29,7 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::export::{Scoring, Value as FormulaValue};
 use crate::model::Model;
 use crate::simulation::Truth;
 use crate::text;
@@ -187,6 +189,10 @@ impl FittedMethod for Pool {
         let rows: Vec<Vec<String>> =
             names.map(|(name, weight)| vec![name.clone(), format!("{weight:.4}")]).collect();
         Ok(format!("\n{}", text::aligned(&["classifier", "weight"], &rows)))
+    }
+
+    fn ln_joint_formula(&self, scoring: &mut Scoring) -> Result<FormulaValue, &'static str> {
+        Ok(scoring::ln_joint(self, scoring))
     }
 
     fn truth(&self) -> Result<Truth, &'static str> {

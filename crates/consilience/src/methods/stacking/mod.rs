@@ -15,6 +15,7 @@ mod describe;
 mod fit;
 pub(super) mod logit;
 pub(super) mod logs;
+pub(super) mod scoring;
 
 use std::sync::Arc;
 
@@ -33,6 +34,7 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::export::{Scoring, Value as FormulaValue};
 use crate::methods::FittedMethod;
 use crate::model::Model;
 use crate::simulation::Truth;
@@ -102,6 +104,13 @@ impl FittedMethod for StackingFusion {
 
     fn describe(&self, _: &Model) -> Result<String> {
         Ok(describe_logistic(&self.schema, &self.parameters().logistic))
+    }
+
+    fn ln_joint_formula(&self, scoring: &mut Scoring) -> Result<FormulaValue, &'static str> {
+        let logs = scoring::filled_logs(&self.filler, scoring);
+        let predictor = scoring::predictor(&self.logistic.parameters, scoring, logs);
+        let joint = scoring.formula.add(predictor, scoring.ln_prior);
+        Ok(scoring.or_prior(joint))
     }
 
     fn truth(&self) -> Result<Truth, &'static str> {

@@ -41,39 +41,52 @@ pub(crate) struct IndependentFit {
 
 /// Fits the sources and the items.
 pub(crate) fn fit(core: &Core<'_>, progress: &dyn Progress) -> Result<IndependentFit> {
-    let (votes, k) = (core.votes, core.votes.n_classes());
-    let mut states = core.start(1.0);
-    let mut logits = Logits::start(votes.n_sources(), k);
-    let (mut population, mut wrong) = (Population::start(k), WrongLabels::start(k));
-    let mut pass = 0;
+    let mut fit = IndependentFit::start(core);
     loop {
         progress.check()?;
-        let counts = core.counts(&states.q);
-        let hits = Hits::of(votes, &counts);
-        let steps = if pass == 0 { FIRST_STEPS } else { LATER_STEPS };
-        population.learn(&mut logits, &hits, steps);
-        wrong.learn(votes, &counts, &hits, LABEL_STEPS);
-        let mut weights = weights(core, &counts, &hits, (&logits, &population, &wrong));
-        weights.grades = grade_evidence(votes, &states.q);
-        let mut shares: Vec<f64> = core.totals(&states.q).iter().map(|n| n + 1.0).collect();
-        simplex::normalise(&mut shares);
-        let ln_shares: Vec<f64> = shares.iter().map(|p| p.ln()).collect();
-        let change =
-            core.update(&mut states, &ln_shares, |item, _, row| weights.add(core, item, row));
-        pass += 1;
+        let change = fit.pass(core);
         progress.advance(1);
-        if pass == PASSES || (change < TOLERANCE && pass >= LEAST_PASSES) {
-            progress.advance((PASSES - pass) as u64);
-            return Ok(IndependentFit {
-                states,
-                logits,
-                population,
-                wrong,
-                weights,
-                shares,
-                passes: pass,
-            });
+        if fit.passes == PASSES || (change < TOLERANCE && fit.passes >= LEAST_PASSES) {
+            progress.advance((PASSES - fit.passes) as u64);
+            return Ok(fit);
         }
+    }
+}
+
+impl IndependentFit {
+    /// Before the first pass: the shares of the votes, and sources of average quality.
+    pub(crate) fn start(core: &Core<'_>) -> Self {
+        let (votes, k) = (core.votes, core.votes.n_classes());
+        Self {
+            states: core.start(1.0),
+            logits: Logits::start(votes.n_sources(), k),
+            population: Population::start(k),
+            wrong: WrongLabels::start(k),
+            weights: Weights::constant(votes, 0.0),
+            shares: vec![1.0 / k as f64; k],
+            passes: 0,
+        }
+    }
+
+    /// One pass over sources and items; returns the largest change of a probability.
+    pub(crate) fn pass(&mut self, core: &Core<'_>) -> f64 {
+        let votes = core.votes;
+        let counts = core.counts(&self.states.q);
+        let hits = Hits::of(votes, &counts);
+        let steps = if self.passes == 0 { FIRST_STEPS } else { LATER_STEPS };
+        self.population.learn(&mut self.logits, &hits, steps);
+        self.wrong.learn(votes, &counts, &hits, LABEL_STEPS);
+        let around = (&self.logits, &self.population, &self.wrong);
+        let mut weights = weights(core, &counts, &hits, around);
+        weights.grades = grade_evidence(votes, &self.states.q);
+        self.shares = core.totals(&self.states.q).iter().map(|n| n + 1.0).collect();
+        simplex::normalise(&mut self.shares);
+        let ln_shares: Vec<f64> = self.shares.iter().map(|p| p.ln()).collect();
+        let change =
+            core.update(&mut self.states, &ln_shares, |item, _, row| weights.add(core, item, row));
+        self.weights = weights;
+        self.passes += 1;
+        change
     }
 }
 

@@ -68,16 +68,18 @@ pub(super) fn learn(
     let discount = prior.learn(&held_out.scores, &held_out.votes, &held_out.labels);
     let check = (!held_out.labels.is_empty()).then(|| held_out.check(core, &prior));
     let around = (&base.logits, &base.population, &base.wrong);
-    let estimates = report::estimates(core, &base.states.scores, &discount, around, progress)?;
+    let (estimates, mut averaged) =
+        report::estimates(core, &base.states.scores, &discount, around, progress)?;
     let ln_prior = base.ln_prior;
     let mut parts = vec![Part { share: 1.0, ln_prior, weights: base.weights, discount }];
     if is_dense(core) {
         parts[0].share = 0.5;
         let settings = (options.folds, options.seed);
         parts.push(dbcc::part(core, 0.5, settings, &CancelOnly(progress))?);
+        averaged = probabilities(core, &parts);
     }
     Ok(Learned {
-        probabilities: probabilities(core, &parts),
+        probabilities: averaged,
         parts,
         estimates,
         passes: base.passes,

@@ -4,6 +4,8 @@
 //! taken again with the discounted probabilities of every value of ρ that has some weight, and the
 //! logits fitted to them. Mean and variance over ρ include the spread between its values.
 
+use consilience_numerics::simplex;
+
 use super::super::core::{Core, for_rows};
 use super::super::estimates::{Estimates, share_intervals, uncertainty};
 use super::discount::Discount;
@@ -51,15 +53,17 @@ impl Moments {
     }
 }
 
-/// Estimates of sources and class shares. `scores` are those of a fit; the logits start from its.
+/// Estimates of sources and class shares, and the probabilities of all items averaged over ρ.
+/// `scores` are those of a fit; the logits start from its.
 pub(crate) fn estimates(
     core: &Core<'_>,
     scores: &[f64],
     discount: &Discount,
     (logits, population, wrong): (&Logits, &Population, &WrongLabels),
     progress: &dyn Progress,
-) -> Result<Estimates> {
+) -> Result<(Estimates, Vec<f64>)> {
     let (votes, k) = (core.votes, core.votes.n_classes());
+    let mut average = vec![0.0; scores.len()];
     let mut counts = vec![0.0; votes.n_cells() * k];
     let (mut each, mut overall) = (Moments::new(logits.x.len()), Moments::new(votes.n_sources()));
     let mut mixture = Vec::new();
@@ -68,8 +72,12 @@ pub(crate) fn estimates(
     for (m, &weight) in discount.weights.iter().enumerate() {
         progress.check()?;
         progress.advance(1);
-        if kept(weight) {
+        if weight > 0.0 {
             let q = probabilities(core, scores, discount, m);
+            average.iter_mut().zip(&q).for_each(|(mean, q)| *mean += weight * q);
+            if !kept(weight) {
+                continue;
+            }
             let own = core.counts(&q);
             counts.iter_mut().zip(&own).for_each(|(sum, n)| *sum += weight / total * n);
             let part = part(core, &q, &own, (logits, population));
@@ -80,7 +88,10 @@ pub(crate) fn estimates(
     }
     let (x, sd) = each.finish().into_iter().unzip();
     let shares = share_intervals(&mixture);
-    Ok(Estimates { x, sd, accuracy: overall.finish(), counts, wrong: wrong.clone(), shares })
+    for_rows(&mut average, k, |_, row| simplex::normalise(row));
+    let wrong = wrong.clone();
+    let found = Estimates { x, sd, accuracy: overall.finish(), counts, wrong, shares };
+    Ok((found, average))
 }
 
 /// The logits of one value of ρ.
