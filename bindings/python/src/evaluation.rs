@@ -1,7 +1,8 @@
 //! Scores of any probabilities, and all methods beside each other.
 
 use consilience::evaluation::compare::{
-    CompareSettings, Protocol, TestSize, named_methods, quick_methods,
+    CompareSettings, GivenPredictions, Protocol, TestSize, compare_with, named_methods,
+    quick_methods, splits as divide,
 };
 use consilience::evaluation::{Predictions, Weighting};
 use consilience::{ClassPrior, MethodConfig};
@@ -49,7 +50,7 @@ pub(crate) fn score(
 #[pyfunction]
 #[pyo3(signature = (
     values, labels, classifiers, classes, kind, floor, methods, class_prior, folds, splits,
-    at_mode, score_items, seed, progress=None
+    at_mode, score_items, seed, progress=None, given=Vec::new()
 ))]
 #[allow(clippy::too_many_arguments, reason = "called by one place of the package")]
 #[allow(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
@@ -69,19 +70,12 @@ pub(crate) fn compare(
     score_items: bool,
     seed: u64,
     progress: Option<Bound<'_, PyAny>>,
+    given: Vec<(String, Vec<Given<'_>>, f64, f64)>,
 ) -> PyResult<String> {
     let (schema, input_format) = (schema(classifiers, classes)?, input_format(&kind, floor)?);
     let values = slice(&values, &schema)?;
     let labels = label_slice(&labels, values.len() / schema.width())?;
-    let settings = CompareSettings {
-        protocol: match splits {
-            None => Protocol::Folds { folds: folds.0, repeats: folds.1 },
-            Some((splits, share)) => Protocol::Splits { splits, test: TestSize::Share(share) },
-        },
-        class_prior: prior_choice(Some(class_prior))?.unwrap_or_default(),
-        weighting: if score_items { Weighting::Items } else { Weighting::ClassPrior },
-        seed,
-    };
+    let settings = settings(folds, splits, class_prior, score_items, seed)?;
     let adapt = |config: &MethodConfig| {
         let config = config.with_seed(seed);
         if at_mode { config.at_mode() } else { config }
@@ -93,9 +87,68 @@ pub(crate) fn compare(
         }
         Some(names) => named_methods(&schema, &names, adapt).map_err(|error| raise(&error))?,
     };
+    let given: Vec<GivenPredictions> =
+        given.into_iter().map(predictions).collect::<PyResult<_>>()?;
     let comparison = watched(py, progress.as_ref(), |progress| {
         let outputs = outputs(&schema, input_format, values, Some(labels))?;
-        consilience::evaluation::compare::compare(&outputs, &candidates, &settings, progress)
+        compare_with(&outputs, &candidates, &given, &settings, progress)
     })?;
     Ok(json!(comparison).to_string())
+}
+
+/// Predictions for the test items of a split, or the message of an error.
+#[derive(FromPyObject)]
+pub(crate) enum Given<'py> {
+    Probabilities(PyReadonlyArray2<'py, f64>),
+    Failure(String),
+}
+
+fn predictions(
+    (name, splits, fit_seconds, fuse_seconds): (String, Vec<Given<'_>>, f64, f64),
+) -> PyResult<GivenPredictions> {
+    let split = |own: Given<'_>| match own {
+        Given::Probabilities(own) => Ok(Ok(own.as_slice()?.to_vec())),
+        Given::Failure(message) => Ok(Err(message)),
+    };
+    let splits = splits.into_iter().map(split).collect::<PyResult<_>>()?;
+    Ok(GivenPredictions { name, splits, fit_seconds, fuse_seconds })
+}
+
+fn settings(
+    folds: (usize, usize),
+    splits: Option<(usize, f64)>,
+    class_prior: &str,
+    score_items: bool,
+    seed: u64,
+) -> PyResult<CompareSettings> {
+    Ok(CompareSettings {
+        protocol: match splits {
+            None => Protocol::Folds { folds: folds.0, repeats: folds.1 },
+            Some((splits, share)) => Protocol::Splits { splits, test: TestSize::Share(share) },
+        },
+        class_prior: prior_choice(Some(class_prior))?.unwrap_or_default(),
+        weighting: if score_items { Weighting::Items } else { Weighting::ClassPrior },
+        seed,
+    })
+}
+
+/// The training and test items of every split of a comparison, as places among the labelled items.
+#[pyfunction]
+#[allow(clippy::type_complexity, reason = "pairs of lists")]
+#[allow(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
+pub(crate) fn compare_splits(
+    labels: Labels<'_>,
+    n_classes: usize,
+    folds: (usize, usize),
+    splits: Option<(usize, f64)>,
+    seed: u64,
+) -> PyResult<Vec<(Vec<usize>, Vec<usize>)>> {
+    let settings = settings(folds, splits, "\"empirical\"", true, seed)?;
+    let classes = (0..n_classes).map(|j| j.to_string()).collect();
+    let schema = schema(vec!["c1".into()], classes)?;
+    let labels = labels.as_slice()?;
+    let values = vec![1.0 / n_classes as f64; labels.len() * n_classes];
+    let format = input_format(&("probabilities".into(), 1e-6), consilience::DEFAULT_FLOOR)?;
+    let outputs = outputs(&schema, format, &values, Some(labels)).map_err(|error| raise(&error))?;
+    divide(&outputs, &settings).map_err(|error| raise(&error))
 }

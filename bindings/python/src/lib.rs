@@ -3,6 +3,7 @@
 //! Everything that a user meets is in the Python package around it; here is only what has to cross
 //! the border. Settings and reports cross it as JSON, in the form of the model file.
 
+mod advice;
 mod arrow;
 mod data;
 mod distributions;
@@ -10,7 +11,10 @@ mod errors;
 mod evaluation;
 mod model;
 mod progress;
+mod report;
 mod simulation;
+mod statistics;
+mod votes;
 
 use std::ffi::CString;
 
@@ -26,13 +30,21 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ConsilienceError", module.py().get_type::<errors::ConsilienceError>())?;
     module.add_function(wrap_pyfunction!(errors::hint_text, module)?)?;
     module.add_class::<model::Model>()?;
+    module.add_class::<statistics::Statistics>()?;
     module.add_class::<arrow::Table>()?;
+    module.add_class::<votes::Votes>()?;
+    module.add_class::<votes::Aggregation>()?;
+    module.add_class::<votes::VoteModel>()?;
     module.add_class::<distributions::CorrelatedDirichlet>()?;
     module.add_class::<distributions::Dirichlet>()?;
     module.add_function(wrap_pyfunction!(model::method_options, module)?)?;
     module.add_function(wrap_pyfunction!(model::needs_labels, module)?)?;
+    module.add_function(wrap_pyfunction!(advice::advise, module)?)?;
     module.add_function(wrap_pyfunction!(evaluation::score, module)?)?;
     module.add_function(wrap_pyfunction!(evaluation::compare, module)?)?;
+    module.add_function(wrap_pyfunction!(evaluation::compare_splits, module)?)?;
+    module.add_function(wrap_pyfunction!(report::report, module)?)?;
+    module.add_function(wrap_pyfunction!(report::report_of_votes, module)?)?;
     module.add_function(wrap_pyfunction!(simulation::simulate_preset, module)?)?;
     module.add_function(wrap_pyfunction!(simulation::delta_for_correlation, module)?)?;
     Ok(())

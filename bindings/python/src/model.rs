@@ -2,16 +2,18 @@
 
 use consilience::evaluation::{
     BootstrapSettings, EvaluationSettings, GainSettings, PrevalenceTarget, Weighting, evaluate,
-    gain, prevalence,
+    gain, gain_on_new_items, prevalence,
 };
+use consilience::export::{ExportOptions, Precision};
 use consilience::methods::shares::EvidenceCovariance;
-use consilience::methods::{Rows, Source, explain, fuse_rows, ln_density_rows};
+use consilience::methods::{Method, Rows, Source, explain, fuse_rows, ln_density_rows};
 use consilience::model::FusionRule;
 use consilience::{
     ClassPrior, FitOptions, FuseOptions, InputFormat, MethodConfig, PriorChoice, Progress,
 };
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods};
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyType};
 use serde_json::json;
 
 use crate::data::{
@@ -39,13 +41,25 @@ pub(crate) fn needs_labels(method: &str, options: &str) -> PyResult<bool> {
 /// A fitted model: what `fit` of the command line writes and `fuse` reads.
 #[pyclass(module = "consilience._core", frozen)]
 pub(crate) struct Model {
-    model: consilience::Model,
+    pub(crate) model: consilience::Model,
+}
+
+impl From<consilience::Model> for Model {
+    fn from(model: consilience::Model) -> Self {
+        Self { model }
+    }
 }
 
 type Fusing<'py> = PyResult<(Bound<'py, PyArray2<f64>>, Option<Bound<'py, PyArray1<f64>>>)>;
 
 #[pymethods]
 impl Model {
+    /// Reads the text of a model file.
+    #[new]
+    fn new(py: Python<'_>, text: &str) -> PyResult<Self> {
+        Self::from_json(py, text)
+    }
+
     /// Fits a model; `options` are the method's options as JSON.
     #[staticmethod]
     #[pyo3(signature = (method, options, class_prior, floor, values, labels, classifiers, classes, kind, weights=None, progress=None))]
@@ -235,11 +249,23 @@ impl Model {
             weighting: if score_items { Weighting::Items } else { weighting },
             bootstrap: BootstrapSettings { replicates: bootstrap, seed },
         };
-        let evaluation = watched(py, None, |progress| {
+        let (evaluation, gain) = watched(py, None, |progress| {
             let outputs = outputs(schema, input_format, values, Some(labels))?;
-            evaluate(&self.model, rule.fusion(), &outputs, &prior, &settings, progress)
+            let evaluation =
+                evaluate(&self.model, rule.fusion(), &outputs, &prior, &settings, progress)?;
+            let gain = match self.model.method() {
+                Method::Auto(_) => {
+                    Some(gain_on_new_items(&self.model, &outputs, &prior, settings.weighting)?)
+                }
+                _ => None,
+            };
+            Ok((evaluation, gain))
         })?;
-        Ok(json!(evaluation).to_string())
+        let mut value = json!(evaluation);
+        if let Some(gain) = gain {
+            value["gain"] = json!(gain);
+        }
+        Ok(value.to_string())
     }
 
     /// The share of every class, as the JSON that `prevalence --format json` prints; a label below 0
@@ -308,9 +334,30 @@ impl Model {
         crate::simulation::drawn(py, &truth, items_per_class, seed)
     }
 
-    fn __reduce__(slf: &Bound<'_, Self>) -> PyResult<(Py<PyAny>, (String,))> {
-        let read = slf.get_type().getattr("from_json")?.unbind();
-        Ok((read, (slf.get().model.to_json(),)))
+    /// The model as an ONNX file.
+    #[pyo3(signature = (kind, float32=false))]
+    #[allow(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
+    fn to_onnx<'py>(
+        &self,
+        py: Python<'py>,
+        kind: Kind,
+        float32: bool,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let precision = if float32 { Precision::Single } else { Precision::Double };
+        let options = export_options(&kind)?;
+        let bytes = py.detach(|| self.model.to_onnx(precision, &options));
+        Ok(PyBytes::new(py, &bytes.map_err(|error| raise(&error))?))
+    }
+
+    /// The model as Python code without dependencies.
+    #[allow(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
+    fn to_python(&self, kind: Kind) -> PyResult<String> {
+        self.model.to_python(&export_options(&kind)?).map_err(|error| raise(&error))
+    }
+
+    /// The type itself makes the model again: skops rebuilds nothing else.
+    fn __reduce__(slf: &Bound<'_, Self>) -> (Py<PyType>, (String,)) {
+        (slf.get_type().unbind(), (slf.get().model.to_json(),))
     }
 
     fn __repr__(&self) -> String {
@@ -324,18 +371,28 @@ impl Model {
     }
 }
 
+/// What an export takes.
+fn export_options(kind: &Kind) -> PyResult<ExportOptions> {
+    let InputFormat { kind, sum_tolerance, .. } = input_format(kind, 0.0)?;
+    Ok(ExportOptions { kind, sum_tolerance })
+}
+
 impl Model {
     /// How numbers are read, and the numbers.
-    fn raw<'a>(&self, values: &'a Values<'_>, kind: &Kind) -> PyResult<(InputFormat, &'a [f64])> {
+    pub(crate) fn raw<'a>(
+        &self,
+        values: &'a Values<'_>,
+        kind: &Kind,
+    ) -> PyResult<(InputFormat, &'a [f64])> {
         Ok((input_format(kind, floor_of(&self.model))?, slice(values, self.model.schema())?))
     }
 
-    fn rule(&self, predictive: bool) -> PyResult<FusionRule<'_>> {
+    pub(crate) fn rule(&self, predictive: bool) -> PyResult<FusionRule<'_>> {
         self.model.rule(predictive).map_err(|error| raise(&error))
     }
 
     /// The class prior that was asked for; `estimate` is that of these items.
-    fn prior(
+    pub(crate) fn prior(
         &self,
         py: Python<'_>,
         values: &Values<'_>,

@@ -18,4 +18,4 @@ def test_an_example_runs_and_prints(name, capsys, monkeypatch):
 
 
 def test_all_examples_are_found():
-    assert len(EXAMPLES) == 4
+    assert len(EXAMPLES) == 7

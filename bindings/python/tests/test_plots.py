@@ -61,6 +61,48 @@ def test_plots_of_influence_and_traces(model, train):
         plots.traces(cs.OpinionPool().fit(*train))
 
 
+def test_intervals_have_a_length_at_0_and_1():
+    """Wilson's intervals: with 10 of 10 right 0.7225 to 1, with 0 of 10 the mirror image; 10 / (10 + 1.96²) by hand."""
+    low, high = plots._wilson(np.array([10.0, 0.0, 5.0]), np.array([10.0, 10.0, 10.0]))
+    assert_allclose(low, [0.7224672, 0.0, 0.2365931], atol=1e-6)
+    assert_allclose(high, [1.0, 0.2775328, 0.7634069], atol=1e-6)
+
+
+def test_reliability_has_counts_a_title_and_bars():
+    y = np.zeros(30, int)
+    p = np.repeat([[0.95, 0.05], [0.65, 0.35]], [20, 10], axis=0)
+    ax = plots.reliability(y, p, classes=[0, 1], label="one")
+    assert {text.get_text() for text in ax.texts} == {"20", "10"}
+    assert "30 items" in ax.get_title()
+    bars = ax.containers[0].lines[2][0].get_segments()
+    assert all(segment[1, 1] - segment[0, 1] > 0.1 for segment in bars)
+    plots.reliability(y, p[::-1], classes=[0, 1], label="two", ax=ax)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["one", "two"]
+    assert len(ax.texts) == 2
+
+
+def test_pairs_of_many_classes_all_look_different():
+    rng = np.random.default_rng(0)
+    P, y = rng.dirichlet(np.ones(12), (240, 3)), np.repeat([f"k{j:02}" for j in range(12)], 20)
+    model = cs.OpinionPool(classifiers=["a", "b", "c"]).fit(P, y)
+    ax = plots.pair(model, P, y, between=("c", "a"), component="k03")
+    assert ax.get_xlabel() == "probability of k03, c" and "c against a, 240 items" == ax.get_title()
+    looks = {(tuple(dots.get_facecolor()[0]), dots.get_paths()[0].vertices.tobytes()) for dots in ax.collections}
+    assert len(looks) == 12 == len(ax.get_legend().get_texts())
+    with pytest.raises(cs.ConsilienceError, match="unknown classifier 'd'; there are a, b, c"):
+        plots.pair(model, P, y, between=("a", "d"))
+
+
+def test_comparisons_are_bars(train):
+    found = cs.compare(*train, ["auto", "linear-pool"], folds=3)
+    ax = cs.plots.comparison(found)
+    best = ax.patches[-1].get_width()
+    assert best == found.methods[0].log_loss and ax.get_title() == f"Methods on {found.n_items} items"
+    assert len(cs.plots.comparison(found, score="brier", most=3).patches) == 3
+    with pytest.raises(cs.ConsilienceError, match="`score`"):
+        cs.plots.comparison(found, score="loss")
+
+
 @pytest.mark.filterwarnings(r"ignore:\s*ArviZ is undergoing:FutureWarning")  # issued once per day
 @pytest.mark.parametrize("version", ["one", "older"])
 def test_inference_data_for_arviz(model, version, monkeypatch):

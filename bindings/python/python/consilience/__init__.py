@@ -7,8 +7,10 @@
 ['1', '1', '1']
 """
 
+from . import plots as plots
 from ._core import __version__
 from ._errors import ConsilienceError, ConvergenceWarning, DataWarning
+from ._report import Report, report
 from .classifier import FusionClassifier
 from .distributions import CorrelatedDirichlet, Dirichlet
 from .estimators import (
@@ -27,6 +29,8 @@ from .estimators import (
 )
 from .metrics import compare, scores
 from .simulation import simulate
+from .statistics import Statistics
+from .votes import Rho, VoteFusion, compare_votes
 
 __all__ = [
     "AutoFusion",
@@ -45,10 +49,16 @@ __all__ = [
     "LogitNormalFusion",
     "NormalMixtureFusion",
     "OpinionPool",
+    "Report",
+    "Rho",
     "StackingFusion",
+    "Statistics",
+    "VoteFusion",
     "__version__",
     "compare",
+    "compare_votes",
     "load",
+    "report",
     "scores",
     "simulate",
 ]

@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
-import html
 import json
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, Union
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core
-from ._docs import filled
+from ._advice import Advising
 from ._errors import ConsilienceError, warn_all
+from ._export import Exports
 from ._files import describe
 from ._learned import Insight, LearnedAttributes
+from ._parameters import ClassPrior, Values, estimator
 from ._progress import Progress, listener
 from ._reading import OutputReader
+from ._scoring import Evaluation, Gain
+from ._sklearn import BaseEstimator, ClassifierMixin, TransformerMixin
+from ._summary import HtmlSummary
 from ._tables import Floats
-
-ClassPrior = Union[str, Sequence[float]]
-
-T = TypeVar("T")
-
-
-def estimator(cls: type[T]) -> type[T]:
-    """Makes the annotated fields of a class its keyword-only parameters, and completes its docstring."""
-    cls.__doc__ = filled(cls.__doc__)
-    return dataclass(kw_only=True, eq=False, repr=False)(cls)
 
 
 def given(choice: Any) -> Any:
@@ -60,7 +52,7 @@ def seed_of(random_state: Any) -> int:
 
 
 @estimator
-class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class Fusion(HtmlSummary, OutputReader, LearnedAttributes, Advising, Exports, TransformerMixin, ClassifierMixin, BaseEstimator):
     """Base class of all fusion estimators.
 
     Parameters
@@ -73,10 +65,10 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
     """
 
     class_prior: ClassPrior = "empirical"
-    values: str = "probabilities"
+    values: Values = "probabilities"
     floor: float = 1e-6
     sum_tolerance: float = 0.02
-    layout: str = "wide"
+    layout: Literal["wide", "positive", "labels"] = "wide"
     n_classifiers: int | None = None
     classifiers: Sequence[str] | None = None
     classes: Sequence[Any] | None = None
@@ -92,8 +84,9 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
 
         Parameters
         ----------
-        X : ndarray of shape (n_items, n_classifiers, n_classes) or (n_items, n_features), or data frame
-            The outputs. The classes of an array are in the order of `classes_`. A data frame has columns
+        X : ndarray of shape (n_items, n_classifiers, n_classes) or (n_items, n_features), list, dict or data frame
+            The outputs. The classes of an array are in the order of `classes_`. A list or dict has one
+            array of shape (n_items, n_classes), or one data frame of classes, per classifier. A data frame has columns
             `<classifier>_<class>` in any order; other columns are ignored. An output is missing if all
             of its values are NaN (null).
         y : array-like of shape (n_items,), default=None
@@ -333,7 +326,7 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
     def evaluate(
         self, X: Any, y: Any, *, class_prior: ClassPrior | None = None, predictive: bool = False,
         score_items: bool = False, bootstrap: int = 1000, random_state: Any = None,
-    ) -> dict[str, Any]:
+    ) -> Evaluation:
         """Scores with 95 % intervals: of the model, of every classifier and of its meta classifier.
 
         Parameters
@@ -356,15 +349,17 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
 
         Returns
         -------
-        dict
-            The scores, as `consilience evaluate --format json` prints them.
+        Evaluation
+            The scores, as `consilience evaluate --format json` prints them. It prints as a table, and is
+            a dict as well.
         """
         check_is_fitted(self)
         block, labels = self._read_labelled(X, y, reset=False)
-        return json.loads(self.model_.evaluate(
+        found = json.loads(self.model_.evaluate(
             block, labels, self._kind, _prior(class_prior), predictive, score_items,
             bootstrap, seed_of(random_state),
         ))
+        return Evaluation(found | ({"gain": Gain(found["gain"])} if "gain" in found else {}))
 
     def prevalence(
         self, X: Any, y: Any = None, *, class_prior: ClassPrior | None = None, predictive: bool = False,
@@ -463,19 +458,9 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
         tags.transformer_tags.preserves_dtype = []
         return tags
 
-    def _repr_html_inner(self) -> str:
-        return super()._repr_html_inner() + self._summary_html()
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle:
-            bundle["text/html"] += self._summary_html()
-        return bundle
-
-    def _summary_html(self) -> str:
-        """A table that describes the fitted model."""
+    def _summary_rows(self) -> dict[str, str]:
         if not hasattr(self, "model_"):
-            return ""
+            return {}
         counts = self._file.get("training", {}).get("statistics", {}).get("items", [])
         rows = {
             "method": self._file["method"],
@@ -495,11 +480,7 @@ class Fusion(OutputReader, LearnedAttributes, TransformerMixin, ClassifierMixin,
             worst = posterior["worst"]
             rows["posterior"] = (f"{posterior['chains']} chains of {posterior['draws']} draws, "
                                  f"R-hat at most {worst['r_hat']:.3f}")
-        body = "".join(
-            f"<tr><th style='text-align:left'>{key}</th><td>{html.escape(value)}</td></tr>"
-            for key, value in rows.items()
-        )
-        return f"<table class='consilience-summary'>{body}</table>"
+        return rows
 
 
 def _prior(class_prior: ClassPrior | None) -> str | None:

@@ -17,9 +17,10 @@ floor : float, default=1e-6
     Smaller probabilities are raised to this value, and the output is normalised.
 sum_tolerance : float, default=0.02
     Outputs whose sum differs from 1 by at most this much are normalised; others are an error.
-layout : {"wide", "positive"}, default="wide"
+layout : {"wide", "positive", "labels"}, default="wide"
     "wide": one column per classifier and class. "positive": two classes, and one column per
-    classifier, its value for the second class.
+    classifier, its value for the second class. "labels" (`BccFusion` only): one column per classifier,
+    its label; missing labels are missing outputs.
 n_classifiers : int, default=None
     Number of classifiers in a two-dimensional array. If None, the number of columns divided by the
     number of classes.
@@ -42,7 +43,7 @@ classifiers_ : ndarray of shape (n_classifiers,)
     The names of the classifiers.
 n_features_in_ : int
     Number of columns of X.
-feature_names_in_ : ndarray of shape (n_features_in_,)
+feature_names_in_ : ndarray of shape (`n_features_in_`,)
     Names of the columns of X. Only defined if X is a data frame.
 diagnostics_ : dict
     Convergence diagnostics and warnings of the fit."""

@@ -26,7 +26,7 @@ def describe(estimator: Fusion) -> str:
     return json.dumps({
         "class": type(estimator).__name__,
         "parameters": parameters,
-        "classes": _typed_list(estimator.classes_),
+        "classes": typed_list(estimator.classes_),
         "classifiers": [str(name) for name in estimator._input_classifiers],
         "n_features_in": int(estimator.n_features_in_),
         "feature_names_in": None if names is None else [str(name) for name in names],
@@ -39,7 +39,7 @@ def restore(file: dict[str, Any], known: dict[str, type[Fusion]]) -> Fusion:
     if kept is None or kept["class"] not in known:
         return _of_plain_file(file, known)
     loaded = known[kept["class"]](**kept["parameters"])
-    loaded.classes_ = _array(kept["classes"])
+    loaded.classes_ = array_of(kept["classes"])
     loaded.classifiers_ = np.array(kept["classifiers"], dtype=object)
     loaded.n_features_in_ = kept["n_features_in"]
     if kept["feature_names_in"] is not None:
@@ -47,10 +47,10 @@ def restore(file: dict[str, Any], known: dict[str, type[Fusion]]) -> Fusion:
     return loaded
 
 
-def read_model(path: Any) -> _core.Model:
-    """The model in a file."""
+def read_text(path: Any) -> str:
+    """The text of a model file."""
     try:
-        return _core.Model.from_json(Path(path).read_text(encoding="utf-8"))
+        return Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise ConsilienceError(
             f"{path}: it is not a model file, which is text\n"
@@ -92,7 +92,7 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
 
 
-def _typed_list(classes: Any) -> dict[str, Any]:
+def typed_list(classes: Any) -> dict[str, Any]:
     """The classes with the type of their array. Types that JSON does not have become strings."""
     values = classes.tolist()
     if all(isinstance(value, (bool, int, float, str)) for value in values):
@@ -101,6 +101,7 @@ def _typed_list(classes: Any) -> dict[str, Any]:
     return {"type": "str", "values": [str(value) for value in values]}
 
 
-def _array(classes: dict[str, Any]) -> Any:
+def array_of(classes: dict[str, Any]) -> Any:
+    """The classes of `typed_list`."""
     kind = classes["type"]
     return np.array(classes["values"]) if kind == "str" else np.array(classes["values"], dtype=kind)

@@ -79,7 +79,7 @@ class OutputReader:
             X = selection.values
         else:
             X = validate_data(self, selection.values, reset=reset, dtype=np.float64, order="C",
-                              ensure_all_finite=False, ensure_min_samples=1)
+                              ensure_all_finite=False, ensure_min_samples=int(reset))
         labels = labels.of(len(X) if y is None else 0)
         check_consistent_length(X, labels.has_label)
         if reset:
@@ -160,14 +160,23 @@ class OutputReader:
     def _select_from_array(self, X: Any, reset: bool) -> Selection:
         if getattr(X, "ndim", 2) != 3:
             return Selection(X)
-        if self.layout != "wide":
+        if self.layout == "positive":
             raise ConsilienceError('`layout="positive"` takes one column per classifier')
         if not reset and X.shape[1:] != (len(self._input_classifiers), len(self.classes_)):
             raise ConsilienceError(
                 f"X has {X.shape[1]} classifiers and {X.shape[2]} classes, but {type(self).__name__} "
                 f"was fitted with {len(self._input_classifiers)} and {len(self.classes_)}"
             )
-        return Selection(np.asarray(X).reshape(X.shape[0], X.shape[1] * X.shape[2]), n_classes=X.shape[2])
+        names = getattr(X, "names", None)
+        if names is not None and not reset:
+            own = list(self._input_classifiers)
+            if set(names) == set(own):
+                X = X[:, [names.index(name) for name in own]]
+            elif self.classifiers is None and own != [f"c{k + 1}" for k in range(len(own))]:
+                raise ConsilienceError(f"X has the classifiers {quoted(names)}, but {type(self).__name__} was "
+                                       f"fitted with {quoted(own)}")
+        values = np.asarray(X).reshape(X.shape[0], X.shape[1] * X.shape[2])
+        return Selection(values, classifiers=names, n_classes=X.shape[2])
 
     def _select_from_table(self, table: _core.Table, classes: list[str], reset: bool) -> Selection:
         """Selects from an Arrow table by the names of its header, or those of the fit."""

@@ -23,8 +23,54 @@ def column_names(X: Any) -> list[str] | None:
     return names if names and all(isinstance(name, str) for name in names) else None
 
 
+class SourceArray(np.ndarray[Any, Any]):
+    """An array of shape (n_items, n_classifiers, n_classes) with the names of the classifiers."""
+
+    names: list[str] | None = None
+
+
+def _from_sources(X: Any) -> Any:
+    """A dict or list of one table per source as one table; other data unchanged.
+
+    The sources are arrays of shape (n_items, n_classes), as `predict_proba` gives them, or data frames
+    with one column per class.
+    """
+    if isinstance(X, dict):
+        names, parts = [str(name) for name in X], list(X.values())
+    elif isinstance(X, (list, tuple)):
+        names, parts = None, list(X)
+    else:
+        return X
+    if not parts or not all(getattr(part, "ndim", len(getattr(part, "shape", ()))) == 2 for part in parts):
+        return X
+    shapes = list(dict.fromkeys(tuple(part.shape) for part in parts))
+    if len(shapes) > 1:
+        raise ConsilienceError(
+            "the sources in X must have the same items and classes, got arrays of shapes "
+            f"{' and '.join(map(str, shapes))}"
+        )
+    if all(column_names(part) is not None for part in parts):
+        columns: dict[str, Any] = {}
+        for name, part in zip(names or [f"c{k + 1}" for k in range(len(parts))], parts, strict=True):
+            columns |= {f"{name}_{own}": np.asarray(part[own], float) for own in column_names(part) or []}
+        return _frame(columns)
+    stacked = np.stack([np.asarray(part, float) for part in parts], axis=1).view(SourceArray)
+    stacked.names = names
+    return stacked
+
+
+def _frame(columns: dict[str, Any]) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame(columns)
+
+
 def as_frame(X: Any) -> Any:
-    """Data with the Arrow stream interface as a table of the core; other data, and pandas, unchanged."""
+    """Data with the Arrow stream interface as a table of the core, and sources one by one as one table.
+
+    Other data, and pandas, are unchanged.
+    """
+    X = _from_sources(X)
     return _core.Table(X) if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "iloc") else X
 
 

@@ -25,6 +25,7 @@ from sklearn.utils.validation import (
 from ._base import ClassPrior, Fusion
 from ._errors import ConsilienceError, DataWarning, warn
 from ._reading import output_columns
+from ._scoring import Gain
 from ._tables import Floats, quoted
 from .estimators import AutoFusion
 
@@ -73,7 +74,7 @@ class FusionClassifier(ClassifierMixin, TransformerMixin, _BaseHeterogeneousEnse
         The outputs for held-out items that `fusion_` was fitted on; NaN for items in no test fold.
     n_features_in_ : int
         Number of features. Only defined if the first classifier defines it.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features. Only defined if X is a data frame.
 
     See Also
@@ -225,7 +226,7 @@ class FusionClassifier(ClassifierMixin, TransformerMixin, _BaseHeterogeneousEnse
         output[np.isnan(values).any(axis=1)] = np.nan
         return output
 
-    def worth(self) -> dict[str, Any]:
+    def worth(self) -> Gain:
         """Gain of fusing over the best classifier and simpler combinations, on `out_of_fold_`.
 
         The classifiers have not been fitted on the items that they are scored on, and neither has the
@@ -233,8 +234,8 @@ class FusionClassifier(ClassifierMixin, TransformerMixin, _BaseHeterogeneousEnse
 
         Returns
         -------
-        dict
-            Log-losses, their paired differences with standard errors, and a sentence under `verdict`.
+        Gain
+            Log-losses, their paired differences with standard errors, and a sentence in `verdict`.
         """
         check_is_fitted(self)
         if not isinstance(self.fusion_, AutoFusion):

@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, ClassVar, Union
+from typing import Any, ClassVar, Literal, Union
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from . import _core
 from ._base import Fusion, estimator, seed_of
-from ._files import read_model, restore
+from ._files import read_text, restore
 from ._errors import ConsilienceError
 from ._progress import listener
-from ._tables import quoted
+from ._scoring import Gain
+from ._tables import Floats, quoted
+from ._votes import classes_of, label_columns, one_hot
+from .statistics import FromStatistics
+from .votes import VoteFusion
 
 __all__ = [
     "AutoFusion",
@@ -68,7 +73,7 @@ class AutoFusion(Fusion):
 
     _method: ClassVar[str] = "auto"
 
-    def worth(self, X: Any, y: Any) -> dict[str, Any]:
+    def worth(self, X: Any, y: Any) -> Gain:
         """Gain of fusing over the best classifier and simpler combinations, by cross-validation.
 
         Parameters
@@ -80,14 +85,15 @@ class AutoFusion(Fusion):
 
         Returns
         -------
-        dict
-            Log-losses, their paired differences with standard errors, and a sentence under `verdict`.
+        Gain
+            Log-losses, their paired differences with standard errors, and a sentence in `verdict`. It
+            prints as a table, and is a dict as well.
         """
         check_is_fitted(self)
         block, labels = self._read_labelled(X, y, reset=False)
-        return json.loads(self.model_.worth(
+        return Gain(json.loads(self.model_.worth(
             block, labels, self._kind, seed_of(self.random_state), listener(self.progress)
-        ))
+        )))
 
 
 @estimator
@@ -146,7 +152,9 @@ class LinearPool(OpinionPool):
     array([0.8, 0.2])
     """
 
-    weights: Union[str, Sequence[float]] = "simplex"
+    weights: Union[
+        Literal["simplex", "greedy", "equal", "non-negative", "free"], Sequence[float], Floats
+    ] = "simplex"
 
     _method: ClassVar[str] = "linear-pool"
 
@@ -225,7 +233,7 @@ class Updatable:
 
 
 @estimator
-class IndependentFusion(Updatable, Fusion):
+class IndependentFusion(FromStatistics, Updatable, Fusion):
     """Independent fusion model: one Dirichlet distribution per classifier and true class.
 
     Learns the bias and the variance of each classifier, and assumes that the classifiers are independent
@@ -255,9 +263,9 @@ class IndependentFusion(Updatable, Fusion):
     array([2.8, 1.9, 1.9])
     """
 
-    alpha_prior: str = "pooled"
+    alpha_prior: Literal["pooled", "paper"] = "pooled"
     prior_items: float = 2.0
-    inference: str = "posterior"
+    inference: Literal["posterior", "map"] = "posterior"
     chains: int = 4
     draws: int = 1000
     warmup: int = 100
@@ -303,6 +311,12 @@ class DiscountedFusion(IndependentFusion):
     def partial_fit(self) -> Any:
         """Not available: the shares are learned from all items at once."""
         raise AttributeError("DiscountedFusion cannot be updated: fit again on all items")
+
+    @property
+    def fit_statistics(self) -> Any:
+        """Not available: the shares are learned from the items themselves."""
+        raise AttributeError("DiscountedFusion cannot be fitted from statistics: the shares are learned "
+                             "from the items themselves, so fit it to a sample of them")
 
 
 @estimator
@@ -365,12 +379,12 @@ class CorrelatedFusion(Fusion):
     ((2, 2, 3, 3), (2, 2, 3, 3))
     """
 
-    alpha_prior: str = "pooled"
+    alpha_prior: Literal["pooled", "paper"] = "pooled"
     prior_items: float = 2.0
-    delta_prior: str = "pooled"
-    inference: str = "two-step"
+    delta_prior: Literal["pooled", "uniform", "paper"] = "pooled"
+    inference: Literal["two-step", "posterior", "map"] = "two-step"
     resolution: float | None = None
-    structure: str = "tree"
+    structure: Literal["tree", "tree-mixture", "full", "common"] = "tree"
     chains: int = 4
     draws: int = 1000
     warmup: int = 100
@@ -406,8 +420,8 @@ class StackingFusion(Fusion):
     0.77
     """
 
-    ridge: Union[float, str] = 1.0
-    balance: str = "offset"
+    ridge: Union[float, Literal["cv"]] = 1.0
+    balance: Literal["offset", "weights"] = "offset"
 
     _method: ClassVar[str] = "stacking"
 
@@ -502,10 +516,11 @@ class NormalMixtureFusion(Fusion):
 
 
 @estimator
-class BccFusion(Updatable, Fusion):
+class BccFusion(FromStatistics, Updatable, Fusion):
     """Bayesian classifier combination of hard decisions, a baseline.
 
-    Uses the most probable class of each output only, and learns one confusion matrix per classifier.
+    Uses the most probable class of each output only, and learns one confusion matrix per classifier. The
+    outputs may be labels (`layout="labels"`).
 
     Parameters
     ----------
@@ -529,11 +544,37 @@ class BccFusion(Updatable, Fusion):
     >>> P, y = cs.simulate("sim2", correlation=0.5, items_per_class=200, random_state=1)
     >>> round(cs.BccFusion().fit(P, y).score(P, y), 2)
     0.72
+    >>> labels = [["x", "x"], ["y", "x"], ["y", "y"], ["x", None]]
+    >>> cs.BccFusion(layout="labels").fit(labels, ["x", "x", "y", "y"]).predict([["y", "y"]]).tolist()
+    ['y']
     """
 
     prior_decisions: float = 1.0
 
     _method: ClassVar[str] = "bcc"
+
+    def _read(self, X: Any) -> Any:
+        if self.layout != "labels":
+            return super()._read(X)
+        check_is_fitted(self)
+        return super()._read(one_hot(label_columns(X, list(self.classifiers_)), self.classes_))
+
+    def _read_labelled(self, X: Any, y: Any, reset: bool = True, classes: Any = None) -> Any:
+        if self.layout != "labels":
+            return super()._read_labelled(X, y, reset, classes)
+        columns = label_columns(X, self.classifiers if reset else list(self.classifiers_))
+        if reset and classes is None:
+            classes = classes_of(columns, y) if self.classes is None else self.classes
+        read = super()._read_labelled(one_hot(columns, classes if reset else self.classes_), y, reset, classes)
+        if reset:
+            self.classifiers_ = np.array(list(columns), dtype=object)
+        return read
+
+    def _set_names(self, n_columns: int, selection: Any) -> None:
+        if self.layout == "labels":
+            self.classifiers_ = np.arange(n_columns // len(self.classes_))
+        else:
+            super()._set_names(n_columns, selection)
 
     @property
     def confusion_(self) -> Any:
@@ -556,7 +597,7 @@ ESTIMATORS: dict[str, type[Fusion]] = {
 }
 
 
-def load(path: str | PathLike[str]) -> Fusion:
+def load(path: str | PathLike[str]) -> Any:
     """Read a model file that `save` or the command line has written.
 
     Parameters
@@ -566,7 +607,7 @@ def load(path: str | PathLike[str]) -> Fusion:
 
     Returns
     -------
-    Fusion
+    Fusion or VoteFusion
         The fitted estimator. A file that `save` has written gives back the saved estimator, with its
         parameters and the types of its classes. For other files the classes are strings, data frames
         need the columns `<classifier>_<class>`, and arrays the order of `classifiers_` and `classes_`.
@@ -580,6 +621,9 @@ def load(path: str | PathLike[str]) -> Fusion:
     >>> cs.load(path).predict_proba(P).shape
     (60, 3)
     """
-    model = read_model(path)
+    text = read_text(path)
+    if _core.VoteModel.is_file(text):
+        return VoteFusion._of_file(text)
+    model = _core.Model.from_json(text)
     loaded = restore(json.loads(model.to_json()), ESTIMATORS)
     return loaded._learned(model, quiet=True)  # type: ignore[no-any-return]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 
 from . import _core
-from ._base import ClassPrior, given, seed_of
+from ._base import ClassPrior, Values, given, seed_of
+from ._compared import divided, predictions
 from ._errors import ConsilienceError
 from ._progress import Progress, listener
+from ._scoring import Comparison
 from .estimators import OpinionPool
 
 __all__ = ["compare", "scores"]
@@ -78,10 +81,13 @@ def scores(
 
 def compare(
     X: Any, y: Any, methods: Any = None, *, class_prior: ClassPrior = "empirical", folds: int = 10,
-    repeats: int = 1, splits: int | None = None, test_share: float = 0.2, inference: str = "map",
-    score_items: bool = False, values: str = "probabilities", floor: float = 1e-6,
-    sum_tolerance: float = 0.02, random_state: Any = None, progress: Progress = None,
-) -> dict[str, Any]:
+    repeats: int = 1, splits: int | None = None, test_share: float = 0.2,
+    inference: Literal["map", "posterior"] = "map", score_items: bool = False,
+    values: Values = "probabilities", floor: float = 1e-6, sum_tolerance: float = 0.02,
+    layout: Literal["wide", "positive"] = "wide", n_classifiers: int | None = None,
+    classifiers: Sequence[str] | None = None, classes: Sequence[Any] | None = None,
+    random_state: Any = None, progress: Progress = None,
+) -> Comparison:
     """Compare methods by cross-validation on the same items.
 
     Parameters
@@ -91,11 +97,13 @@ def compare(
     y : array-like of shape (n_items,)
         The true classes. Items without a label, as in `AutoFusion.fit`, join every fit and are not
         scored.
-    methods : str or list of str, default=None
-        Names of methods, such as "auto", "correlated" or "linear-pool". If None, all methods that are
-        applicable to the data.
+    methods : str, estimator, list or dict of them, default=None
+        Names of methods, such as "auto", "correlated" or "linear-pool", and estimators: fusion
+        estimators with options of their own, or classifiers of scikit-learn, which are fitted to the
+        outputs as features and whose probabilities are raised to `floor`. An estimator has the name of its class unless it is given as a tuple
+        (name, estimator) or in a dict. If None, all methods that are applicable to the data.
     class_prior : {"empirical", "uniform"} or array-like of shape (n_classes,), default="empirical"
-        The class prior of all methods.
+        The class prior of all methods but the classifiers of scikit-learn.
     folds : int, default=10
         Number of stratified folds.
     repeats : int, default=1
@@ -115,6 +123,14 @@ def compare(
         Smaller probabilities are raised to this value, and the output is normalised.
     sum_tolerance : float, default=0.02
         Outputs whose sum differs from 1 by at most this much are normalised; others are an error.
+    layout : {"wide", "positive"}, default="wide"
+        Layout of X, as in `AutoFusion`.
+    n_classifiers : int, default=None
+        Number of classifiers in a two-dimensional array.
+    classifiers : list of str, default=None
+        Names of the classifiers.
+    classes : list, default=None
+        All classes, in the order of the columns of X.
     random_state : int, RandomState instance or None, default=None
         Seed; None is the same as 0.
     progress : callable, "tqdm" or None, default=None
@@ -122,10 +138,10 @@ def compare(
 
     Returns
     -------
-    dict
-        `methods` is a list of dicts, the best method first, with `method`, `log_loss`, `log_loss_se`,
-        `brier`, `accuracy`, `entropy`, `ece`, times in seconds and more. The single classifiers are listed
-        as `classifier:<name>`.
+    Comparison
+        A table, the best method first; `to_frame()` makes a data frame of it. `methods` is a list of dicts
+        with `method`, `log_loss`, `log_loss_se`, `brier`, `accuracy`, `entropy`, `ece`, times in seconds
+        and more. The single classifiers are listed as `classifier:<name>`.
 
     Examples
     --------
@@ -137,11 +153,18 @@ def compare(
     """
     if inference not in ("map", "posterior"):
         raise ConsilienceError(f"`inference` must be map or posterior, got {inference}")
-    reader = OpinionPool(values=values, floor=floor)
+    reader = OpinionPool(
+        values=values, floor=floor, sum_tolerance=sum_tolerance, layout=layout, n_classifiers=n_classifiers,
+        classifiers=classifiers, classes=classes,
+    )
     block, labels = reader._read_labelled(X, y)
-    return json.loads(_core.compare(
+    seed, protocol = seed_of(random_state), ((folds, repeats), None if splits is None else (splits, test_share))
+    names, estimators = divided(methods)
+    given_predictions = predictions(
+        estimators, reader, (block, labels), class_prior, protocol, seed, listener(progress)
+    ) if estimators else []
+    return Comparison(json.loads(_core.compare(
         block, labels, list(reader.classifiers_), [str(c) for c in reader.classes_],
-        (values, sum_tolerance), floor, [methods] if isinstance(methods, str) else None if methods is None else list(methods), json.dumps(given(class_prior)),
-        (folds, repeats), None if splits is None else (splits, test_share), inference == "map",
-        score_items, seed_of(random_state), listener(progress),
-    ))
+        (values, sum_tolerance), floor, names, json.dumps(given(class_prior)), *protocol, inference == "map",
+        score_items, seed, listener(progress), given_predictions,
+    )))

@@ -11,6 +11,7 @@ from ._errors import ConsilienceError
 from .distributions import CorrelatedDirichlet
 
 __all__ = [
+    "comparison",
     "correlations",
     "fused_against_correlation",
     "influence",
@@ -22,6 +23,51 @@ __all__ = [
 
 # The colours of Okabe and Ito, which are safe for colour-blind readers.
 _COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000"]
+
+
+# Further classes have another marker as well, so that no two look alike.
+_MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
+
+# Points per class in a scatter plot: more of them only overlap.
+_MOST_POINTS = 1000
+
+
+def _style(j: int) -> dict[str, Any]:
+    """Colour and marker of class j: eight colours, then the same with another marker."""
+    rounds = j // len(_COLOURS)
+    return {"color": _COLOURS[j % len(_COLOURS)], "marker": _MARKERS[rounds % len(_MARKERS)]}
+
+
+def _line(j: int) -> dict[str, Any]:
+    """Colour and dashes of line j."""
+    return {"color": _COLOURS[j % len(_COLOURS)], "linestyle": ["-", "--", ":", "-."][j // len(_COLOURS) % 4]}
+
+
+def _place(one: Any, names: Any, what: str) -> int:
+    """The place of a classifier or class that is given by its name or its place."""
+    names = list(names)
+    if one in names:
+        return names.index(one)
+    texts = [str(name) for name in names]
+    if isinstance(one, str) and one in texts:
+        return texts.index(one)
+    if isinstance(one, (int, np.integer)) and -len(names) <= one < len(names):
+        return int(one) % len(names)
+    raise ConsilienceError(f"unknown {what} {one!r}; there are {', '.join(texts)}")
+
+
+def _wilson(right: Any, n: Any, z: float = 1.959964) -> tuple[Any, Any]:
+    """Wilson's 95 % interval of shares, which has a length at 0 and 1, too."""
+    share, a = right / n, z * z / n
+    centre, half = (share + a / 2) / (1 + a), np.sqrt(share * (1 - share) * a + a * a / 4) / (1 + a)
+    return np.minimum(centre - half, share), np.maximum(centre + half, share)
+
+
+def _beside(ax: Any, n: int, **options: Any) -> None:
+    """A legend in the plot, or beside it if it is long."""
+    if n > 6:
+        options |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "fontsize": "small", "ncols": 1 + n // 25}
+    ax.legend(frameon=False, **options)
 
 
 def _axes(ax: Any, **layout: Any) -> Any:
@@ -58,8 +104,7 @@ def fused_against_correlation(x: Any, alpha: Any = None, *, levels: Any = None, 
     Examples
     --------
     >>> import consilience as cs
-    >>> from consilience import plots
-    >>> ax = plots.fused_against_correlation([[0.6, 0.2, 0.2], [0.6, 0.2, 0.2]], levels=[0, 0.5])
+    >>> ax = cs.plots.fused_against_correlation([[0.6, 0.2, 0.2], [0.6, 0.2, 0.2]], levels=[0, 0.5])
     >>> ax.lines[0].get_ydata().round(3)
     array([0.818, 0.674])
     """
@@ -78,12 +123,13 @@ def fused_against_correlation(x: Any, alpha: Any = None, *, levels: Any = None, 
     ax.plot(correlation, fused, marker="o", markersize=3, color=_COLOURS[0], label="fused")
     for k, own in enumerate(x[:, 0]):
         ax.axhline(own, color=_COLOURS[k + 1], linestyle="--", linewidth=1, label=f"classifier {k + 1}")
-    ax.set(xlabel="correlation", ylabel="probability of the first class")
+    ax.set(xlabel="correlation", ylabel="probability of the first class",
+           title="Fused probability against the correlation of two classifiers")
     ax.legend(frameon=False)
     return ax
 
 
-def pair(model: Fusion, X: Any, y: Any, *, between: tuple[int, int] = (0, 1), component: int = 0,
+def pair(model: Fusion, X: Any, y: Any, *, between: tuple[Any, Any] = (0, 1), component: Any = 0,
          ax: Any = None) -> Any:
     """Plot the probabilities that two classifiers give one class, with their correlations.
 
@@ -95,10 +141,11 @@ def pair(model: Fusion, X: Any, y: Any, *, between: tuple[int, int] = (0, 1), co
         Outputs, as in `fit`.
     y : array-like of shape (n_items,)
         The true classes.
-    between : (int, int), default=(0, 1)
-        The two classifiers.
-    component : int, default=0
-        The class whose probabilities are drawn.
+    between : (str or int, str or int), default=(0, 1)
+        The two classifiers, by name or place.
+    component : class or int, default=0
+        The class whose probabilities are drawn, by name or place. A class that is a number is meant by
+        its name.
     ax : matplotlib Axes, default=None
         Axes to draw on. If None, a new figure.
 
@@ -110,27 +157,29 @@ def pair(model: Fusion, X: Any, y: Any, *, between: tuple[int, int] = (0, 1), co
     Examples
     --------
     >>> import consilience as cs
-    >>> from consilience import plots
     >>> P, y = cs.simulate("sim2", correlation=0.5, items_per_class=50, random_state=1)
     >>> model = cs.CorrelatedFusion(inference="map").fit(P, y)
-    >>> plots.pair(model, P, y).get_xlabel()
+    >>> cs.plots.pair(model, P, y).get_xlabel()
     'probability of 1, c1'
     """
     block, labels = model._read_labelled(X, y, reset=False)
-    a, b = between
+    a, b = (_place(own, model.classifiers_, "classifier") for own in between)
+    component = _place(component, model.classes_, "class")
     ax = _axes(ax)
+    ax.plot([0, 1], [0, 1], color="grey", linewidth=1, linestyle=":")
     for j, c in enumerate(model.classes_):
         own = block[labels == j]
         both = own[~np.isnan(own[:, [a, b]]).any(axis=(1, 2))]
         observed = np.corrcoef(both[:, a, component], both[:, b, component])[0, 1] if len(both) > 2 else np.nan
-        text = f"{c}: observed {observed:.2f}"
+        text = f"{c}: " + ("too few items" if np.isnan(observed) else f"observed {observed:.2f}")
         if hasattr(model, "correlation_"):
             text += f", model {model.correlation_[a, b, j, component]:.2f}"
-        ax.scatter(both[:, a, component], both[:, b, component], s=8, alpha=0.6,
-                   color=_COLOURS[j % len(_COLOURS)], label=text)
+        drawn = both[:: -(-len(both) // _MOST_POINTS) or 1]
+        ax.scatter(drawn[:, a, component], drawn[:, b, component], s=8, alpha=0.6, label=text, **_style(j))
     what = f"probability of {model.classes_[component]}"
-    ax.set(xlabel=f"{what}, {model.classifiers_[a]}", ylabel=f"{what}, {model.classifiers_[b]}")
-    ax.legend(frameon=False, title="correlation by true class")
+    ax.set(xlabel=f"{what}, {model.classifiers_[a]}", ylabel=f"{what}, {model.classifiers_[b]}",
+           title=f"{model.classifiers_[a]} against {model.classifiers_[b]}, {int((labels >= 0).sum())} items")
+    _beside(ax, len(model.classes_), title="correlation by true class")
     return ax
 
 
@@ -155,10 +204,9 @@ def correlations(model: Fusion, *, ax: Any = None) -> Any:
     Examples
     --------
     >>> import consilience as cs
-    >>> from consilience import plots
     >>> P, y = cs.simulate("sim2", correlation=0.5, items_per_class=50, random_state=1)
     >>> model = cs.CorrelatedFusion(inference="map").fit(P, y)
-    >>> len(plots.correlations(model).texts)
+    >>> len(cs.plots.correlations(model).texts)
     4
     """
     implied = hasattr(model, "correlation_")
@@ -174,16 +222,20 @@ def correlations(model: Fusion, *, ax: Any = None) -> Any:
             text = f"{mean[a, b]:.2f}"
             if ends is not None and a != b:
                 text += f"\n{ends[a, b, 0]:.2f}–{ends[a, b, 1]:.2f}"
-            ax.text(b, a, text, ha="center", va="center",
+            ax.text(b, a, text, ha="center", va="center", fontsize=min(10, max(5, 60 / len(names))),
                     color="white" if abs(mean[a, b]) > 0.6 else "black")
     what = "correlation given the true class" if implied else "correlation of evidence"
     ax.figure.colorbar(image, ax=ax, label=what)
+    ax.set_title("Correlations of the classifiers" + ("" if ends is None else ", with 90 % intervals"))
     return ax
 
 
 def reliability(y: Any, probabilities: Any, *, classes: Any = None, bins: int = 10, ax: Any = None,
                 label: str | None = None) -> Any:
     """Plot how often the most probable class is right against its predicted probability.
+
+    Larger dots have more items, whose number is written above the axis for the first curve. The bars
+    are 95 % intervals (Wilson). Call it again with the same axes for another curve.
 
     Parameters
     ----------
@@ -208,9 +260,8 @@ def reliability(y: Any, probabilities: Any, *, classes: Any = None, bins: int = 
     Examples
     --------
     >>> import consilience as cs
-    >>> from consilience import plots
     >>> P, y = cs.simulate("sim2", correlation=0.5, items_per_class=50, random_state=1)
-    >>> ax = plots.reliability(y, P[:, 0], label="first classifier")
+    >>> ax = cs.plots.reliability(y, P[:, 0], label="first classifier")
     """
     y, p = np.asarray(y), np.asarray(probabilities, dtype=float)
     classes = np.unique(y) if classes is None else np.asarray(classes)
@@ -220,14 +271,65 @@ def reliability(y: Any, probabilities: Any, *, classes: Any = None, bins: int = 
     seen = counts > 0
     predicted = np.bincount(place, weights=top, minlength=bins)[seen] / counts[seen]
     found = np.bincount(place, weights=right, minlength=bins)[seen] / counts[seen]
-    error = np.sqrt(found * (1 - found) / counts[seen])
+    low, high = _wilson(found * counts[seen], counts[seen])
     ax = _axes(ax)
-    ax.plot([0, 1], [0, 1], color="grey", linewidth=1, linestyle=":")
-    ax.errorbar(predicted, found, yerr=error, marker="o", markersize=4, capsize=2, label=label)
-    ax.set(xlabel="probability of the most probable class", ylabel="accuracy",
-           xlim=(1 / len(classes) - 0.05, 1.02), ylim=(-0.02, 1.02))
+    place = len(ax.containers)
+    if place == 0:
+        ax.plot([0, 1], [0, 1], color="grey", linewidth=1, linestyle=":")
+        for x, n in zip(predicted, counts[seen], strict=True):
+            ax.annotate(str(n), (x, 0), xycoords=("data", "axes fraction"), xytext=(0, 3),
+                        textcoords="offset points", ha="center", fontsize="x-small", color="grey")
+    colour = _COLOURS[place % len(_COLOURS)]
+    ax.errorbar(predicted, found, yerr=[found - low, high - found], color=colour, capsize=2, label=label)
+    ax.scatter(predicted, found, s=12 + 150 * counts[seen] / counts.sum(), color=colour, zorder=3)
+    ax.set(xlabel="probability of the most probable class", ylabel="share of items with that true class",
+           xlim=(1 / len(classes) - 0.05, 1.02), ylim=(-0.02, 1.02),
+           title=f"Reliability, {len(y)} items (larger dots: more items)")
     if label is not None:
         ax.legend(frameon=False)
+    return ax
+
+
+def comparison(found: Any, *, score: str = "log_loss", most: int = 25, ax: Any = None) -> Any:
+    """Plot the methods of a comparison as bars with standard errors, the best on top.
+
+    Parameters
+    ----------
+    found : Comparison
+        The result of `compare`.
+    score : {"log_loss", "brier", "accuracy", "entropy", "ece"}, default="log_loss"
+        The score to draw.
+    most : int, default=25
+        Largest number of bars. The methods with the smallest log-losses are drawn.
+    ax : matplotlib Axes, default=None
+        Axes to draw on. If None, a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes with the plot.
+
+    Examples
+    --------
+    >>> import consilience as cs
+    >>> P, y = cs.simulate("sim2", correlation=0.5, items_per_class=50, random_state=1)
+    >>> ax = cs.plots.comparison(cs.compare(P, y, ["auto", "linear-pool"], folds=3))
+    >>> len(ax.patches)
+    6
+    """
+    if score not in (names := ("log_loss", "brier", "accuracy", "entropy", "ece")):
+        raise ConsilienceError(f"`score` must be one of {', '.join(names)}, got {score!r}")
+    methods = [own for own in found["methods"] if not own["failures"]][:most][::-1]
+    kinds = {"classifier": ("single classifier", _COLOURS[5]), "meta": ("recalibrated classifier", _COLOURS[4])}
+    kind = [kinds.get(own["method"].split(":")[0], ("combination", _COLOURS[0])) for own in methods]
+    ax = _axes(ax, figsize=(7, 1.5 + 0.25 * len(methods)))
+    errors = [own[f"{score}_se"] for own in methods]
+    ax.barh([own["method"] for own in methods], [own[score] for own in methods], color=[own[1] for own in kind],
+            xerr=[0 if error is None else error for error in errors], capsize=2, error_kw={"linewidth": 1})
+    for name, colour in dict.fromkeys(reversed(kind)):
+        ax.plot([], [], color=colour, linewidth=6, label=name)
+    ax.set(xlabel=f"{score.replace('_', '-')}, ± one standard error", title=f"Methods on {found['n_items']} items")
+    ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1.0))
     return ax
 
 
@@ -264,9 +366,8 @@ def shares(model: Fusion, *, ax: Any = None) -> Any:
     Examples
     --------
     >>> import consilience as cs
-    >>> from consilience import plots
     >>> P, y = cs.simulate("sim2", correlation=0.5, items_per_class=50, random_state=1)
-    >>> ax = plots.shares(cs.AutoFusion().fit(P, y))
+    >>> ax = cs.plots.shares(cs.AutoFusion().fit(P, y))
     >>> len(ax.patches)
     2
     """
@@ -305,10 +406,9 @@ def influence(model: Fusion, X: Any = None, *, ax: Any = None) -> Any:
     Examples
     --------
     >>> import consilience as cs
-    >>> from consilience import plots
     >>> P, y = cs.simulate("sim2", correlation=0.5, items_per_class=50, random_state=1)
     >>> model = cs.CorrelatedFusion(inference="map").fit(P, y)
-    >>> len(plots.influence(model, P).patches)
+    >>> len(cs.plots.influence(model, P).patches)
     2
     """
     ends = None
@@ -321,21 +421,21 @@ def influence(model: Fusion, X: Any = None, *, ax: Any = None) -> Any:
         size, what = model.strengths_, "expected evidence of one output, in nats"
     ax = _axes(ax)
     _bars(ax, [str(name) for name in model.classifiers_], size, ends)
-    ax.set(xlabel=what)
+    ax.set(xlabel=what, title="Influence of the classifiers")
     return ax
 
 
-def traces(model: Fusion, *, classifier: int = 0, true_class: int = 0, ax: Any = None) -> Any:
+def traces(model: Fusion, *, classifier: Any = 0, true_class: Any = 0, ax: Any = None) -> Any:
     """Plot the posterior draws stored in the model (`keep_draws`).
 
     Parameters
     ----------
     model : IndependentFusion or CorrelatedFusion
         A fitted model with posterior draws.
-    classifier : int, default=0
-        The classifier whose concentrations are drawn.
-    true_class : int, default=0
-        The true class whose parameters are drawn.
+    classifier : str or int, default=0
+        The classifier whose concentrations are drawn, by name or place.
+    true_class : class or int, default=0
+        The true class whose parameters are drawn, by name or place.
     ax : matplotlib Axes, default=None
         Axes to draw on. If None, a new figure.
 
@@ -347,26 +447,31 @@ def traces(model: Fusion, *, classifier: int = 0, true_class: int = 0, ax: Any =
     Examples
     --------
     >>> import consilience as cs
-    >>> from consilience import plots
     >>> P, y = cs.simulate("sim2", correlation=0.5, items_per_class=50, random_state=1)
     >>> model = cs.IndependentFusion(keep_draws=100).fit(P, y)
-    >>> len(plots.traces(model).lines)
+    >>> len(cs.plots.traces(model).lines)
     3
     """
     draws = model._file.get("draws", [])
     if not draws:
         raise ConsilienceError("the model has no posterior draws; fit it with `keep_draws`")
-    alpha = np.array([draw["alpha"] for draw in draws])[:, classifier, true_class]
+    k = _place(classifier, model.classifiers_, "classifier")
+    t = _place(true_class, model.classes_, "class")
+    alpha = np.array([draw["alpha"] for draw in draws])[:, k, t]
     shared = "delta" in draws[0]
     axes = np.atleast_1d(_axes(ax, nrows=1 + shared, sharex=True))
     for j, c in enumerate(model.classes_):
-        axes[0].plot(alpha[:, j], color=_COLOURS[j % len(_COLOURS)], linewidth=0.8, label=str(c))
-    axes[0].set(ylabel=f"alpha of {model.classifiers_[classifier]}")
-    axes[0].legend(frameon=False, title=f"component; true class {model.classes_[true_class]}")
+        axes[0].plot(alpha[:, j], linewidth=0.8, label=str(c), **_line(j))
+    axes[0].set(ylabel=f"alpha of {model.classifiers_[k]}",
+                title=f"{len(draws)} posterior draws, true class {model.classes_[t]}")
+    handles = axes[0].legend(frameon=False, title="component", loc="upper left", bbox_to_anchor=(1.01, 1.0),
+                             fontsize="small", handlelength=3, ncols=1 + len(model.classes_) // 25).get_lines()
+    for handle in handles:
+        handle.set_linewidth(3)
     if shared and len(axes) > 1:
-        delta = np.array([draw["delta"] for draw in draws])[:, 0, true_class]
+        delta = np.array([draw["delta"] for draw in draws])[:, 0, t]
         for j in range(delta.shape[1]):
-            axes[1].plot(delta[:, j], color=_COLOURS[j % len(_COLOURS)], linewidth=0.8)
+            axes[1].plot(delta[:, j], linewidth=0.8, **_line(j))
         axes[1].set(ylabel="delta of the first pair")
     axes[-1].set(xlabel="draw")
     return axes if shared else axes[0]
