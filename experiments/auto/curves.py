@@ -1,4 +1,4 @@
-"""Learning curves on the six real sets: 10 to 200 training items a class, drawn anew each time; scored on 300 other
+"""Learning curves on the six real sets: 10 to 200 training items per class, drawn anew each time; scored on 300 other
 items of every class, or all there are. A table and a picture.
 
     python curves.py [draws [draws of the correlated model]]
@@ -18,7 +18,7 @@ from common import CORRELATED, FUSIONS, HERE, REAL, balanced, log_losses, real_s
 
 SIZES = [10, 20, 50, 100, 200]
 DRAWS = int(sys.argv[1]) if len(sys.argv) > 1 else 20
-# The correlated model takes seconds a fit with three classifiers; fewer draws, the same ones.
+# The correlated model takes seconds per fit with three classifiers; fewer draws, the same ones.
 CORRELATED_DRAWS = int(sys.argv[2]) if len(sys.argv) > 2 else DRAWS
 RULES = {name: FUSIONS[name] for name in ("auto", "stacking", "independent", "average")}
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#56B4E9", "#CC79A7", "#E69F00"]
@@ -84,7 +84,7 @@ def picture():
         low, high = min(mean[-1] for mean in means.values()), max(means["auto"] + means["best single"])
         axis.set_ylim(low - 0.1 * (high - low), high + 0.6 * (high - low))
     for axis in axes[1]:
-        axis.set_xlabel("training items a class")
+        axis.set_xlabel("training items per class")
     for axis in axes[:, 0]:
         axis.set_ylabel("log-loss (nats)")
     figure.tight_layout(rect=(0, 0.05, 1, 1))

@@ -87,7 +87,7 @@ if __name__ == "__main__":
         writer.writerows(every)
     text = (HERE / "README.md").read_text()
     for prior in PRIORS:
-        title = f"### {prior.capitalize()} class prior\n\n"
+        title = f"## {prior.capitalize()} class prior\n\n"
         new = title + table({name: merged(rows[name, prior]) for name in SETS})
         text = re.sub(re.escape(title) + r"(\|.*\n)+", lambda _: new, text)
     (HERE / "README.md").write_text(text)
