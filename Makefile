@@ -1,9 +1,9 @@
 # Two commands do all their own set-up: `make demo` and `make test`.
-.PHONY: demo test test-rust lint docs reference readme python bench fuzz reproduce validate clean
+.PHONY: demo test instructions test-rust lint docs rustdoc site wheel reference readme python package test-reach test-spark playground test-pages bench fuzz reproduce validate clean
 
 PYTHON := .venv/bin/python
 # The checks of a change; CI runs the same.
-test: lint docs test-rust reference readme python
+test: lint docs test-rust instructions reference readme python package test-reach test-pages
 
 # Builds the command line and runs the whole job on embedded data.
 demo: | toolchain
@@ -13,26 +13,50 @@ demo: | toolchain
 toolchain:
 	scripts/setup.sh
 
+.PHONY: wasm
+wasm: | toolchain
+	test -d "$$(rustc --print sysroot)/lib/rustlib/wasm32-unknown-unknown" || rustup target add wasm32-unknown-unknown
+
 # The libraries also compile where addresses have 32 bits.
-WITH_32_BITS := test -d "$$(rustc --print sysroot)/lib/rustlib/wasm32-unknown-unknown"
-lint: | toolchain
+lint: | wasm
 	cargo fmt --all --check
 	cargo fetch --locked --quiet
 	python3 scripts/check_dependencies.py
 	python3 scripts/check_links.py
+	python3 scripts/check_versions.py
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy --package consilience --no-default-features --locked -- -D warnings
-	$(WITH_32_BITS) || rustup target add wasm32-unknown-unknown
-	cargo check --package consilience --no-default-features --target wasm32-unknown-unknown --locked
+	cargo check --package consilience-report --no-default-features --target wasm32-unknown-unknown --locked
 
-docs: | toolchain
+# The Rust pages, and the documentation site with all its code executed: target/site/html/index.html.
+docs: rustdoc site
+
+rustdoc: | toolchain
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
+
+SITE := .venv-docs/bin/python
+site: rustdoc wheel playground $(SITE)
+	cargo build --workspace --bins --examples --locked --quiet
+	$(SITE) -m pip install --quiet --force-reinstall --no-deps $(BUILD)/wheels/*.whl
+	$(SITE) -m sphinx -W --keep-going -q -E -j auto -d $(BUILD)/site/doctrees docs $(BUILD)/site/html
+	@echo "the site is in $(BUILD)/site/html/index.html"
+
+$(SITE): docs/requirements.txt | toolchain
+	python3 -m venv .venv-docs
+	$(SITE) -m pip install --quiet --requirement docs/requirements.txt
+	@touch $(SITE)
 
 test-rust: | toolchain
 	cargo test --workspace --locked
 
 # With the tests' features, so that nothing is compiled twice.
 PROGRAM := cargo test --quiet --workspace --locked --no-run
+
+# The core computations have not become slower; counts do not depend on what else the machine does.
+instructions: | toolchain
+	scripts/setup.sh instructions
+	$(PROGRAM)
+	python3 scripts/check_instructions.py
 
 # Reference tables and the demo's data are what their recipes make; README outputs are current.
 reference: $(PYTHON)
@@ -43,6 +67,18 @@ readme: $(PYTHON)
 	$(PROGRAM)
 	$(PYTHON) scripts/check_readme.py
 
+# The Python package, unoptimised, in target/wheels.
+BUILDER := .venv-build/bin/python
+wheel: $(BUILDER)
+	rm -rf $(BUILD)/wheels
+	$(BUILDER) -m maturin build --quiet --locked --profile dev --interpreter $(abspath $(BUILDER)) \
+		--manifest-path bindings/python/Cargo.toml --out $(BUILD)/wheels
+
+$(BUILDER): bindings/python/requirements.txt | toolchain
+	python3 -m venv .venv-build
+	$(BUILDER) -m pip install --quiet "$$(grep maturin bindings/python/requirements.txt)"
+	@touch $(BUILDER)
+
 # The wheel in a fresh environment, with the two newest minor versions of scikit-learn.
 FRESH := .venv-wheel/bin/python
 BUILD := $(abspath $(or $(CARGO_TARGET_DIR),target))
@@ -50,17 +86,77 @@ CHECK = cd bindings/python && CONSILIENCE_PROGRAM=$(BUILD)/debug/consilience \
 	$(abspath $(FRESH)) -m pytest -p no:cacheprovider
 # What scikit-learn has no part in is tested once.
 APART := $(foreach name,command_line distributions plots,--ignore=tests/test_$(name).py)
-python: | toolchain
+.PHONY: fresh
+fresh: wheel
 	$(PROGRAM)
-	rm -rf .venv-wheel $(BUILD)/wheels
+	rm -rf .venv-wheel
 	python3 -m venv .venv-wheel
 	$(FRESH) -m pip install --quiet --requirement bindings/python/requirements.txt
-	$(FRESH) -m maturin build --quiet --locked --profile dev --interpreter $(abspath $(FRESH)) \
-		--manifest-path bindings/python/Cargo.toml --out $(BUILD)/wheels
 	$(FRESH) -m pip install --quiet $(BUILD)/wheels/*.whl
+
+python: fresh
 	$(CHECK)
 	$(FRESH) -m pip install --quiet "scikit-learn==1.8.*"
 	$(CHECK) -k "not TiledCorrelated and not stubs and not terminal" $(APART)
+
+# Exported models and model stores of other projects: ONNX Runtime, skops and MLflow, with the wheel.
+REACH := .venv-reach/bin/python
+test-reach: wheel $(REACH)
+	$(REACH) -m pip install --quiet --force-reinstall --no-deps $(BUILD)/wheels/*.whl
+	cd bindings/python && $(abspath $(REACH)) -m pytest -p no:cacheprovider tests/test_export.py tests/test_registries.py
+
+$(REACH): bindings/python/requirements-reach.txt | toolchain
+	python3 -m venv .venv-reach
+	$(REACH) -m pip install --quiet --requirement bindings/python/requirements-reach.txt
+	@touch $(REACH)
+
+# What a release does: checks of the workflows, crates that compile from what is published, and a source package that
+# installs. Dependencies are those that the other targets have compiled. The source package's lock file also names crates
+# that are not in it, so that `--locked` would fail; the versions of the others stay as they are.
+SOURCE := $(BUILD)/sdist
+package: | toolchain
+	test -x $(FRESH) || python3 -m venv .venv-wheel
+	$(FRESH) -m pip install --quiet --requirement bindings/python/requirements.txt "zizmor==1.32.*"
+	$(FRESH) scripts/check_workflows.py
+	python3 scripts/release.py crates
+	rm -rf $(SOURCE)
+	$(FRESH) -m maturin sdist --manifest-path bindings/python/Cargo.toml --out $(SOURCE)
+	mkdir $(SOURCE)/unpacked && tar xzf $(SOURCE)/*.tar.gz --touch --strip-components=1 -C $(SOURCE)/unpacked
+	PATH="$(abspath .venv-wheel/bin):$$PATH" CARGO_TARGET_DIR=$(BUILD) $(FRESH) -m pip install --quiet \
+		--no-build-isolation --no-deps --force-reinstall --config-settings=build-args="--profile dev" $(SOURCE)/unpacked
+	rm -f $(BUILD)/wheels/*-linux_*.whl # which pip has made on its way
+	cd $(SOURCE) && $(abspath $(FRESH)) -c "import consilience as cs; \
+		X, y = cs.simulate('sim2', correlation=0.5, items_per_class=50, random_state=1); cs.AutoFusion().fit(X, y)"
+
+# The package on Spark (Java is installed if it is missing) and on Sail, with the wheel and the program of `make python`:
+# local mode, a master with two workers of which one is killed, and Sail. ROWS=2000000 takes more rows.
+ON_SPARK = cd bindings/python && CONSILIENCE_PROGRAM=$(BUILD)/debug/consilience CONSILIENCE_ROWS=$(or $(ROWS),200000)
+# The engines' own warnings are no failures.
+WITH_ENGINE = -m pytest -p no:cacheprovider -W default tests_spark
+test-spark: | toolchain
+	scripts/setup.sh java
+	$(PROGRAM)
+	test -e $(BUILD)/wheels/*.whl || $(MAKE) wheel
+	for engine in spark sail; do \
+		test -x .venv-$$engine/bin/python || python3 -m venv .venv-$$engine && \
+		.venv-$$engine/bin/python -m pip install --quiet --requirement bindings/python/tests_spark/$$engine.txt && \
+		.venv-$$engine/bin/python -m pip install --quiet --force-reinstall --no-deps $(BUILD)/wheels/*.whl || exit 1; \
+	done
+	$(ON_SPARK) CONSILIENCE_ENGINE=sail $(abspath .venv-sail/bin/python) $(WITH_ENGINE)
+	$(ON_SPARK) CONSILIENCE_ENGINE=local $(abspath .venv-spark/bin/python) $(WITH_ENGINE)
+	$(ON_SPARK) CONSILIENCE_ENGINE=cluster $(abspath .venv-spark/bin/python) $(WITH_ENGINE)
+
+# The library in a page that runs in the browser: playground/dist/index.html.
+playground: | wasm
+	python3 playground/build.py
+
+# The playground and the report in headless Chromium, with the wheel of `make python`.
+test-pages: playground | toolchain
+	scripts/setup.sh pages
+	test -x $(FRESH) || $(MAKE) fresh
+	$(FRESH) -m pip install --quiet --requirement playground/requirements.txt
+	CONSILIENCE_PROGRAM=$(BUILD)/debug/consilience $(FRESH) -m pytest -p no:cacheprovider playground
+	$(CHECK) tests/test_report_page.py
 
 bench: $(PYTHON)
 	cargo bench --package consilience
@@ -90,4 +186,4 @@ $(PYTHON): reference/requirements.txt | toolchain
 
 clean:
 	cargo clean
-	rm -rf .venv .venv-wheel .venv-validate consilience-demo
+	rm -rf .venv .venv-* docs/reference/api consilience-demo

@@ -1,5 +1,9 @@
 #!/bin/sh
 # Makes sure that what the build needs is there; installs Debian packages where they are missing.
+#   scripts/setup.sh                 what every build needs
+#   scripts/setup.sh pages           also a browser, for the tests of pages
+#   scripts/setup.sh instructions    also valgrind, which counts instructions
+#   scripts/setup.sh java            also Java, for Spark
 set -eu
 
 need() { # need COMMAND PACKAGE...
@@ -24,3 +28,15 @@ if ! command -v cargo >/dev/null 2>&1; then
     echo "error: cargo is missing; install Rust from https://rustup.rs and run again" >&2
     exit 1
 fi
+case "${1-}" in
+pages)
+    need chromium chromium
+    need chromedriver chromium-driver
+    ;;
+instructions)
+    need valgrind valgrind
+    ;;
+java)
+    need java openjdk-17-jre-headless
+    ;;
+esac
