@@ -253,6 +253,9 @@ impl<'a> ClassLikelihood<'a> {
 
     /// The log likelihood of every `every`-th item, each with weight 1.
     pub(super) fn partial(&self, eta: &[f64], every: usize) -> Result<f64> {
+        if self.items.len() == 0 {
+            return Ok(0.0);
+        }
         let density = match self.density_kind() {
             DensityKind::Grid => Density::Grid(self.grid(eta, false)?),
             DensityKind::Exact | DensityKind::Differences => {
