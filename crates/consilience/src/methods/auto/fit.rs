@@ -50,9 +50,12 @@ const FEWEST_FOR_LOGISTIC: f64 = 2.0;
 /// The prior weight of the Bayesian pool among the members.
 const POOL_WEIGHT: f64 = 4.0;
 
-/// Labelled items with which the fitted members may have half of the weight that their scores give
-/// them: it bounds the harm that few labels can do.
-const GUARD: f64 = 8.0;
+/// Labelled items per parameter with which a fitted member may have half of the weight that its
+/// scores give it. It bounds the harm that few labels do when a flexible member has good scores by
+/// chance: on 14 sets (prototype, ten draws), the largest excess over the better plain pool at ten
+/// labels per class is 0.066 with 8 items for all members alike, and 0.040 with this. 2 to 4 change
+/// the mean log-loss by at most 0.001.
+const GUARD: f64 = 3.0;
 
 /// Most items whose scores decide on weights.
 const SCORED: usize = 20_000;
@@ -151,11 +154,15 @@ fn weigh(
         .collect();
     let item_weights: Vec<f64> = scored.iter().map(|&item| features.weights[item]).collect();
     let weights = pseudo_bma(&prior, &scores, &item_weights);
-    let guard = GUARD / (GUARD + features.total_weight());
-    let mut rules = pools.rules(weights[0] + guard * (1.0 - weights[0]), means);
+    let n = features.total_weight();
     let converged = fitted.iter().all(|member| member.converged);
-    let shares = fitted.into_iter().zip(&weights[1..]);
-    rules.extend(shares.map(|(member, weight)| ((1.0 - guard) * weight, member.rule)));
+    let guarded = |(member, weight): (Scored, &f64)| {
+        (weight * n / (n + GUARD * member.n_exponents as f64), member.rule)
+    };
+    let guarded: Vec<(f64, Rule)> = fitted.into_iter().zip(&weights[1..]).map(guarded).collect();
+    let of_fitted: f64 = guarded.iter().map(|(weight, _)| weight).sum();
+    let mut rules = pools.rules(1.0 - of_fitted, means);
+    rules.extend(guarded);
     Ok((rules, converged))
 }
 
