@@ -221,6 +221,24 @@ fn identical_sources_and_few_items_cause_warnings() {
 
 /// 12 classes and 2 classifiers give the logistic part 12 · (1 + 24) = 300 parameters: more than the
 /// 150 up to which Newton's method is used.
+/// A source with its classes in the wrong order is named; one with random outputs is not.
+#[test]
+fn a_source_that_is_worse_than_chance_causes_a_warning() {
+    let turned = |x: &[f64], _: usize| vec![x[1], x[2], x[0]];
+    let random = |_: &[f64], item: usize| {
+        let mut rng = ChaCha8Rng::seed_from_u64(item as u64);
+        normalised(&[(); 3].map(|()| 0.05 + rng.random::<f64>()))
+    };
+    let train = simulate(2, 40, 1);
+    let named = |outputs: &Outputs| -> Vec<String> {
+        let warnings = auto(outputs).warnings.into_iter().map(|warning| warning.message);
+        warnings.filter(|message| message.contains("worse than chance")).collect()
+    };
+    let found = named(&with_another(&train, turned));
+    assert!(found.len() == 1 && found[0].contains("`k2`"), "{found:?}");
+    assert_eq!(named(&with_another(&train, random)), Vec::<String>::new());
+}
+
 #[test]
 fn many_parameters_are_fitted_by_lbfgs_and_the_ridge_by_cross_validation() {
     let n_classes = 12;
