@@ -87,7 +87,7 @@ fn all_labels_leave_nothing_to_estimate() {
 }
 
 /// None of 30 labels is of a class that the model expects often: the interval is Wilson's for 0 of 30,
-/// by scipy.stats.binomtest(0, 30).proportion_ci(method="wilson"), widened to the estimate.
+/// by `scipy.stats.binomtest(0, 30).proportion_ci(method="wilson")`, widened to the estimate.
 #[test]
 fn a_class_without_labels_has_the_interval_of_the_labels_alone() {
     let expects = |x: f64, label| ([x, 1.0 - x], label);
