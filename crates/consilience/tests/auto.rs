@@ -9,7 +9,7 @@ use consilience::methods::auto::{
 use consilience::methods::bcc::Bcc;
 use consilience::methods::independent::IndependentFusion;
 use consilience::methods::stacking::{Ridge, Stacking, StackingFusion, StackingParameters};
-use consilience::methods::{Fusion, fuse};
+use consilience::methods::{Fusion, PosteriorPredictive, fuse};
 use consilience::simulation::Truth;
 use consilience::{ClassPrior, Error, InputFormat, NoProgress, Outputs, OutputsBuilder, Schema};
 use correlated_dirichlet::CorrelatedDirichlet;
@@ -125,6 +125,23 @@ fn the_seed_determines_the_fit_and_parameters_survive_serialisation() {
     let text = serde_json::to_string(&stacking.parameters()).unwrap();
     let parameters: StackingParameters = serde_json::from_str(&text).unwrap();
     assert_eq!(StackingFusion::new(schema(3), parameters).unwrap(), stacking);
+}
+
+/// Fusing sums the members' probabilities; log posteriors are the logarithms of that sum. A posterior of one draw is
+/// fused through the logarithms.
+#[test]
+fn fused_probabilities_are_those_of_the_log_posteriors() {
+    let train = simulate(3, 100, 1);
+    let fusion = auto(&train).fusion;
+    let through_logs = PosteriorPredictive::new(vec![Box::new(fusion.clone())]).unwrap();
+    let prior = ClassPrior::new(&[0.2, 0.3, 0.5]).unwrap();
+    for items in [simulate(3, 50, 2), with_gaps(&simulate(3, 50, 3))] {
+        let (got, want) =
+            (fuse(&fusion, &items, &prior).unwrap(), fuse(&through_logs, &items, &prior).unwrap());
+        for (got, want) in got.all().iter().zip(want.all()) {
+            assert!((got - want).abs() <= 4e-15, "{got} {want}");
+        }
+    }
 }
 
 /// Without labels `auto` is the mean of the linear and the geometric pool of the outputs that are
