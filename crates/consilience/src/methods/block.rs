@@ -140,8 +140,10 @@ impl Block {
     /// Turns the loaded logarithms into those of outputs that were raised to `floor` and
     /// renormalised: ln max(x, floor) − ln Σ max(x, floor).
     pub(super) fn raise_logs(&mut self, items: &Items<'_>, floor: f64) {
-        // Without a branch per value, so that the compiler compares whole vectors.
-        if !items.values().iter().fold(false, |any, x| any | (*x < floor)) {
+        // Missing outputs are NaN and not less than anything.
+        let least =
+            items.values().iter().fold(floor, |least, x| if *x < least { *x } else { least });
+        if least >= floor {
             return;
         }
         let (n_classes, stride, ln_floor) = (self.n_classes, self.stride, floor.ln());
