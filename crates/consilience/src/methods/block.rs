@@ -140,10 +140,12 @@ impl Block {
     /// Turns the loaded logarithms into those of outputs that were raised to `floor` and
     /// renormalised: ln max(x, floor) − ln Σ max(x, floor).
     pub(super) fn raise_logs(&mut self, items: &Items<'_>, floor: f64) {
-        // Missing outputs are NaN and not less than anything.
-        let least =
-            items.values().iter().fold(floor, |least, x| if *x < least { *x } else { least });
-        if least >= floor {
+        #[expect(
+            clippy::needless_bitwise_bool,
+            reason = "no branch per value: whole vectors are compared"
+        )]
+        let any_below = items.values().iter().fold(false, |any, x| any | (*x < floor));
+        if !any_below {
             return;
         }
         let (n_classes, stride, ln_floor) = (self.n_classes, self.stride, floor.ln());

@@ -127,7 +127,7 @@ impl<'a> ClassLikelihood<'a> {
 
     /// A cheap approximation: about `wanted` of the items, with a weight.
     pub(super) fn thinned(&self, wanted: usize) -> Self {
-        let step = (self.items.len() as f64 / wanted as f64).round().max(1.0) as usize;
+        let step = ((self.items.len() + wanted / 2) / wanted).max(1);
         let weight = self.weight * step as f64;
         Self { items: self.items.thinned(step), lattices: Arc::new([]), weight, ..self.clone() }
     }
