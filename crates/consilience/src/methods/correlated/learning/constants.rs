@@ -49,10 +49,10 @@ pub(super) mod mode_search {
     /// ends. The mode of all items is about half a unit per coordinate and weight away.
     pub(in super::super) const ROUGH_GAIN: f64 = 0.02;
     /// A class whose predicted gain is below this share of the mean over classes waits for the others.
-    /// Of the ten classes of scikit-learn's digits a step moves four on average.
+    /// Of the ten classes of scikit-learn's digits a step moves 7.6 on average. Not tuned.
     pub(in super::super) const SETTLED_SHARE: f64 = 0.03;
-    /// Most steps of one search, each of which moves all classes or some; the paper's prior on
-    /// bookmakers' odds needs more, and is reported.
+    /// Most steps of one search; one that moves some of the classes counts in proportion. The paper's
+    /// prior on bookmakers' odds needs more, and is reported.
     pub(in super::super) const MOST_STEPS: usize = 40;
     /// Steps that correct the curvature.
     pub(in super::super) const SECANTS: usize = 8;
