@@ -158,11 +158,19 @@ test-pages: playground | toolchain
 	CONSILIENCE_PROGRAM=$(BUILD)/debug/consilience $(FRESH) -m pytest -p no:cacheprovider playground
 	$(CHECK) tests/test_report_page.py
 
-bench: $(PYTHON)
-	cargo bench --package consilience
-	$(PYTHON) -m pip install --quiet --requirement benches/requirements.txt
-	$(PYTHON) benches/fuse_vs_numpy.py
-	$(PYTHON) benches/whole_command.py
+# Every figure of speed that the documentation claims, into experiments/speed; `make bench PART="rows memory"` runs parts.
+BENCH := .venv-bench/bin/python
+bench: $(BUILDER) | toolchain
+	scripts/setup.sh instructions
+	cargo build --release --locked --package consilience-cli
+	cargo build --locked --package consilience-lab
+	rm -rf $(BUILD)/wheels-release
+	$(BUILDER) -m maturin build --quiet --locked --release --interpreter $(abspath $(BUILDER)) \
+		--manifest-path bindings/python/Cargo.toml --out $(BUILD)/wheels-release
+	test -x $(BENCH) || python3 -m venv .venv-bench
+	$(BENCH) -m pip install --quiet --requirement benches/requirements.txt
+	$(BENCH) -m pip install --quiet --force-reinstall --no-deps $(BUILD)/wheels-release/*.whl
+	$(BENCH) benches/bench.py $(PART)
 
 # Arbitrary bytes as tables and models, SECONDS for each target: `make fuzz SECONDS=600 TARGET=csv`, or all targets.
 fuzz: | toolchain

@@ -1,5 +1,5 @@
 """`AutoFusion.predict_proba` of a million items, two classifiers, three classes, one thread, against numpy with the
-same formula in blocks that stay in the cache: alternating rounds, CPU time, rows a second and their ratio. Both give
+same formula in blocks that stay in the cache: alternating rounds, CPU time, rows per second and their ratio. Both give
 the same numbers, which is checked first.
 
     python benches/auto_vs_numpy.py [rounds]
@@ -29,19 +29,23 @@ def softmax(joint):
 
 
 class NumpyAuto:
-    """The formula of `auto` for complete outputs and a uniform class prior, linear in two kinds of logarithms."""
+    """The formula of `auto` for complete outputs and a uniform class prior: a mixture of layers, linear pools and a
+    logistic part."""
 
     def __init__(self, parameters):
-        layer, logistic = parameters["layer"], parameters["logistic"]
-        alpha, u = np.array(layer["alpha"]), np.array(layer["output_exponents"])
-        v = np.array(layer["evidence_exponents"])
+        alpha = np.array(parameters["alpha"])
         ln_beta = np.array([[self.ln_beta(a) for a in rows] for rows in alpha])
-        self.evidence = np.hstack([v[k] * (alpha[k] - 1) for k in range(CLASSIFIERS)])
-        self.outputs = np.hstack([u[k] * np.eye(CLASSES) for k in range(CLASSIFIERS)])
-        self.layer_bias = (np.array(layer["bias"]) - (v[:, None] * ln_beta).sum(axis=0))[:, None]
+        # Evidence of all classifiers, one below the other, from the logarithms of all outputs.
+        self.evidence = np.zeros((CLASSIFIERS * CLASSES, CLASSIFIERS * CLASSES))
+        for k in range(CLASSIFIERS):
+            own = slice(k * CLASSES, (k + 1) * CLASSES)
+            self.evidence[own, own] = alpha[k] - 1
+        self.constants = -ln_beta.reshape(-1, 1)
+        self.share = parameters["logistic_share"]
+        self.members = [self.prepared(member) for member in parameters["members"]]
+        logistic = parameters["logistic"]
         self.weights = np.array(logistic["weights"]).reshape(CLASSES, -1)
         self.bias = np.array(logistic["bias"])[:, None]
-        self.share = parameters["logistic_share"]
 
     @staticmethod
     def ln_beta(alpha):
@@ -49,14 +53,36 @@ class NumpyAuto:
 
         return fsum(map(lgamma, alpha)) - lgamma(fsum(alpha))
 
+    @staticmethod
+    def prepared(member):
+        """Weight and kind of a member, its bias, and its coefficients as matrices over all outputs."""
+        (kind, rule), = member["rule"].items()
+        bias = np.array(rule["bias"])[:, None]
+
+        def spread(name):
+            return np.hstack([c * np.eye(CLASSES) for c in rule[name]]) if rule.get(name) else None
+
+        if kind == "linear-pool":
+            return member["weight"], kind, bias, (rule["exponent"], spread("weights"))
+        names = ("output_exponents", "evidence_exponents", "probability_coefficients")
+        return member["weight"], kind, bias, [spread(name) for name in names]
+
     def fuse(self, x, fused):
         for start in range(0, len(x), BLOCK):
             block = x[start : start + BLOCK].reshape(-1, CLASSIFIERS * CLASSES).T
             raised = np.maximum(block, 1e-3).reshape(CLASSIFIERS, CLASSES, -1)
-            g = np.log(raised / raised.sum(axis=1, keepdims=True)).reshape(block.shape)
-            layer = softmax(self.evidence @ np.log(block) + self.outputs @ g + self.layer_bias)
-            logistic = softmax(self.weights @ g + self.bias)
-            fused[start : start + BLOCK] = ((1 - self.share) * layer + self.share * logistic).T
+            raised = (raised / raised.sum(axis=1, keepdims=True)).reshape(block.shape)
+            features = np.log(raised), self.evidence @ np.log(block) + self.constants, raised
+            mixture = self.share * softmax(self.weights @ features[0] + self.bias)
+            for weight, kind, bias, coefficients in self.members:
+                if kind == "linear-pool":
+                    exponent, weights = coefficients
+                    joint = exponent * np.log(weights @ raised) + bias
+                else:
+                    pairs = zip(coefficients, features, strict=True)
+                    joint = sum((c @ f for c, f in pairs if c is not None), bias)
+                mixture += (1 - self.share) * weight * softmax(joint)
+            fused[start : start + BLOCK] = (mixture / mixture.sum(axis=0)).T
 
 
 def cpu_seconds(work):
@@ -81,8 +107,8 @@ def main(rounds):
         ours.append(ROWS / cpu_seconds(lambda: model.predict_proba(x)))
         theirs.append(ROWS / cpu_seconds(lambda: numpy_auto.fuse(x, fused)))
     ours, theirs = statistics.median(ours), statistics.median(theirs)
-    print(f"consilience   {ours / 1e6:6.1f} million rows a CPU second, checking included (median of {rounds})")
-    print(f"numpy {np.__version__:<7} {theirs / 1e6:6.1f} million rows a CPU second")
+    print(f"consilience   {ours / 1e6:6.1f} million rows per CPU second, checking included (median of {rounds})")
+    print(f"numpy {np.__version__:<7} {theirs / 1e6:6.1f} million rows per CPU second")
     print(f"ratio         {ours / theirs:6.1f}; largest difference {off:.1e}")
 
 

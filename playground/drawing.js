@@ -43,13 +43,16 @@ function drawTriangle(target, points) {
   const offsets = [[0, -10], [-14, 14], [14, 14]];
   CORNERS.forEach(([x, y], j) =>
     target.append(svg("text", { x: x + offsets[j][0], y: y + offsets[j][1], class: "corner" }, CLASSES[j])));
+  const [first, second] = points.filter(({ source }) => source !== undefined).map((point) => place(point.probabilities));
+  const near = second !== undefined && Math.hypot(first[0] - second[0], first[1] - second[1]) < 12;
   for (const { probabilities, kind, name, source } of points) {
     const [x, y] = place(probabilities);
+    const behind = near && source === 0; // a ring around the point of the other source, with its number beside it
     const group = svg("g", { class: `point ${kind}`, transform: `translate(${x} ${y})` });
     if (source !== undefined) group.dataset.source = source;
-    const shape = kind === "fused" ? svg("path", { d: "M0-10L10 0L0 10L-10 0Z" }) : svg("circle", { r: 9 });
+    const shape = kind === "fused" ? svg("path", { d: "M0-10L10 0L0 10L-10 0Z" }) : svg("circle", { r: behind ? 13 : 9 });
     group.append(shape, svg("title", {}, name));
-    if (source !== undefined) group.append(svg("text", { y: 4 }, source + 1));
+    if (source !== undefined) group.append(svg("text", behind ? { x: -20, y: 4, class: "beside" } : { y: 4 }, source + 1));
     target.append(group);
   }
 }

@@ -256,6 +256,7 @@ def dirichlet_rows(k):
 def bcc(t, mode):
     k, prior = t.k, dirichlet_rows(t.k)
     q = t.start(1.0, t.gold)
+    likelihood = -math.inf
     for it in range(200):
         n = t.counts(q)
         nk = [sum(row[j] for row in q) + 1 for j in range(k)]
@@ -280,9 +281,18 @@ def bcc(t, mode):
         new = t.clamp([softmax(row) for row in f], t.gold)
         change = max(abs(x - y) for r, s in zip(new, q) for x, y in zip(r, s))
         q = new
-        if change < 1e-4 and it > 5:
+        before, likelihood = likelihood, sum(ln_likelihood(row, t.gold.get(i)) for i, row in enumerate(f)) / t.n
+        ended = abs(likelihood - before) < 1e-6 if mode == "dawid-skene" else change < 1e-4
+        if ended and it > 5:
             break
     return dict(p=q, passes=it + 1)
+
+
+def ln_likelihood(scores, label):
+    """Of the votes on an item, together with its class if that is known."""
+    if label is not None:
+        return scores[label]
+    return max(scores) + math.log(sum(math.exp(v - max(scores)) for v in scores))
 
 
 def dirichlet_multinomial(counts, a):

@@ -35,7 +35,11 @@ def outputs(name, target):
     """Outputs (n, 5, 2) of the base models for items that they have not seen, and the labels."""
     table = data(name).dropna(subset=[target])
     y = (table[target] == sorted(table[target].unique())[1]).astype(int).to_numpy()
-    X = table.drop(columns=[target])
+    return base_outputs(table.drop(columns=[target]), y), y
+
+
+def base_outputs(X, y):
+    """Outputs of the five base models for items that they have not seen."""
     numbers = [c for c in X.columns if pd.api.types.is_numeric_dtype(X[c])]
     words = [c for c in X.columns if c not in numbers and X[c].nunique() <= 30]
     X = X[numbers + words].astype({c: str for c in words})
@@ -51,7 +55,7 @@ def outputs(name, target):
     ]
     cv = StratifiedKFold(10, shuffle=True, random_state=0)
     P = [cross_val_predict(make_pipeline(prepare(), m), X, y, cv=cv, method="predict_proba") for m in models]
-    return np.stack(P, 1), y
+    return np.stack(P, 1)
 
 
 def logs(P):

@@ -24,11 +24,11 @@ FLOOR, BINS = 1e-6, 15
 # Name, arguments, and whether gold labels are given to it; None: scored without gold labels only.
 OURS = [
     ("auto", ["--method", "auto"], True),
-    ("ibcc", ["--method", "ibcc"], None),
-    ("ibcc vb", ["--method", "ibcc", "--inference", "vb"], None),
+    ("ibcc", ["--method", "ibcc"], True),
+    ("ibcc vb", ["--method", "ibcc", "--inference", "vb"], True),
     ("ibcc gibbs", ["--method", "ibcc", "--inference", "gibbs"], None),
-    ("ebcc", ["--method", "ebcc"], None),
-    ("ueda", ["--method", "ueda"], None),
+    ("ebcc", ["--method", "ebcc"], True),
+    ("ueda", ["--method", "ueda"], True),
     ("dbcc", ["--method", "dbcc"], True),
     ("dawid-skene", ["--method", "dawid-skene"], True),
     ("majority", ["--method", "majority"], False),

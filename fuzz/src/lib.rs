@@ -9,6 +9,7 @@
 mod models;
 mod tables;
 mod values;
+mod votes;
 
 /// A target: its name and the function.
 pub type Target = (&'static str, fn(&[u8]));
@@ -22,6 +23,8 @@ pub const TARGETS: &[Target] = &[
     ("model", models::file),
     ("fuse", models::fusion),
     ("values", values::values),
+    ("votes", votes::table),
+    ("vote-model", votes::model),
 ];
 
 /// The target of a name.

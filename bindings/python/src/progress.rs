@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use consilience::{Error, Progress, Result};
+use consilience::{Error, NoProgress, Progress, Result};
 use pyo3::prelude::*;
 
 use crate::errors::raise;
@@ -83,6 +83,14 @@ pub(crate) fn watched<T: Send>(
         }
         result
     })
+}
+
+/// Does `work` that is too short to be interrupted, on this thread, with the interpreter released.
+pub(crate) fn at_once<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&dyn Progress) -> Result<T> + Send,
+) -> PyResult<T> {
+    py.detach(|| work(&NoProgress)).map_err(|error| raise(&error))
 }
 
 /// Waits for the result and does something now and then; `None` if the work has panicked.

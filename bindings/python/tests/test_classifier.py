@@ -11,7 +11,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
-from sklearn.model_selection import ShuffleSplit, StratifiedKFold, cross_val_predict
+from sklearn.model_selection import GroupKFold, ShuffleSplit, StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -267,3 +267,18 @@ def test_worth_is_that_of_the_held_out_outputs():
     assert found == model.fusion_.worth(model.out_of_fold_, y)
     with pytest.raises(cs.ConsilienceError, match="AutoFusion"):
         cs.FusionClassifier(parts, fusion=cs.LinearPool()).fit(X, y).worth()
+
+
+def test_groups_are_held_out_together():
+    """Copies of an item in other folds give the answer away: with groups, a nearest neighbour is not certain."""
+    rng = np.random.default_rng(3)
+    groups = rng.permutation(np.repeat(np.arange(60), 4))
+    X, y = rng.normal(size=(60, 2))[groups], groups % 2
+    models = [("one", KNeighborsClassifier(1)), ("three", KNeighborsClassifier(3))]
+    right = {}
+    for name, own in [("alone", None), ("together", groups)]:
+        outputs = cs.FusionClassifier(models).fit(X, y, groups=own).out_of_fold_[:, 0]
+        right[name] = (outputs.argmax(axis=1) == y).mean()
+    assert right["alone"] > 0.99 and right["together"] < 0.75
+    again = cs.FusionClassifier(models, cv=GroupKFold(4)).fit(X, y, groups=groups).out_of_fold_[:, 0]
+    assert (again.argmax(axis=1) == y).mean() < 0.75

@@ -232,3 +232,12 @@ def test_integer_classes_and_classes_without_items(train):
         cs.IndependentFusion(classes=[1, 2, 4]).fit(P, labels)
     turned = cs.OpinionPool(classes=[3, 2, 1]).fit(P[:, :, ::-1], labels)
     assert_allclose(turned.predict_proba(P[:, :, ::-1])[:, ::-1], model.predict_proba(P), rtol=1e-12)
+
+
+def test_columns_of_two_levels_are_classifier_and_class(train):
+    P, y = train
+    parts = {name: pd.DataFrame(P[:, k], columns=["1", "2", "3"]) for k, name in enumerate(["forest", "bayes"])}
+    frame = pd.concat(parts, axis=1)
+    model = cs.OpinionPool().fit(frame, y)
+    assert list(model.classifiers_) == ["forest", "bayes"]
+    assert_allclose(model.predict_proba(frame[["bayes", "forest"]]), cs.OpinionPool().fit(P, y).predict_proba(P))

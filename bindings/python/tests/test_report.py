@@ -230,3 +230,14 @@ def test_wrong_arguments_are_explained(data, model):
         cs.report(model, P, items=-1)
     with pytest.raises(cs.ConsilienceError, match="`X` is needed"):
         cs.report(model)
+
+
+def test_the_verdict_and_the_scores_cover_every_baseline():
+    P, y = cs.simulate("sim2", correlation=0.5, items_per_class=100, random_state=1)
+    report = cs.report(cs.AutoFusion().fit(P[::2], y[::2]), P[1::2], y[1::2])
+    gain = report.data["labelled"]["gain"]
+    average = next(own["gain"] for own in gain["baselines"] if own["method"] == "average")
+    assert f"the gain over the average is {average['mean']:.3f} ± {average['se']:.3f} nats" in report.verdict
+    assert "`stacking`" in report.verdict
+    scored = [own["method"] for own in report.data["labelled"]["scores"]["methods"]]
+    assert gain["best_single"]["method"] in scored

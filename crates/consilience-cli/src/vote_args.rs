@@ -35,7 +35,7 @@ pub(crate) struct AggregateOptions {
     /// Also score these methods, on `--held-out` labels or by cross-validation of gold labels.
     #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
     pub(crate) compare: Vec<VoteConfig>,
-    /// Draw the accuracies of the sources and, if labels are held out, reliability diagrams.
+    /// Draw the accuracies of sources and, with gold or held-out labels, reliability diagrams.
     #[arg(long, value_name = "DIR")]
     pub(crate) plots: Option<PathBuf>,
     /// Also write one page about sources, class shares and items, to look at and to send to others.

@@ -253,7 +253,7 @@ fn push_binary(out: &mut Vec<u8>, bytes: &[u8]) {
 
 fn push_f32(out: &mut Vec<u8>, value: f32) {
     if value.is_finite() {
-        out.extend_from_slice(ryu::Buffer::new().format_finite(value).as_bytes());
+        out.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes());
     } else {
         push_number(out, f64::from(value));
     }

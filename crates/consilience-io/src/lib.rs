@@ -66,6 +66,6 @@ pub use location::{Format, Layout, Location};
 pub use reader::{Chunk, ReadOptions, TableReader, read_outputs, read_outputs_from};
 pub use source::is_guarded;
 pub use unfinished::remove_unfinished;
-pub use votes::{VoteReadOptions, read_item_labels, read_votes};
+pub use votes::{VoteReadOptions, read_item_labels, read_votes, read_votes_from};
 pub use whole::{check_writable, write_whole};
 pub use writer::{Added, AddedValues, TableWriter};

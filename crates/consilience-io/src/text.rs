@@ -101,7 +101,7 @@ fn is_missing_word(word: &[u8]) -> bool {
 /// Writes a number in its shortest exact form; NaN is written as nothing, infinity as `inf`.
 pub(crate) fn push_number(out: &mut Vec<u8>, number: f64) {
     if number.is_finite() {
-        out.extend_from_slice(ryu::Buffer::new().format_finite(number).as_bytes());
+        out.extend_from_slice(zmij::Buffer::new().format_finite(number).as_bytes());
     } else if !number.is_nan() {
         out.extend_from_slice(if number > 0.0 { b"inf" } else { b"-inf" });
     }
@@ -182,6 +182,25 @@ mod tests {
         assert_eq!(text(f64::NEG_INFINITY, push_number), "-inf");
         assert_eq!(text(f64::INFINITY, push_json_number), "null");
         assert_eq!(text(1e-300, push_json_number), "1e-300");
+    }
+
+    proptest::proptest! {
+        /// The digits are those of the standard library, which are the fewest that identify a number.
+        #[test]
+        fn numbers_have_no_superfluous_digits(bits in proptest::num::u64::ANY) {
+            let number = f64::from_bits(bits);
+            let mut out = Vec::new();
+            push_number(&mut out, number);
+            if number.is_finite() {
+                let text = String::from_utf8(out).unwrap();
+                proptest::prop_assert_eq!(text.parse::<f64>().unwrap().to_bits(), bits);
+                let digits = |text: &str| {
+                    let digits: String = text.split('e').next().unwrap().replace(['-', '.'], "");
+                    digits.trim_matches('0').to_owned()
+                };
+                proptest::prop_assert_eq!(digits(&text), digits(&format!("{number:e}")));
+            }
+        }
     }
 
     #[test]

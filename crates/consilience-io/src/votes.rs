@@ -70,12 +70,22 @@ pub fn read_votes(
     location: &Location,
     gold: Option<&Location>,
     options: &VoteReadOptions,
+    progress: impl FnMut(u64, Option<u64>) -> consilience::Result<()>,
+) -> Result<Votes> {
+    let votes = Input::open(location, options.format)?;
+    let gold = gold.map(|gold| Input::open(gold, None)).transpose()?;
+    read_votes_from(votes, gold, options, progress)
+}
+
+/// As [`read_votes`], from files, streams or bytes in memory.
+pub fn read_votes_from(
+    votes: Input,
+    gold: Option<Input>,
+    options: &VoteReadOptions,
     mut progress: impl FnMut(u64, Option<u64>) -> consilience::Result<()>,
 ) -> Result<Votes> {
-    let mut input = Input::open(location, options.format)?;
-    let (table, total) = (location.to_string(), input.content.len());
-    input.name.clone_from(&table);
-    let mut source = source::open(input, CHUNK)?;
+    let (table, total) = (votes.name.clone(), votes.content.len());
+    let mut source = source::open(votes, CHUNK)?;
     if source.names().is_empty() {
         return Err(Error::NoItems { name: table });
     }
@@ -87,7 +97,7 @@ pub fn read_votes(
         progress(source.bytes_read(), total)?;
     }
     if let Some(gold) = gold {
-        read_item_labels(gold, |item, label| {
+        read_item_labels_from(gold, |item, label| {
             let label = reader.labels.spelled(label.as_bytes()).into_owned();
             reader.builder.gold(item, &label)
         })?;
@@ -103,10 +113,17 @@ pub fn read_votes(
 /// with a label.
 pub fn read_item_labels(
     location: &Location,
+    take: impl FnMut(&str, &str) -> consilience::Result<()>,
+) -> Result<()> {
+    read_item_labels_from(Input::open(location, None)?, take)
+}
+
+fn read_item_labels_from(
+    input: Input,
     mut take: impl FnMut(&str, &str) -> consilience::Result<()>,
 ) -> Result<()> {
-    let table = location.to_string();
-    let mut source = source::open(Input::open(location, None)?, CHUNK)?;
+    let table = input.name.clone();
+    let mut source = source::open(input, CHUNK)?;
     check_unique(&table, source.names())?;
     let item = find(&table, source.as_ref(), &["item", "task"], GOLD_SHAPE)?;
     let label = find(&table, source.as_ref(), &[LABEL, GOLD], GOLD_SHAPE)?;

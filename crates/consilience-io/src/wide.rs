@@ -86,18 +86,36 @@ impl Wide {
         self.raw.resize(batch.n_rows() * width, 0.0);
         let bad = batch.fill_numbers(&self.columns, &mut self.raw).err();
         let good = bad.map_or(batch.n_rows(), |(row, _)| row);
-        let labels = self.label.map(|column| (column, batch.texts(column)));
-        builder.reserve(good);
-        for (row, raw) in self.raw.chunks_exact(width).take(good).enumerate() {
-            let label = match &labels {
-                None => None,
-                Some((column, texts)) => {
-                    texts.get(row).map(|text| self.label(batch, row, *column, text)).transpose()?
-                }
-            };
-            builder.push_indexed(raw, label).map_err(|cause| self.rejected(batch, row, cause))?;
+        let (labels, unknown) = self.labels(batch, good);
+        let known = unknown.as_ref().map_or(good, |(row, _)| *row);
+        builder.reserve(known);
+        let before = builder.n_items();
+        let label = |row: usize| labels.get(row).copied().flatten();
+        builder.push_all(&self.raw[..known * width], label).map_err(|cause| match &cause {
+            consilience::Error::InvalidOutput { item, .. } => {
+                self.rejected(batch, item - before, cause)
+            }
+            _ => cause.into(),
+        })?;
+        if let Some((_, error)) = unknown {
+            return Err(error);
         }
         bad.map_or(Ok(()), |(row, column)| Err(not_a_number(&self.table, batch, row, column)))
+    }
+
+    /// The labels of the first rows of a batch, and the row and error of the first unknown one; empty if no labels are
+    /// read.
+    fn labels(&self, batch: &Batch, n_rows: usize) -> (Vec<Option<usize>>, Option<(usize, Error)>) {
+        let mut labels = Vec::new();
+        let Some(column) = self.label else { return (labels, None) };
+        let texts = batch.texts(column);
+        for row in 0..n_rows {
+            match texts.get(row).map(|text| self.label(batch, row, column, text)).transpose() {
+                Ok(label) => labels.push(label),
+                Err(error) => return (labels, Some((row, error))),
+            }
+        }
+        (labels, None)
     }
 
     fn label(&self, batch: &Batch, row: usize, column: usize, text: &[u8]) -> Result<usize> {

@@ -24,7 +24,7 @@ enum Command {
     Reproduce(reproduce::Options),
     /// Check by simulation that posteriors are calibrated.
     Calibration(calibration::Options),
-    /// Print a table of `experiments/many` as CSV.
+    /// Print a table of an experiment as CSV.
     Tables(tables::Options),
     /// Repeat a core computation, for counting its instructions.
     Kernel(kernels::Options),

@@ -42,7 +42,8 @@ pub fn for_each<T: Send, E: Send>(
     pieces: Vec<T>,
     f: impl Fn(usize, T) -> Result<(), E> + Sync + Send,
 ) -> Result<(), E> {
-    if is_forked() {
+    // One piece is not worth waking a thread.
+    if pieces.len() == 1 || is_forked() {
         return pieces.into_iter().enumerate().try_for_each(|(i, piece)| f(i, piece));
     }
     let all: Vec<Result<(), E>> =

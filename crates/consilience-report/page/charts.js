@@ -50,11 +50,13 @@ function short(x, y, text, width, attributes = {}) {
 // Width for labels on the left.
 const labelWidth = (names, width) => Math.min(width * 0.38, 16 + 6.8 * Math.max(...names.map((name) => name.length), 3));
 
-// Estimates with intervals, one per row: [{name, value, low, high, strong, text}]. `zero` draws a line.
+// Estimates with intervals, one per row: [{name, value, low, high, strong, text, brief}]. `brief` is the text on a
+// narrow page. `zero` draws a line.
 function intervalChart(rows, { unit, zero, from, to, band, bandLabel }) {
   return (width) => {
     const left = labelWidth(rows.map((row) => row.name), width);
-    const right = width - (width > 420 ? 118 : 14);
+    const texts = rows.map((row) => (width > 420 ? row.text : row.brief ?? row.text) ?? "");
+    const right = width - 14 - 6.8 * Math.max(0, ...texts.map((text) => text.length));
     const step = 26;
     const top = band ? 26 : 8;
     const ends = rows.flatMap((row) => [row.value, row.low, row.high]).concat(zero ?? [], band ?? []).filter((value) => !missing(value));
@@ -79,7 +81,7 @@ function intervalChart(rows, { unit, zero, from, to, band, bandLabel }) {
       parts.push(short(0, y + 4, row.name, left, row.strong ? { "font-weight": 650 } : {}));
       if (!missing(row.low)) parts.push(line(x(row.low), y, x(row.high), y, { stroke: paint, "stroke-width": 2, "stroke-linecap": "round" }));
       if (!missing(row.value)) parts.push(svg("circle", { cx: x(row.value), cy: y, r: 4.5, fill: paint }));
-      if (width > 420) parts.push(write(width, y + 4, row.text ?? "", { "text-anchor": "end" }));
+      parts.push(write(width, y + 4, texts[i], { "text-anchor": "end" }));
     });
     const description = rows.map((row) => `${row.name}: ${row.text ?? fixed(row.value)}`).join("; ");
     return { height: bottom + 42, parts, description };
@@ -122,13 +124,15 @@ function heatMap(names, value, { shade = (own) => own, digits = 2, columns = nam
   };
 }
 
-// Columns of a histogram over 0 to 1.
+// Columns of a histogram over 0 to 1, with their counts where there is room.
 function histogram(counts, x, top, bottom, attributes = {}) {
   const most = Math.max(...counts, 1);
   return counts.map((n, i) => {
     const height = ((bottom - top) * n) / most;
     const [from, to] = [x(i / counts.length), x((i + 1) / counts.length)];
-    return svg("rect", { x: from + 0.5, y: bottom - height, width: to - from - 1, height, fill: "var(--soft)", ...attributes }, svg("title", {}, plural(n, "item")));
+    const column = svg("rect", { x: from + 0.5, y: bottom - height, width: to - from - 1, height, fill: "var(--soft)", ...attributes }, svg("title", {}, plural(n, "item")));
+    const fits = n > 0 && 5.4 * count(n).length < to - from;
+    return [column, fits && write((from + to) / 2, bottom - height - 3, count(n), { "text-anchor": "middle", class: "soft", style: { fontSize: "9px" } })];
   });
 }
 

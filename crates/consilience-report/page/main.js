@@ -62,4 +62,9 @@ document.getElementById("contents").append(...SECTIONS.map((own) => el("a", { hr
 document.getElementById("footer").replaceChildren(...footer());
 drawAll();
 window.addEventListener("resize", drawAll);
+// On paper nothing can be opened: tables are printed open.
+const closed = () => [...document.querySelectorAll("details:not([open])")].filter((own) => own.querySelector("table, dl"));
+let opened = [];
+window.addEventListener("beforeprint", () => (opened = closed()).forEach((own) => (own.open = true)));
+window.addEventListener("afterprint", () => opened.forEach((own) => (own.open = false)));
 document.documentElement.dataset.ready = "yes";

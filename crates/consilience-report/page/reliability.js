@@ -54,7 +54,7 @@ function reliabilityWords(name, curve) {
   const text = share === 0 ? "The line stays within the band: no sign of miscalibration."
     : share < 0.1 ? "The line leaves the band in few places only."
       : `The line lies outside the band for ${percent(share)} of the drawn range: the probabilities are miscalibrated there.`;
-  return [el("strong", {}, name), `, ${plural(curve.n_items, "item")}. ${text} The columns count the items.`];
+  return [el("strong", {}, name), `, ${plural(curve.n_items, "item")}. ${text} The columns count the items, at most ${count(Math.max(...curve.histogram))} per column.`];
 }
 
 function stepAt(curve, p) {
@@ -68,7 +68,7 @@ function reliabilityChart(curve, width) {
   const bottom = top + size;
   const x = scale(0, 1, left, left + size);
   const y = scale(0, 1, bottom, top);
-  const height = bottom + 104;
+  const height = bottom + 116;
   if (!curve) return { height, parts: [write(left, top + 30, "no items", { class: "soft" })] };
   const grid = ticks(0, 1, 5).map(([value, text]) => [
     line(x(value), top, x(value), bottom), line(left, y(value), left + size, y(value)),
@@ -79,9 +79,9 @@ function reliabilityChart(curve, width) {
     svg("title", {}, `predicted ${fixed(step.from)}–${fixed(step.to)}: observed ${fixed(step.observed)} of ${plural(step.items, "item")}`)));
   const parts = [grid,
     curveParts(curve, x, y, 2.2), dots,
-    histogram(curve.histogram, x, bottom + 46, bottom + 96, { "fill-opacity": 0.6 }),
+    histogram(curve.histogram, x, bottom + 58, bottom + 108, { "fill-opacity": 0.6 }),
     write(left + size, bottom + 34, "predicted probability", { "text-anchor": "end", class: "soft" }),
     svg("text", { transform: `translate(12 ${top + size / 2}) rotate(-90)`, "text-anchor": "middle", class: "soft" }, "observed frequency"),
-    line(left, bottom + 96.5, Math.min(right, left + size), bottom + 96.5)];
+    line(left, bottom + 108.5, Math.min(right, left + size), bottom + 108.5)];
   return { height, parts, description: curve.steps.map((step) => `${fixed(step.from)} to ${fixed(step.to)}: ${fixed(step.observed)}`).join("; ") };
 }

@@ -5,7 +5,7 @@ function methodName(method) {
   const [kind, name] = [method.split(":")[0], method.split(":").slice(1).join(":")];
   if (kind === "classifier") return name;
   if (kind === "meta" || kind === "auto" && name) return `${name}, recalibrated`;
-  return { average: "average of all", "geometric-pool": "geometric mean of all", stacking: "stacking" }[method] ?? method;
+  return { average: "average", "geometric-pool": "geometric mean", stacking: "stacking" }[method] ?? method;
 }
 
 // A difference in nats with its standard error, coloured by how clear it is.
@@ -13,8 +13,8 @@ function gainCard(path, label) {
   const { mean, se } = path.split("/").reduce((own, key) => own[key], REPORT);
   const clear = Math.abs(mean) > 2 * se;
   return el("div", { class: "card" },
-    el("span", { class: `big ${clear ? (mean < 0 ? "loss" : "") : "unclear"}` }, number(`${path}/mean`, 3, signed)),
-    el("span", { class: "label" }, "± ", number(`${path}/se`, 3), " nats, against ", label, clear ? "" : " (unclear)"));
+    el("span", { class: `big ${clear ? (mean < 0 ? "loss" : "") : "unclear"}` }, number(`${path}/mean`, 3, signed), " nats"),
+    el("span", { class: "label" }, "± ", number(`${path}/se`, 3), ", against ", label, clear ? "" : " (unclear)"));
 }
 
 function gainSection() {
@@ -27,7 +27,7 @@ function gainSection() {
   const rows = scores.methods.map((own, i) => ({
     name: i === 0 ? `fused (${own.method})` : methodName(own.method), place: i, strong: i === 0,
     value: own.overall.log_loss.value, low: own.overall.log_loss.low, high: own.overall.log_loss.high,
-    text: `${fixed(own.overall.log_loss.value)} nats`,
+    text: `${fixed(own.overall.log_loss.value)} nats`, brief: fixed(own.overall.log_loss.value),
   })).sort((a, b) => a.value - b.value);
   const cells = rows.map(({ name, place }) => {
     const score = (key) => number(`labelled/scores/methods/${place}/overall/${key}/value`, 3);

@@ -17,7 +17,7 @@ function redundancySection() {
   if (names.length > 1 && found.order.length > 0 && names.length <= LARGEST_MAP) {
     const order = found.order;
     const interval = (a, b) => (found.correlation_intervals && a !== b ? ` (${found.correlation_intervals[a][b].map((end) => fixed(end, 2)).join("–")})` : "");
-    parts.push(figure("Correlation of evidence", "Correlation of the evidence of two sources given the true class: 0 is independent, 1 is a copy. Similar sources are neighbours. Hover for intervals.",
+    parts.push(figure("Correlation of evidence", "Correlation of the evidence of two sources given the true class: 0 is independent, 1 is a copy. Similar sources are neighbours. The table below has the intervals.",
       heatMap(order.map((k) => names[k]), (i, j) => found.correlation[order[i]][order[j]], { digits: 2 }), 560));
     parts.push(el("details", {}, el("summary", {}, "Correlations as a table"), pairTable(found, names, interval)));
   } else if (found.correlation.length > 1) {
@@ -54,7 +54,7 @@ function contributionSection() {
   if (labelled) {
     const rows = shown.map((i) => {
       const { mean, se } = own[i].drop_cost;
-      return { name: names[i], value: mean, low: missing(se) ? null : mean - 2 * se, high: missing(se) ? null : mean + 2 * se, strong: mean > 2 * se, text: `${signed(mean)} nats` };
+      return { name: names[i], value: mean, low: missing(se) ? null : mean - 2 * se, high: missing(se) ? null : mean + 2 * se, strong: mean > 2 * se, text: `${signed(mean)} nats`, brief: signed(mean) };
     });
     parts.push(el("h3", {}, "What dropping a source costs"), figure("Cost of dropping each source",
       `Increase of the log-loss if the outputs of the source are missing, ± 2 standard errors, on ${plural(own[0].n_dropped, "item")}. Sources in grey could be dropped without a clear loss; of two copies each can be dropped, but not both.`,
@@ -67,7 +67,7 @@ function contributionSection() {
       intervalChart(rows, { unit: "independent share", from: 0 })));
   }
   if (known) {
-    const rows = shown.map((i) => ({ name: names[i], value: own[i].influence, low: own[i].influence_interval?.[0], high: own[i].influence_interval?.[1], strong: true, text: `${fixed(own[i].influence)} nats` }));
+    const rows = shown.map((i) => ({ name: names[i], value: own[i].influence, low: own[i].influence_interval?.[0], high: own[i].influence_interval?.[1], strong: true, text: `${fixed(own[i].influence)} nats`, brief: fixed(own[i].influence) }));
     parts.push(el("h3", {}, "Influence"), figure("Influence of each source", "Mean evidence of one output for the true class, times the part of it that other sources do not give, with 90 % intervals.",
       intervalChart(rows, { unit: "influence in nats", from: 0 })));
   }
@@ -94,10 +94,10 @@ function agreementSection() {
   const order = REPORT.redundancy?.order.length ? REPORT.redundancy.order : names.map((_, i) => i);
   const map = names.length > 1 && names.length <= LARGEST_MAP && agreement.pairs.length > 0;
   return section("agreement", "Where the sources agree",
-    `The class that a source names is its most probable one. Numbers are shares of ${plural(agreement.n_items, "item")}${agreement.n_items < subject.n_items ? `, evenly spaced over all ${count(subject.n_items)}` : ""}.`,
+    `The class that a source names is its most probable one. The numbers come from ${plural(agreement.n_items, "item")}${agreement.n_items < subject.n_items ? `, evenly spaced over all ${count(subject.n_items)}` : ""}.`,
     el("div", { class: "cards" },
-      card(number("agreement/unanimous", 3), "items for which all sources name the same class"),
-      card(number("agreement/against_average", 3), "items for which the fused result names another class than the average output"),
+      card(number("agreement/unanimous", 3), "share of items for which all sources name the same class"),
+      card(number("agreement/against_average", 3), "share of items for which the fused result names another class than the average output"),
       card(number("agreement/entropy", 3), "mean entropy of the fused result in nats: 0 is certain")),
     map && figure("Agreement of pairs of sources", "Share of items for which two sources name the same class. Agreement alone does not make sources redundant: good sources agree because they are right.",
       heatMap(order.map((k) => names[k]), (i, j) => agreement.pairs[order[i]][order[j]], { shade: (own) => 2 * own - 1 > 0 ? 2 * own - 1 : 0 }), 560));

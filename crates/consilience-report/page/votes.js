@@ -10,7 +10,7 @@ function voteSourceSection() {
   const { votes, subject } = REPORT;
   const guess = 1 / subject.classes.length;
   const drawn = votes.sources.length > MOST_DRAWN ? [...votes.sources.slice(0, MOST_DRAWN / 2), ...votes.sources.slice(-MOST_DRAWN / 2)] : votes.sources;
-  const rows = drawn.map((own) => ({ name: own.source, ...own.accuracy, strong: !own.guesses, text: `${fixed(own.accuracy.value, 2)}, ${plural(own.votes, "vote")}` }));
+  const rows = drawn.map((own) => ({ name: own.source, ...own.accuracy, strong: !own.guesses, text: `${fixed(own.accuracy.value, 2)}, ${plural(own.votes, "vote")}`, brief: fixed(own.accuracy.value, 2) }));
   const cells = votes.sources.map((own, i) => {
     const path = `votes/sources/${i}`;
     return [own.source, number(`${path}/votes`, 0, (n) => count(n)), [number(`${path}/accuracy/value`, 3), " (", number(`${path}/accuracy/low`, 3), "–", number(`${path}/accuracy/high`, 3), ")"],
@@ -57,12 +57,12 @@ function voteAgreementSection() {
   return section("agreement", "How certain the labels are",
     `The probability of the label of every item${REPORT.subject.n_labelled ? " without a gold label" : ""}. Items on the left need more votes.`,
     el("div", { class: "cards" },
-      el("div", { class: "card" }, el("span", { class: "big" }, number("votes/unanimous", 3)), el("span", { class: "label" }, "of the items with two or more votes have votes for one class only")),
+      el("div", { class: "card" }, el("span", { class: "big" }, number("votes/unanimous", 3)), el("span", { class: "label" }, "share of the items with two or more votes whose votes are all for one class")),
       el("div", { class: "card" }, el("span", { class: "big" }, number("votes/n_against_majority", 0, (n) => count(n))), el("span", { class: "label" }, "items whose label is not the class with the most votes"))),
     figure("Probabilities of the labels", `Number of items by the probability of their label, ${plural(votes.n_open, "item")} in all.`, (width) => {
       const x = scale(0, 1, 10, width - 10);
       const marks = ticks(0, 1, 5).map(([value, text]) => write(x(value), 146, text, { "text-anchor": "middle", class: "soft" }));
-      return { height: 172, parts: [histogram(votes.certainty, x, 8, 126, { fill: "var(--accent)" }), line(10, 126.5, width - 10, 126.5), marks, write(width - 10, 164, "probability of the label", { "text-anchor": "end", class: "soft" })], description: votes.certainty.join(", ") };
+      return { height: 172, parts: [histogram(votes.certainty, x, 16, 126, { fill: "var(--accent)" }), line(10, 126.5, width - 10, 126.5), marks, write(width - 10, 164, "probability of the label", { "text-anchor": "end", class: "soft" })], description: votes.certainty.join(", ") };
     }));
 }
 

@@ -16,7 +16,8 @@ use crate::report::Study;
 pub struct Labelled {
     /// The gain of fusing over simpler predictions.
     pub gain: Gain,
-    /// Scores of the fused result, of simple combinations and of every source, with 95 % intervals.
+    /// Scores of the fused result, of simple combinations, of every source and of the best single
+    /// source if it is a recalibrated one, with 95 % intervals.
     pub scores: Evaluation,
     /// Bootstrap replicates of the intervals.
     pub replicates: usize,
@@ -95,8 +96,9 @@ impl Labelled {
         let gain = gain_of(&methods, &outputs, study.prior, study.weighting, covariance)?;
         let reliability = reliability(study, &methods[0], &outputs, &labels)?;
         let confusion = confusion(&methods[0].probabilities, &labels, j);
+        let shown = |name: &str| !name.starts_with("meta:") || name == gain.best_single.method;
         let scored: Vec<Predictions> =
-            methods.into_iter().filter(|method| !method.name.starts_with("meta:")).collect();
+            methods.into_iter().filter(|method| shown(&method.name)).collect();
         let replicates =
             (LARGEST_BOOTSTRAP / (n_labelled * scored.len())).clamp(FEWEST_REPLICATES, REPLICATES);
         let settings = EvaluationSettings {

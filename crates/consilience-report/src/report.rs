@@ -199,7 +199,7 @@ impl Report {
         let shares = sums.prevalence(study.model, PrevalenceTarget::Population)?;
         let redundancy = insight.map(|own| own.redundancy);
         let verdict = match &labelled {
-            Some(labelled) => text::sentence(&labelled.gain.verdict),
+            Some(labelled) => text::labelled_verdict(&labelled.gain),
             None => text::unlabelled_verdict(study, &agreement, redundancy.as_ref()),
         };
         Ok(Self {

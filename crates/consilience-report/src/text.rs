@@ -1,5 +1,7 @@
 //! Sentences of the report.
 
+use consilience::evaluation::{Gain, SampleMean};
+
 use crate::agreement::Agreement;
 use crate::cases::Case;
 use crate::labelled::Labelled;
@@ -40,6 +42,24 @@ pub(crate) fn title(study: &Study<'_>) -> String {
         Some(data) => format!("{sources} on {data}"),
         None => format!("{sources}, {} classes", study.classes().len()),
     }
+}
+
+/// What fusing gains: the verdict of the evaluation, and the average and stacking where it does not
+/// name them.
+pub(crate) fn labelled_verdict(gain: &Gain) -> String {
+    let mut text = gain.verdict.clone();
+    for (method, named, name) in
+        [("average", "the average (", "the average"), ("stacking", "`stacking`", "`stacking`")]
+    {
+        let found = gain.baselines.iter().find(|baseline| baseline.method == method);
+        if let Some(SampleMean { mean, se }) = found.map(|own| own.gain)
+            && !text.contains(named)
+            && !se.is_nan()
+        {
+            text += &format!("; the gain over {name} is {mean:.3} ± {se:.3} nats");
+        }
+    }
+    sentence(&text)
 }
 
 /// What can be said without labels.

@@ -1,7 +1,7 @@
 //! Sources, class shares and items of aggregated votes.
 
 use consilience::evaluation::SampleMean;
-use consilience::votes::{Aggregation, GoldCheck, Interval, Rho, RhoOrigin, SourceReport, Votes};
+use consilience::votes::{Aggregation, GoldCheck, Interval, Rho, SourceReport, Votes};
 use serde::Serialize;
 
 use crate::options::ReportOptions;
@@ -83,6 +83,9 @@ pub struct VoteCase {
 const SOURCES: usize = 200;
 const PAIRS: usize = 20;
 const VOTERS: usize = 12;
+
+/// Most sources that the verdict names as guessing.
+const MOST_NAMED: usize = 3;
 
 /// Bins of the probabilities of labels.
 const BINS: usize = 20;
@@ -179,11 +182,11 @@ impl VoteReport {
 
     fn verdict(&self, votes: &Votes) -> String {
         let mut text = format!(
-            "A vote is right with a mean probability of {:.2}; {} gave {} on {}",
-            self.mean_accuracy,
+            "{} gave {} on {}; a vote is right with a mean probability of {:.2}",
             counted(self.n_sources, "source"),
             counted(self.n_votes, "vote"),
             counted(votes.n_items(), "item"),
+            self.mean_accuracy,
         );
         if let Some(GoldCheck { items, against_majority: SampleMean { mean, se }, .. }) = self.check
         {
@@ -204,24 +207,15 @@ impl VoteReport {
                 ),
             };
         }
+        let guessing: Vec<&str> =
+            self.sources.iter().filter(|own| own.guesses).map(|own| own.source.as_str()).collect();
         text += &match self.n_guessing {
             0 => "; every source is better or worse than guessing".to_owned(),
-            1 => "; 1 source cannot be told from guessing".to_owned(),
+            n if n <= MOST_NAMED && n == guessing.len() => {
+                format!("; {} cannot be told from guessing", listed(&guessing))
+            }
             n => format!("; {n} sources cannot be told from guessing"),
         };
-        if !self.unanimous.is_nan() {
-            text += &format!(
-                "; the votes are unanimous for {:.0} % of the items with two or more votes",
-                100.0 * self.unanimous
-            );
-        }
-        if self.rho.origin == RhoOrigin::Gold && self.rho.value > 0.0 {
-            text += &format!(
-                "; the votes are discounted for a correlation of {:.2} ({:.2}–{:.2}), learned from \
-                 gold labels",
-                self.rho.value, self.rho.low, self.rho.high
-            );
-        }
         text + "."
     }
 }

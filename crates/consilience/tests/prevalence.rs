@@ -86,6 +86,24 @@ fn all_labels_leave_nothing_to_estimate() {
     );
 }
 
+/// None of 30 labels is of a class that the model expects often: the interval is Wilson's for 0 of 30,
+/// by `scipy.stats.binomtest(0, 30).proportion_ci(method="wilson")`, widened to the estimate.
+#[test]
+fn a_class_without_labels_has_the_interval_of_the_labels_alone() {
+    let expects = |x: f64, label| ([x, 1.0 - x], label);
+    let labelled = (0..30).map(|i| expects(0.3 + 0.01 * f64::from(i % 10), Some("y")));
+    let others = (0..70).map(|i| expects(0.3 + 0.01 * f64::from(i % 10), None));
+    let rows: Vec<_> = labelled.chain(others).collect();
+    let rows: Vec<(&[f64], Option<&str>)> =
+        rows.iter().map(|(row, label)| (&row[..], *label)).collect();
+    let found = shares(&rows, &["x", "y"], PrevalenceTarget::Population);
+    let share = found.classes[0].corrected.unwrap();
+    assert!(share.value.abs() < 1e-12 && share.low.abs() < 1e-12, "{share:?}");
+    assert!((share.high - 0.113_513_393_174).abs() < 1e-9, "{share:?}");
+    let other = found.classes[1].corrected.unwrap();
+    assert!((other.low - (1.0 - share.high)).abs() < 1e-9, "{other:?}");
+}
+
 #[test]
 fn shares_add_up_to_one_and_are_within_their_intervals() {
     let truth = Preset::Sim2.truth(0.5).unwrap();

@@ -48,6 +48,8 @@ class OutputReader:
 
     def _read(self, X: Any) -> Floats:
         """The outputs of items to fuse, of shape (n_items, n_classifiers, n_classes)."""
+        if (rows := self._doubles(X)) is not None:
+            return self._block(rows)
         check_is_fitted(self)
         selection = self._select(X, [str(c) for c in self.classes_], reset=False)
         if selection.columns is not None:
@@ -55,6 +57,40 @@ class OutputReader:
         X = validate_data(self, selection.values, reset=False, dtype=np.float64, order="C",
                           ensure_all_finite=False)
         return self._block(X)
+
+    def _doubles(self, X: Any) -> Floats | None:
+        """X if it is an array of doubles of the right shape, or the outputs in a data frame of pandas that are doubles.
+
+        None for everything else, and for all that may need a message: the checks of scikit-learn take longer than a
+        small number of items.
+        """
+        fitted = self.__dict__
+        if "model_" not in fitted:
+            return None
+        if type(X) is np.ndarray:
+            rows = None if "feature_names_in_" in fitted else X
+        else:
+            rows = self._columns_of_pandas(X)
+        if rows is None or rows.dtype != np.float64 or not len(rows):
+            return None
+        n_classifiers, n_classes = len(self._input_classifiers), len(self.classes_)
+        if self.layout == "positive":
+            shapes = [(n_classifiers,)]
+        else:
+            shapes = [(n_classifiers, n_classes), (n_classifiers * n_classes,)]
+        return rows if rows.shape[1:] in shapes else None
+
+    def _columns_of_pandas(self, X: Any) -> Any:
+        """The outputs in a data frame of pandas; None for other data, and if a column is missing."""
+        if not hasattr(X, "iloc") or not self._reads_header():
+            return None
+        names, own = X.columns.tolist(), output_columns(self._input_classifiers, self.classes_.tolist())
+        if names == own:
+            return X.to_numpy()
+        places = {name: place for place, name in enumerate(names)}
+        if len(places) < len(names) or any(name not in places for name in own):
+            return None
+        return X.take([places[name] for name in own], axis=1).to_numpy()
 
     def _read_labelled(
         self, X: Any, y: Any, reset: bool = True, classes: Any = None

@@ -65,12 +65,21 @@ def _frame(columns: dict[str, Any]) -> Any:
     return pd.DataFrame(columns)
 
 
+def _flat(X: Any) -> Any:
+    """A frame of pandas whose columns have two levels, with the names of both joined by `_`."""
+    columns = getattr(X, "columns", None)
+    if getattr(columns, "nlevels", 1) != 2:
+        return X
+    return X.set_axis([f"{classifier}_{name}" for classifier, name in columns], axis=1)
+
+
 def as_frame(X: Any) -> Any:
     """Data with the Arrow stream interface as a table of the core, and sources one by one as one table.
 
-    Other data, and pandas, are unchanged.
+    A frame of pandas with the columns (classifier, class) gets the columns `<classifier>_<class>`. Other
+    data, and other frames of pandas, are unchanged.
     """
-    X = _from_sources(X)
+    X = _flat(_from_sources(X))
     return _core.Table(X) if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "iloc") else X
 
 

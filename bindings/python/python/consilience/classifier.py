@@ -10,7 +10,7 @@ from sklearn import get_config
 from sklearn.base import ClassifierMixin, TransformerMixin, clone
 from sklearn.ensemble._base import _BaseHeterogeneousEnsemble
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import StratifiedGroupKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch, _safe_indexing
 from sklearn.utils._repr_html.estimator import _VisualBlock
@@ -114,7 +114,7 @@ class FusionClassifier(ClassifierMixin, TransformerMixin, _BaseHeterogeneousEnse
         self.n_jobs = n_jobs
         self.stack_method = stack_method
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FusionClassifier:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> FusionClassifier:
         """Fit the classifiers on all items, and the fusion estimator on outputs for held-out items.
 
         Parameters
@@ -127,6 +127,9 @@ class FusionClassifier(ClassifierMixin, TransformerMixin, _BaseHeterogeneousEnse
             The items' weights; 1 if not given. They are passed to the fusion estimator and to every
             classifier whose `fit` accepts them; of a pipeline, to the last step. A warning names the
             classifiers that are fitted without weights. Items with weight 0 are left out of all fits.
+        groups : array-like of shape (n_items,), default=None
+            Groups of items, such as several photos of one animal. With a number as `cv`, all items of a group are
+            held out together (`StratifiedGroupKFold`); a splitter as `cv` receives the groups.
 
         Returns
         -------
@@ -145,7 +148,7 @@ class FusionClassifier(ClassifierMixin, TransformerMixin, _BaseHeterogeneousEnse
         self.stack_method_ = [self._method_of(name, est) for name, est in used]
         if weights is not None and not self._is_prefit():
             _warn_unweighted(used)
-        self.estimators_, outputs = self._fit_estimators(X, y, used, weights)
+        self.estimators_, outputs = self._fit_estimators(X, y, used, weights, groups)
         self.named_estimators_ = Bunch(**dict(zip((n for n, _ in used), self.estimators_, strict=True)))
         if hasattr(self.estimators_[0], "n_features_in_"):
             self.n_features_in_ = self.estimators_[0].n_features_in_
@@ -190,7 +193,7 @@ class FusionClassifier(ClassifierMixin, TransformerMixin, _BaseHeterogeneousEnse
         return isinstance(self.cv, str)
 
     def _fit_estimators(
-        self, X: Any, y: Any, used: list[tuple[str, Any]], weights: Floats | None
+        self, X: Any, y: Any, used: list[tuple[str, Any]], weights: Floats | None, groups: Any
     ) -> tuple[list[Any], Floats]:
         """Classifiers fitted on all items, and outputs for every item by those that were not fitted on it."""
         names, estimators = zip(*used, strict=True)
@@ -199,7 +202,7 @@ class FusionClassifier(ClassifierMixin, TransformerMixin, _BaseHeterogeneousEnse
                 check_is_fitted(est)
             parts = zip(names, self.stack_method_, estimators, strict=True)
             return list(estimators), np.stack([self._output(*part, X) for part in parts], axis=1)
-        splits = list(check_cv(self.cv, y, classifier=True).split(X, y))
+        splits = list(self._splitter(y, groups).split(X, y, groups))
         parallel = Parallel(n_jobs=self.n_jobs)
         fitted = parallel(delayed(_fitted)(est, X, y, weights, None) for est in estimators)
         folds = [(k, train, test) for k in range(len(used)) for train, test in splits]
@@ -211,6 +214,12 @@ class FusionClassifier(ClassifierMixin, TransformerMixin, _BaseHeterogeneousEnse
             count[test, k] += 1
         with np.errstate(invalid="ignore"):
             return fitted, total / count  # NaN, that is missing, for items in no test fold
+
+    def _splitter(self, y: Any, groups: Any) -> Any:
+        """The folds; with groups, those that keep every group together."""
+        if groups is not None and (self.cv is None or isinstance(self.cv, (int, np.integer))):
+            return StratifiedGroupKFold(5 if self.cv is None else self.cv)
+        return check_cv(self.cv, y, classifier=True)
 
     def _output(self, name: str, method: str, fitted: Any, X: Any) -> Floats:
         """Outputs of a fitted classifier with one column per class; NaN for missing ones."""

@@ -121,8 +121,10 @@ def fused_against_correlation(x: Any, alpha: Any = None, *, levels: Any = None, 
         correlation.append(classes[0].correlation()[0, 1].mean())
     ax = _axes(ax)
     ax.plot(correlation, fused, marker="o", markersize=3, color=_COLOURS[0], label="fused")
-    for k, own in enumerate(x[:, 0]):
-        ax.axhline(own, color=_COLOURS[k + 1], linestyle="--", linewidth=1, label=f"classifier {k + 1}")
+    alone = {float(own): f"output of classifier {k + 1}" for k, own in enumerate(x[:, 0])}
+    alone = {own: "output of each classifier" for own in alone} if len(alone) == 1 else alone
+    for k, (own, name) in enumerate(alone.items()):
+        ax.axhline(own, color=_COLOURS[k + 1], linestyle="--", linewidth=1, label=name)
     ax.set(xlabel="correlation", ylabel="probability of the first class",
            title="Fused probability against the correlation of two classifiers")
     ax.legend(frameon=False)
@@ -328,7 +330,8 @@ def comparison(found: Any, *, score: str = "log_loss", most: int = 25, ax: Any =
             xerr=[0 if error is None else error for error in errors], capsize=2, error_kw={"linewidth": 1})
     for name, colour in dict.fromkeys(reversed(kind)):
         ax.plot([], [], color=colour, linewidth=6, label=name)
-    ax.set(xlabel=f"{score.replace('_', '-')}, ± one standard error", title=f"Methods on {found['n_items']} items")
+    unit = " in nats" if score in ("log_loss", "entropy") else ""
+    ax.set(xlabel=f"{score.replace('_', '-')}{unit}, ± one standard error", title=f"Methods on {found['n_items']} items")
     ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1.0))
     return ax
 
@@ -336,6 +339,11 @@ def comparison(found: Any, *, score: str = "log_loss", most: int = 25, ax: Any =
 def _intervals(model: Fusion) -> dict[str, Any]:
     """The model's intervals; empty if it has none."""
     return getattr(model, "intervals_", {})
+
+
+def _bar_axes(ax: Any, n: int) -> Any:
+    """Axes for so many horizontal bars."""
+    return _axes(ax, figsize=(6.4, 1.4 + 0.4 * n))
 
 
 def _bars(ax: Any, names: list[str], values: Any, ends: Any) -> None:
@@ -372,9 +380,9 @@ def shares(model: Fusion, *, ax: Any = None) -> Any:
     2
     """
     intervals = _intervals(model)
-    ax = _axes(ax)
+    ax = _bar_axes(ax, len(model.classifiers_))
     _bars(ax, [str(name) for name in model.classifiers_], model.shares_, intervals.get("shares"))
-    title = f"effective number {model.n_effective_:.2f}"
+    title = f"Independent shares\neffective number {model.n_effective_:.2f}"
     if intervals:
         low, high = intervals["n_effective"]
         title += f" ({low:.2f}–{high:.2f}); "
@@ -419,7 +427,7 @@ def influence(model: Fusion, X: Any = None, *, ax: Any = None) -> Any:
         what = "influence in nats" if ends is None else "influence in nats, 90 % interval"
     else:
         size, what = model.strengths_, "expected evidence of one output, in nats"
-    ax = _axes(ax)
+    ax = _bar_axes(ax, len(model.classifiers_))
     _bars(ax, [str(name) for name in model.classifiers_], size, ends)
     ax.set(xlabel=what, title="Influence of the classifiers")
     return ax

@@ -83,17 +83,18 @@ impl AggregateOptions {
         PageOptions { data, seed, ..PageOptions::default() }
     }
 
-    /// The scores of `--held-out` and `--compare`.
+    /// The scores of `--held-out` and `--compare`, and of gold labels for the plot of reliability.
     fn scores(
         &self,
         result: &Aggregation,
         seed: u64,
         progress: &dyn Progress,
     ) -> Result<Option<VoteComparison>, Failure> {
-        if self.held_out.is_none() && self.compare.is_empty() {
+        let votes = result.votes();
+        let asked = self.held_out.is_some() || !self.compare.is_empty();
+        if !asked && (self.plots.is_none() || votes.n_gold() < 2) {
             return Ok(None);
         }
-        let votes = result.votes();
         let held_out = held_out(votes, self.held_out.as_ref(), FOLDS, seed)?;
         let mut methods = vec![result.model().config().clone()];
         for method in &self.compare {
@@ -102,6 +103,9 @@ impl AggregateOptions {
             }
         }
         let scores = compare_votes(votes, &held_out, &methods, progress);
+        if !asked && matches!(scores, Err(consilience::Error::Unsupported { .. })) {
+            return Ok(None);
+        }
         let file = self.held_out.as_ref().unwrap_or(&self.votes);
         scores.map(Some).map_err(Failure::in_data(file))
     }

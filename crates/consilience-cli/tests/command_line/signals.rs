@@ -247,3 +247,45 @@ fn an_interrupted_comparison_leaves_nothing() {
     assert_eq!((run.code, run.err.as_str()), (Some(130), "error: interrupted\n"));
     assert_eq!(bench.names(), ["data.csv"]);
 }
+
+/// Votes of 2000 sources on 20 000 items.
+fn many_votes() -> String {
+    let rows = (0..100_000usize).map(|i| {
+        let (item, source) = (i / 5, (i * 7919) % 2000);
+        format!("{item},s{source},{}\n", (item + usize::from(i % 4 == 0)) % 3)
+    });
+    String::from("item,source,label\n") + &rows.collect::<String>()
+}
+
+/// Whatever the moment of the signal (reading, fitting, writing), old files stay or the new ones are
+/// whole.
+#[test]
+fn an_interrupted_aggregation_leaves_the_old_files_or_whole_new_ones() {
+    let bench = Bench::new();
+    bench.write("votes.csv", many_votes());
+    let words = "aggregate votes.csv --method ibcc --inference gibbs --draws 100000 -o out.csv \
+                 --sources sources.csv --model model.json --quiet";
+    let waits = [5, 50, 200, 1000];
+    for (wait, signal) in waits.into_iter().zip(["-TERM", "-INT", "-INT", "-INT"]) {
+        for name in ["out.csv", "sources.csv", "model.json"] {
+            bench.write(name, "old content\n");
+        }
+        let mut child = bench.command(words).spawn().unwrap();
+        thread::sleep(Duration::from_millis(wait));
+        send(signal, &child);
+        let sent = Instant::now();
+        wait_for(&mut child);
+        assert!(sent.elapsed() < Duration::from_secs(10), "{wait} ms: {:?}", sent.elapsed());
+        // Before the handler is in place, the signal itself ends the program.
+        let code = finish(child).code;
+        assert!(code == Some(130) || code.is_none(), "{wait} ms: {code:?}");
+        for name in ["out.csv", "sources.csv", "model.json"] {
+            assert_eq!(bench.text(name), "old content\n", "{wait} ms");
+        }
+        assert_eq!(
+            bench.names(),
+            ["model.json", "out.csv", "sources.csv", "votes.csv"],
+            "{wait} ms"
+        );
+    }
+}

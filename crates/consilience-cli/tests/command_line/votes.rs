@@ -97,6 +97,11 @@ fn gold_and_held_out_labels_give_checks_and_scores() {
     assert!(run.out.contains("learned from gold labels"), "{}", run.out);
     assert!(run.out.contains("Scores on 30 items"), "{}", run.out);
     assert!(bench.path("p/reliability.svg").exists());
+    bench.good("aggregate votes.csv --gold gold.csv -o l.csv --plots q");
+    assert!(bench.path("q/reliability.svg").exists(), "gold labels alone are enough");
+    // Ten gold labels are enough for `dbcc`, but not in folds.
+    bench.good("aggregate votes.csv --gold gold.csv -o l.csv --plots r --method dbcc");
+    assert!(!bench.path("r/reliability.svg").exists());
     let run = bench.good(
         "aggregate votes.csv --gold gold.csv --compare ibcc,ueda -o l.csv --format json --method auto",
     );

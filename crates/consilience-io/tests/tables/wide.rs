@@ -147,8 +147,14 @@ fn bad_cells_are_refused_with_their_place_and_value() {
 
 #[test]
 fn the_first_bad_row_is_reported_whatever_is_wrong_with_it() {
-    let table = "label,a_x,a_y,b_x,b_y\nx,0.5,0.6,1,0\nx,oops,0.5,1,0\n";
-    assert!(known_refusal("t.csv", table, &options()).contains("row 1 (line 2)"));
+    let header = "label,a_x,a_y,b_x,b_y\nx,1,0,1,0\n";
+    let (label, sum, text) = ("q,1,0,1,0\n", "x,0.5,0.6,1,0\n", "x,oops,0.5,1,0\n");
+    for (first, second) in [(label, sum), (label, text), (sum, label), (sum, text), (text, sum)] {
+        let refused = |rows: &str| known_refusal("t.csv", format!("{header}{rows}"), &options());
+        let message = refused(&format!("{first}{second}"));
+        assert!(message.contains("row 2 (line 3)"), "{message}");
+        assert_eq!(message, refused(first));
+    }
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! The tables of `experiments/many` (three and more classifiers) and `experiments/insight` (intervals).
+//! The tables of `experiments/many` (three and more classifiers), `experiments/insight` (intervals)
+//! and `experiments/votes` (simulated votes).
 
 #![allow(clippy::print_stdout, reason = "tables go to standard output")]
 
@@ -12,6 +13,7 @@ mod missing;
 mod prevalence;
 mod recovery;
 mod ties;
+mod votes;
 
 use std::sync::Arc;
 
@@ -37,7 +39,7 @@ pub struct Options {
     quick: bool,
 }
 
-/// A table of `experiments/many` or `experiments/insight`.
+/// A table of `experiments/many`, `experiments/insight` or `experiments/votes`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Table {
     /// Exchangeable classifiers with known parameters: log-loss of every structure minus the exact one.
@@ -62,6 +64,10 @@ enum Table {
     Insight,
     /// Coverage of the intervals of class shares.
     Prevalence,
+    /// Simulated votes: recovery of sources, coverage of their intervals, scores of methods.
+    VotePanels,
+    /// Simulated votes of dense panels: log-loss against the number of gold labels.
+    VoteGold,
 }
 
 /// Prints one table as CSV on standard output.
@@ -78,6 +84,8 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         Table::Cost => cost::run(options.quick)?,
         Table::Prevalence => prevalence::run(size(1000, 4))?,
         Table::Insight => insight::run(size(1000, 4))?,
+        Table::VotePanels => votes::panels(size(20, 1) as u64)?,
+        Table::VoteGold => votes::gold(size(20, 1) as u64)?,
         Table::FusedErrors => fused_errors::run(size(40, 2), 4711, 4)?,
     }
     Ok(())

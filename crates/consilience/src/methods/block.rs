@@ -141,6 +141,14 @@ impl Block {
     /// Turns the loaded logarithms into those of outputs that were raised to `floor` and
     /// renormalised: ln max(x, floor) − ln Σ max(x, floor).
     pub(super) fn raise_logs(&mut self, items: &Items<'_>, floor: f64) {
+        #[expect(
+            clippy::needless_bitwise_bool,
+            reason = "no branch per value: whole vectors are compared"
+        )]
+        let any_below = items.values().iter().fold(false, |any, x| any | (*x < floor));
+        if !any_below {
+            return;
+        }
         let (n_classes, stride, ln_floor) = (self.n_classes, self.stride, floor.ln());
         for (row, output) in items.values().chunks_exact(n_classes).enumerate() {
             // Missing outputs are NaN and never below the floor.
@@ -221,8 +229,18 @@ impl Block {
     }
 
     /// The logarithms of the mixture.
-    pub(super) fn end_mixture(&mut self) {
+    pub(super) fn ln_mixture(&mut self) {
         instructions().dispatch(LnMixture { values: &mut self.values, mixture: &self.mixture });
+    }
+
+    /// The mixture, normalised.
+    pub(super) fn normalised_mixture(&mut self) {
+        let (values, mixture, n_classes) = (&mut *self.values, &*self.mixture, self.n_classes);
+        instructions().dispatch(NormaliseMixture { values, mixture, n_classes });
+    }
+
+    /// Ends a mixture: turns the errors of the members' log weights into those of the mixture.
+    pub(super) fn end_mixture(&mut self) {
         // Normalising an error e of log weights makes 2e of log probabilities at most.
         self.errors.iter_mut().for_each(|error| *error = 2.0 * *error + 8.0 * f64::EPSILON);
     }
@@ -393,6 +411,34 @@ impl WithSimd for LnMixture<'_> {
         let mixture = S::as_simd_f64s(self.mixture).0;
         for (value, sum) in S::as_mut_simd_f64s(self.values).0.iter_mut().zip(mixture) {
             *value = vector::ln(simd, simd.max_f64s(*sum, smallest));
+        }
+    }
+}
+
+/// Divides the mixture of every item by its sum.
+struct NormaliseMixture<'a> {
+    values: &'a mut [f64],
+    mixture: &'a [f64],
+    n_classes: usize,
+}
+
+impl WithSimd for NormaliseMixture<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let mixture = S::as_simd_f64s(self.mixture).0;
+        let values = S::as_mut_simd_f64s(self.values).0;
+        let n = values.len() / self.n_classes;
+        for item in 0..n {
+            let mut sum = mixture[item];
+            for class in 1..self.n_classes {
+                sum = simd.add_f64s(sum, mixture[class * n + item]);
+            }
+            let scale = simd.div_f64s(simd.splat_f64s(1.0), sum);
+            for class in 0..self.n_classes {
+                values[class * n + item] = simd.mul_f64s(mixture[class * n + item], scale);
+            }
         }
     }
 }

@@ -46,6 +46,20 @@ pub trait Fusion: Send + Sync {
         Ok(())
     }
 
+    /// Writes the fused distribution of every item, and the estimated absolute error of the logarithms of its
+    /// weights. The default normalises what [`Fusion::compute`] writes.
+    fn fuse_block(
+        &self,
+        items: &Items<'_>,
+        prior: &ClassPrior,
+        block: &mut Block,
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        self.compute(items, Some(prior), block, progress)?;
+        block.normalise();
+        Ok(())
+    }
+
     /// How many items one thread takes at a time: fewer where an item is expensive.
     fn items_per_task(&self) -> usize {
         4096

@@ -49,8 +49,7 @@ pub fn fuse_rows(
 ) -> Result<()> {
     let errors_wanted = rows.errors.is_some();
     in_blocks(fusion, source, rows, |items, block| {
-        fusion.compute(items, Some(prior), block, progress)?;
-        block.normalise();
+        fusion.fuse_block(items, prior, block, progress)?;
         if errors_wanted {
             block.errors_mut().iter_mut().for_each(|error| *error = probability_error(*error));
         }

@@ -122,16 +122,23 @@ impl<'a> Core<'a> {
                 scores.copy_from_slice(ln_prior);
                 evidence(item, q, scores);
                 new.copy_from_slice(scores);
-                simplex::softmax(&mut new);
+                softmax(&mut new);
                 self.clamp(item, &mut new);
-                let classes = new.chunks_exact(self.subtypes).zip(q.chunks_exact(self.subtypes));
-                let sum = |states: &[f64]| states.iter().sum::<f64>();
-                let moved = classes.map(|(a, b)| (sum(a) - sum(b)).abs());
-                *change = moved.fold(*change, f64::max);
+                *change = change.max(self.moved(&new, q));
                 q.copy_from_slice(&new);
             }
         });
         changes.into_iter().fold(0.0, f64::max)
+    }
+
+    /// The largest change of a class probability between two rows of states.
+    fn moved(&self, new: &[f64], old: &[f64]) -> f64 {
+        if self.subtypes == 1 {
+            return new.iter().zip(old).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        }
+        let sum = |states: &[f64]| states.iter().sum::<f64>();
+        let classes = new.chunks_exact(self.subtypes).zip(old.chunks_exact(self.subtypes));
+        classes.map(|(a, b)| (sum(a) - sum(b)).abs()).fold(0.0, f64::max)
     }
 
     /// Adds the weights T(cell, ·) of the votes on an item.
@@ -141,14 +148,19 @@ impl<'a> Core<'a> {
 
     /// Adds the evidence of the grades of the votes on an item to the voted classes; sources × grades.
     pub(super) fn add_grades(&self, item: usize, evidence: &[f64], row: &mut [f64]) {
-        let Some(grades) = self.votes.grades_of(item) else { return };
-        for (&cell, &grade) in self.votes.item_cells(item).iter().zip(grades) {
-            if grade != UNGRADED {
-                let (source, label) =
-                    (self.votes.cell_source(cell as usize), self.votes.cell_label(cell as usize));
-                row[label] += evidence[source * GRADES + usize::from(grade)];
-            }
-        }
+        self.grades_on(item).for_each(|(at, label)| row[label] += evidence[at]);
+    }
+
+    /// The places of the graded votes on an item in a table of sources × grades, and their labels.
+    pub(super) fn grades_on(&self, item: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let votes = self.votes;
+        let grades = votes.grades_of(item).unwrap_or_default();
+        let graded = votes.item_cells(item).iter().zip(grades);
+        graded.filter(|(_, grade)| **grade != UNGRADED).map(move |(&cell, &grade)| {
+            let (source, label) =
+                (votes.cell_source(cell as usize), votes.cell_label(cell as usize));
+            (source * GRADES + usize::from(grade), label)
+        })
     }
 }
 
@@ -186,6 +198,29 @@ fn add_rows_of<const N: usize>(row: &mut [f64], table: &[f64], chosen: &[u32]) {
         }
     }
     row.copy_from_slice(&sums);
+}
+
+/// [`simplex::softmax`], to the last bit, with loops of known length for few states.
+pub(super) fn softmax(row: &mut [f64]) {
+    match row.len() {
+        2 => softmax_of::<2>(row),
+        3 => softmax_of::<3>(row),
+        4 => softmax_of::<4>(row),
+        5 => softmax_of::<5>(row),
+        6 => softmax_of::<6>(row),
+        _ => simplex::softmax(row),
+    }
+}
+
+fn softmax_of<const N: usize>(row: &mut [f64]) {
+    let Ok(values) = <&mut [f64; N]>::try_from(&mut *row) else { return };
+    let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if max.is_infinite() {
+        return simplex::softmax(row);
+    }
+    values.iter_mut().for_each(|value| *value = (*value - max).exp());
+    let sum: f64 = values.iter().sum();
+    values.iter_mut().for_each(|value| *value /= sum);
 }
 
 /// Does pieces of work that cannot fail, in any order.

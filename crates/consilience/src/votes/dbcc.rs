@@ -14,6 +14,7 @@ use consilience_numerics::simplex;
 
 use super::core::Core;
 use super::learned::{Learned, Part, probabilities};
+use super::table::GRADES;
 use super::weights::Weights;
 use super::{Dbcc, estimates::Estimates};
 use crate::error::{Error, Result};
@@ -35,7 +36,9 @@ const MOST_STEPS: usize = 500;
 /// Fewest gold labels of the method `dbcc`.
 const LEAST_GOLD: usize = 10;
 
-/// Items with gold labels, and the parameters that their votes need.
+/// Items with gold labels, and the parameters that their votes need: intercepts, a row per cell with
+/// votes on gold items, and for graded votes one number per source and grade, which is added to the
+/// score of the voted class.
 struct Regression<'a> {
     core: Core<'a>,
     /// Gold items with labels.
@@ -43,13 +46,20 @@ struct Regression<'a> {
     /// The place of every cell among the parameters; none if it has no votes on gold items.
     places: Vec<Option<u32>>,
     n_places: usize,
+    /// Sources × grades; 0 without graded votes.
+    n_grades: usize,
 }
 
-/// Intercepts and the weights of all cells.
-struct Coefficients {
+/// The regression fitted to all gold items, and how well it predicts gold items out of fold.
+pub(super) struct FittedRegression {
     intercepts: Vec<f64>,
     /// cells × K.
     rows: Vec<f64>,
+    /// sources × grades.
+    grades: Option<Vec<f64>>,
+    /// The probability of every gold item's label from a fit without its fold, whose prior was
+    /// chosen by the losses of the other folds.
+    pub(super) out_of_fold: Vec<f64>,
 }
 
 impl<'a> Regression<'a> {
@@ -67,7 +77,17 @@ impl<'a> Regression<'a> {
                 });
             }
         }
-        Self { core, items, places, n_places: n_places as usize }
+        let n_grades = core.votes.grading().map_or(0, |_| core.votes.n_sources() * GRADES);
+        Self { core, items, places, n_places: n_places as usize, n_grades }
+    }
+
+    /// Where the weights of grades begin among the parameters.
+    fn first_grade(&self) -> usize {
+        (self.n_places + 1) * self.core.votes.n_classes()
+    }
+
+    fn zeros(&self) -> Vec<f64> {
+        vec![0.0; self.first_grade() + self.n_grades]
     }
 
     /// The scores of an item under coefficients θ (intercepts first).
@@ -76,6 +96,21 @@ impl<'a> Regression<'a> {
         row.copy_from_slice(&theta[..k]);
         for place in self.places_of(item) {
             row.iter_mut().zip(&theta[(place + 1) * k..]).for_each(|(f, v)| *f += v);
+        }
+        if self.n_grades > 0 {
+            self.core.add_grades(item, &theta[self.first_grade()..], row);
+        }
+    }
+
+    /// Adds the residuals p − 1{label} of an item to the gradient.
+    fn add_residuals(&self, item: usize, residuals: &[f64], gradient: &mut [f64]) {
+        let k = residuals.len();
+        let (rows, grades) = gradient.split_at_mut(self.first_grade());
+        for place in std::iter::once(0).chain(self.places_of(item).map(|place| place + 1)) {
+            rows[place * k..].iter_mut().zip(residuals).for_each(|(g, r)| *g += r);
+        }
+        for (at, label) in self.core.grades_on(item).filter(|_| self.n_grades > 0) {
+            grades[at] += residuals[label];
         }
     }
 
@@ -103,70 +138,90 @@ impl<'a> Regression<'a> {
                 value += max + sum.ln() - score;
                 p.iter_mut().for_each(|f| *f = (*f - max).exp() / sum);
                 p[label] -= 1.0;
-                let places = self.places_of(item).map(|place| place + 1);
-                for place in std::iter::once(0).chain(places) {
-                    gradient[place * k..].iter_mut().zip(&p).for_each(|(g, r)| *g += r);
-                }
+                self.add_residuals(item, &p, gradient);
             }
             value
         };
         lbfgs(start, objective, TOLERANCE, MOST_STEPS).point
     }
 
-    /// Log-loss of some gold items.
-    fn loss(&self, theta: &[f64], chosen: &[usize]) -> f64 {
+    /// The probability of the label of a gold item.
+    fn probability(&self, theta: &[f64], i: usize) -> f64 {
         let mut p = vec![0.0; self.core.votes.n_classes()];
-        let loss = |i: &usize| {
-            let (item, label) = self.items[*i];
-            self.scores(theta, item, &mut p);
-            simplex::softmax(&mut p);
-            -p[label].max(1e-12).ln()
-        };
-        chosen.iter().map(loss).sum()
+        let (item, label) = self.items[i];
+        self.scores(theta, item, &mut p);
+        simplex::softmax(&mut p);
+        p[label].max(1e-12)
     }
 
-    /// Chooses the prior by cross-validation, then fits all gold items.
-    fn learn(&self, folds: usize, seed: u64, progress: &dyn Progress) -> Result<Coefficients> {
-        let k = self.core.votes.n_classes();
-        let labels: Vec<usize> = self.items.iter().map(|(_, label)| *label).collect();
-        let folds = folds.min(labels.len());
-        let fold_of = stratified(&labels, k, folds, seed);
-        let zeros = vec![0.0; (self.n_places + 1) * k];
-        let mut losses = [0.0; SPREADS.len()];
-        for fold in 0..folds {
-            let (inside, outside) = split(&fold_of, fold);
-            let mut theta = zeros.clone();
-            for (spread, loss) in SPREADS.iter().zip(&mut losses) {
+    /// Probabilities of the labels of all gold items under every prior, from fits without the fold
+    /// of the item.
+    fn out_of_fold(&self, fold_of: &[usize], progress: &dyn Progress) -> Result<Vec<Spreads>> {
+        let n_folds = fold_of.iter().max().map_or(0, |last| last + 1);
+        let mut found = vec![[0.0; SPREADS.len()]; fold_of.len()];
+        for fold in 0..n_folds {
+            let (inside, outside) = split(fold_of, fold);
+            let mut theta = self.zeros();
+            for (s, spread) in SPREADS.iter().enumerate() {
                 progress.check()?;
                 theta = self.fit(&outside, *spread, &theta);
-                *loss += self.loss(&theta, &inside);
+                inside.iter().for_each(|&i| found[i][s] = self.probability(&theta, i));
             }
             progress.advance(1);
         }
-        let best = (1..SPREADS.len()).fold(0, |b, i| if losses[i] < losses[b] { i } else { b });
+        Ok(found)
+    }
+
+    /// Chooses the prior by cross-validation, then fits all gold items.
+    fn learn(&self, folds: usize, seed: u64, progress: &dyn Progress) -> Result<FittedRegression> {
+        let k = self.core.votes.n_classes();
+        let labels: Vec<usize> = self.items.iter().map(|(_, label)| *label).collect();
+        let fold_of = stratified(&labels, k, folds.min(labels.len()), seed);
+        let found = self.out_of_fold(&fold_of, progress)?;
         let every: Vec<usize> = (0..labels.len()).collect();
-        let theta = self.fit(&every, SPREADS[best], &zeros);
+        let theta = self.fit(&every, SPREADS[best_spread(&found, |_| true)], &self.zeros());
         let mut rows = vec![0.0; self.places.len() * k];
         for (row, place) in rows.chunks_exact_mut(k).zip(&self.places) {
             if let Some(place) = place {
                 row.copy_from_slice(&theta[(*place as usize + 1) * k..][..k]);
             }
         }
-        Ok(Coefficients { intercepts: theta[..k].to_vec(), rows })
+        let chosen: Vec<usize> =
+            (0..=folds).map(|fold| best_spread(&found, |i| fold_of[i] != fold)).collect();
+        let out_of_fold = found.iter().zip(&fold_of).map(|(p, fold)| p[chosen[*fold]]).collect();
+        let grades = (self.n_grades > 0).then(|| theta[self.first_grade()..].to_vec());
+        Ok(FittedRegression { intercepts: theta[..k].to_vec(), rows, grades, out_of_fold })
     }
 }
 
-/// The regression as a part of a model, with the given weight.
-pub(super) fn part(
+/// A number for every prior of V.
+type Spreads = [f64; SPREADS.len()];
+
+/// The prior with the smallest log-loss over the gold items that `counts` admits.
+fn best_spread(probabilities: &[Spreads], counts: impl Fn(usize) -> bool) -> usize {
+    let mut losses = [0.0; SPREADS.len()];
+    for (_, row) in probabilities.iter().enumerate().filter(|(i, _)| counts(*i)) {
+        losses.iter_mut().zip(row).for_each(|(loss, p)| *loss -= p.ln());
+    }
+    (1..SPREADS.len()).fold(0, |best, s| if losses[s] < losses[best] { s } else { best })
+}
+
+/// Fits the regression, with folds by which the prior is chosen and their seed.
+pub(super) fn regression(
     core: &Core<'_>,
-    share: f64,
     (folds, seed): (usize, u64),
     progress: &dyn Progress,
-) -> Result<Part> {
-    let Coefficients { intercepts, rows } = Regression::new(*core).learn(folds, seed, progress)?;
-    let constant = Weights::constant(core.votes, 0.0);
-    let weights = Weights { rows, ..constant };
-    Ok(Part { share, ln_prior: intercepts, weights, discount: Discount::none() })
+) -> Result<FittedRegression> {
+    Regression::new(*core).learn(folds, seed, progress)
+}
+
+impl FittedRegression {
+    /// The regression as a part of a model, with the given weight.
+    pub(super) fn part(self, core: &Core<'_>, share: f64) -> Part {
+        let constant = Weights::constant(core.votes, 0.0);
+        let weights = Weights { rows: self.rows, grades: self.grades, ..constant };
+        Part { share, ln_prior: self.intercepts, weights, discount: Discount::none() }
+    }
 }
 
 pub(super) fn learn(core: &Core<'_>, options: &Dbcc, progress: &dyn Progress) -> Result<Learned> {
@@ -181,7 +236,8 @@ pub(super) fn learn(core: &Core<'_>, options: &Dbcc, progress: &dyn Progress) ->
         });
     }
     progress.begin("fitting dbcc", options.folds as u64);
-    let parts = vec![part(core, 1.0, (options.folds, options.seed), progress)?];
+    let fitted = regression(core, (options.folds, options.seed), progress)?;
+    let parts = vec![fitted.part(core, 1.0)];
     let probabilities = probabilities(core, &parts);
     let (counts, totals) = (core.counts(&probabilities), core.totals(&probabilities));
     let estimates = Estimates::of_dirichlets(core.votes, counts, (4.0, 1.0), &totals);
@@ -214,8 +270,8 @@ mod tests {
             let gold = votes.gold_labels();
             let regression = Regression::new(Core::new(&votes, &gold));
             let every: Vec<usize> = (0..regression.items.len()).collect();
-            let zeros = vec![0.0; (regression.n_places + 1) * votes.n_classes()];
-            let theta = regression.fit(&every, expected["spread"].as_f64().unwrap(), &zeros);
+            let spread = expected["spread"].as_f64().unwrap();
+            let theta = regression.fit(&every, spread, &regression.zeros());
             let rows = reference::rows(&votes, &expected["p"]);
             for (item, expected) in rows.iter().enumerate() {
                 let mut p = vec![0.0; votes.n_classes()];

@@ -11,7 +11,7 @@ use consilience_numerics::simplex;
 use consilience_numerics::special::{digamma, ln_gamma};
 
 use super::auto::discount::Discount;
-use super::core::{Core, States, for_rows};
+use super::core::{Core, States, block_sums, for_rows};
 use super::estimates::Estimates;
 use super::learned::{Learned, Part};
 use super::weights::Weights;
@@ -26,6 +26,10 @@ pub(super) const DIAGONAL_PRIOR: (f64, f64) = (4.0, 1.0);
 const PASSES: usize = 200;
 pub(super) const TOLERANCE: f64 = 1e-4;
 const LEAST_PASSES: usize = 7;
+
+/// Dawid–Skene ends when the log-likelihood per item rises by less than this. Single probabilities
+/// may still change: in a large table some items always do.
+const LEAST_RISE: f64 = 1e-6;
 
 /// How weights follow from counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -209,6 +213,7 @@ pub(super) fn iterate(
     let mut states = core.start(1.0);
     let k = core.votes.n_classes();
     let f = rule.scale();
+    let mut likelihood = f64::NEG_INFINITY;
     for pass in 1.. {
         progress.check()?;
         progress.advance(1);
@@ -231,12 +236,32 @@ pub(super) fn iterate(
         } else {
             core.update(&mut states, &ln_prior, |item, _, row| weights.add(core, item, row))
         };
-        let converged = change < TOLERANCE && pass >= LEAST_PASSES;
+        let ended = if rule == Rule::Frequencies {
+            let before = std::mem::replace(&mut likelihood, ln_likelihood(core, &states));
+            (likelihood - before).abs() < LEAST_RISE
+        } else {
+            change < TOLERANCE
+        };
+        let converged = ended && pass >= LEAST_PASSES;
         if converged || pass == most {
             return Ok(FamilyFit { states, weights, ln_prior, counts, passes: pass, converged });
         }
     }
     unreachable!("the number of passes is limited")
+}
+
+/// The log-likelihood per item: `F_j` − ln `q_j` for any class j, here the most probable one.
+fn ln_likelihood(core: &Core<'_>, states: &States) -> f64 {
+    let (n, k) = (core.votes.n_items(), core.votes.n_classes());
+    let sums = block_sums(n, 1, |items, sums| {
+        let range = items.start * k..items.end * k;
+        let scores = states.scores[range.clone()].chunks_exact(k);
+        for (scores, q) in scores.zip(states.q[range].chunks_exact(k)) {
+            let top = simplex::arg_max(q);
+            sums[0] += scores[top] - q[top].ln();
+        }
+    });
+    sums[0] / n as f64
 }
 
 pub(super) fn learn(core: &Core<'_>, rule: Rule, progress: &dyn Progress) -> Result<Learned> {
@@ -247,7 +272,9 @@ pub(super) fn learn(core: &Core<'_>, rule: Rule, progress: &dyn Progress) -> Res
     let estimates = Estimates::of_dirichlets(core.votes, fit.counts, prior, &totals);
     let mut warnings = Vec::new();
     if !fit.converged {
-        let message = format!("the probabilities still change after {PASSES} passes");
+        let what = if rule == Rule::Frequencies { "likelihood" } else { "probabilities" };
+        let change = if rule == Rule::Frequencies { "changes" } else { "change" };
+        let message = format!("the {what} still {change} after {PASSES} passes");
         warnings.push(Warning::convergence(message));
     }
     let (ln_prior, weights) = (fit.ln_prior, fit.weights);

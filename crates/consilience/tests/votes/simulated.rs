@@ -159,6 +159,38 @@ fn a_copied_source_changes_little_and_is_reported() {
     );
 }
 
+/// Three copies of the weakest source lower the accuracy little, and all pairs are reported. This does
+/// not hold yet: four votes that always agree look like a perfect source, so that the accuracy falls
+/// from 0.963 to 0.600 without a warning.
+#[test]
+#[ignore = "fails: exact copies of a weak source take over without gold labels"]
+fn three_copies_of_a_weak_source_do_not_take_over() {
+    let panel = Panel { items: 600, sources: 8, per_item: 8, ..Panel::default() };
+    let weakest = (0..8).min_by(|a, b| skill(*a).total_cmp(&skill(*b))).unwrap();
+    for seed in [9, 10, 11] {
+        let (votes, truth) = simulate(&panel, seed);
+        let mut rows = Vec::new();
+        for item in 0..votes.n_items() {
+            let name = number(votes.item(item));
+            for (source, label) in votes.of_item(item) {
+                let copies = if source == weakest { 0..3 } else { 0..0 };
+                rows.push((name, source, label));
+                rows.extend(copies.map(|copy| (name, 100 + copy, label)));
+            }
+        }
+        let accuracy = |result: &consilience::votes::Aggregation| {
+            let right = (0..600)
+                .filter(|&item| result.label(item) == truth[number(result.votes().item(item))]);
+            right.count() as f64 / 600.0
+        };
+        let copied = votes_of(2, &rows, &[]);
+        let (before, after) = (fit("auto", &votes), fit("auto", &copied));
+        eprintln!("accuracy {:.3} without, {:.3} with copies", accuracy(&before), accuracy(&after));
+        assert!(accuracy(&after) > accuracy(&before) - 0.03);
+        assert_eq!(after.similar_sources().len(), 6, "{:?}", after.similar_sources());
+    }
+}
+
 /// Sources whose probability is the chance that they are right: the grades use it, and a model
 /// applies them to new votes.
 #[test]
@@ -195,6 +227,41 @@ fn probabilities_of_votes_sharpen_the_result() {
     assert_eq!(fit("ibcc", &graded).table(), fit("ibcc", &bare).table());
 }
 
+/// The shares of the parts of a model, from its file.
+fn shares(result: &consilience::votes::Aggregation) -> Vec<f64> {
+    let file: serde_json::Value = serde_json::from_str(&result.model().to_json()).unwrap();
+    file["parts"].as_array().unwrap().iter().map(|part| part["share"].as_f64().unwrap()).collect()
+}
+
+/// Mean log-loss of the items from `first` on.
+fn loss_from(first: usize, result: &consilience::votes::Aggregation, truth: &[usize]) -> f64 {
+    let items = (0..truth.len()).filter(|&i| number(result.votes().item(i)) >= first);
+    let losses =
+        items.map(|i| -result.probabilities(i)[truth[number(result.votes().item(i))]].ln());
+    losses.sum::<f64>() / (truth.len() - first) as f64
+}
+
+/// 60 gold labels of nine independent sources with five classes are too few for the regression, and
+/// its held-out probabilities show it: labels must not hurt.
+#[test]
+fn a_regression_that_predicts_badly_out_of_fold_gets_little_weight() {
+    let panel = Panel { items: 1000, sources: 9, per_item: 9, classes: 5, ..Panel::default() };
+    for seed in [50, 51, 52] {
+        let (votes, truth) = simulate(&panel, seed);
+        let gold: Vec<Option<usize>> = (0..1000)
+            .map(|i| number(votes.item(i)))
+            .map(|item| (item < 60).then(|| truth[item]))
+            .collect();
+        let known = votes.with_gold(&gold).unwrap();
+        let (with, without) = (fit("auto", &known), fit("auto", &votes));
+        assert!(shares(&with)[1] < 0.1, "{:?}", shares(&with));
+        let [with, without, alone] =
+            [&with, &without, &fit("dbcc", &known)].map(|result| loss_from(60, result, &truth));
+        eprintln!("log-loss {with:.3}, without gold {without:.3}, regression alone {alone:.3}");
+        assert!(with < without && alone > with + 0.05, "{with} {without} {alone}");
+    }
+}
+
 /// With many gold labels and sources that see all items, the regression on one-hot votes joins:
 /// here two sources are right only where they disagree.
 #[test]
@@ -205,11 +272,11 @@ fn dense_votes_with_many_gold_labels_use_what_sources_say_together() {
         (0..400).map(|i| (i % 2 == 0).then(|| truth[number(votes.item(i))])).collect();
     let gold = votes.with_gold(&half).unwrap();
     let result = fit("auto", &gold);
-    let text = result.model().to_json();
-    assert_eq!(text.matches("\"share\":0.5").count(), 2, "two parts");
+    let parts = shares(&result);
+    assert!(parts.len() == 2 && (parts[0] + parts[1] - 1.0).abs() < 1e-12, "{parts:?}");
     let few: Vec<Option<usize>> = half.iter().take(90).copied().chain(vec![None; 310]).collect();
-    let single = fit("auto", &votes.with_gold(&few).unwrap()).model().to_json();
-    assert_eq!(single.matches("\"share\":1.0").count(), 1, "one part");
+    let single = fit("auto", &votes.with_gold(&few).unwrap());
+    assert_eq!(shares(&single), [1.0]);
     let dbcc = fit("dbcc", &gold);
     let loss = |result: &consilience::votes::Aggregation| {
         let items = (0..400).filter(|i| i % 2 == 1);

@@ -50,7 +50,7 @@ pub use exact::gradient::Gradient;
 pub use inverse::{MomentMatch, delta_for_correlation, delta_for_correlations, moment_match};
 pub use moments::{ComponentMoments, moments};
 use smoothed::table::{Direction, Tables};
-pub use smoothed::{LearningDensity, LearningScratch, RatioNodes};
+pub use smoothed::{LearningDensity, LearningScratch, LearningShapes, RatioNodes};
 
 /// The density of two classifiers' outputs under the correlated Dirichlet distribution of one true class.
 ///

@@ -74,6 +74,8 @@ const ITEMS_PER_EXPONENT: f64 = 5.0;
 pub(super) struct Scored {
     pub(super) rule: Rule,
     pub(super) prior_weight: f64,
+    /// Fitted parameters without the biases.
+    pub(super) n_exponents: usize,
     pub(super) scores: Vec<f64>,
     pub(super) converged: bool,
 }
@@ -110,7 +112,8 @@ impl LayerPrior {
             &posterior.probabilities(&theta).0,
         );
         let rule = Rule::Layer(self.layer(&theta, features, means));
-        Scored { rule, prior_weight: self.weight, scores, converged }
+        let n_exponents = theta.len() - features.n_classes;
+        Scored { rule, prior_weight: self.weight, n_exponents, scores, converged }
     }
 
     /// The parameters as they are used: exponents of logarithms, not of e = g − ln π.

@@ -37,7 +37,7 @@ pub(super) fn fit(features: &Features, means: &MeanOutputs, scored: &[usize]) ->
     let curvature = posterior.curvature(&theta);
     let scores = scores(features, scored, &pool, &curvature, &probabilities);
     let rule = Rule::LinearPool(pool.rule);
-    Scored { rule, prior_weight: PRIOR_WEIGHT, scores, converged }
+    Scored { rule, prior_weight: PRIOR_WEIGHT, n_exponents: theta.len(), scores, converged }
 }
 
 fn rule(theta: &[f64], means: &MeanOutputs) -> LinearRule {

@@ -65,6 +65,7 @@ use crate::error::{Error, Result};
 use crate::export::{Scoring, Value as FormulaValue};
 use crate::methods::FittedMethod;
 use crate::model::Model;
+use crate::progress::Progress;
 use crate::simulation::Truth;
 use consilience_numerics::simplex;
 use serde_json::{Value, json};
@@ -188,9 +189,9 @@ impl AutoFusion {
         weights.map(|(weight, chosen)| Ok((weight, alone(chosen)?))).collect()
     }
 
-    /// The fused distribution of an item of which some classifiers are absent, as logarithms, and
-    /// the size of the terms that it is made of.
-    fn ln_mixture(
+    /// The fused distribution of an item of which some classifiers are absent, before it is normalised, and the size of
+    /// the terms that it is made of.
+    fn mixture_of_item(
         &self,
         items: &Items<'_>,
         item: usize,
@@ -218,7 +219,51 @@ impl AutoFusion {
             size += logistic.add_to(&incomplete.logs, &mut joint);
             mix(share, joint);
         }
-        (mixture.iter().map(|p| p.max(f64::MIN_POSITIVE).ln()).collect(), size)
+        (mixture, size)
+    }
+
+    /// The mixture of all items of a block and its errors.
+    fn mix(&self, items: &Items<'_>, prior: &ClassPrior, block: &mut Block) {
+        block.load_logs(items);
+        if let (Some(largest), Some(dirichlets)) = (&self.needs_evidence, &self.dirichlets) {
+            block.load_evidence(dirichlets.evidence());
+            largest.add_errors_to(block);
+        }
+        block.raise_logs(items, linear_floor(items.n_classes()));
+        if self.needs_probabilities {
+            block.load_probabilities();
+        }
+        let share = self.parameters.logistic_share;
+        block.begin_mixture();
+        for Member { weight, rule } in &self.parameters.members {
+            block.add_per_class(prior.ln());
+            rule.add_to_block(block);
+            block.mix((1.0 - share) * weight);
+        }
+        if let Some(logistic) = self.logistic.as_ref().filter(|_| share > 0.0) {
+            block.add_per_class(prior.ln());
+            logistic.evidence.add_to(block);
+            block.mix(share);
+        }
+        let rounding = 8.0 * f64::EPSILON * self.size;
+        block.errors_mut().iter_mut().for_each(|error| *error += rounding);
+        block.end_mixture();
+    }
+
+    /// Hands the mixture of every item of which some classifiers are absent, and its error, to `set`.
+    fn mix_incomplete(
+        &self,
+        items: &Items<'_>,
+        prior: &ClassPrior,
+        mut set: impl FnMut(usize, Vec<f64>, f64),
+    ) {
+        for_incomplete(items, &self.filler, |item, incomplete| {
+            let (mixture, size) = match &incomplete {
+                None => (prior.probabilities().to_vec(), 1.0),
+                Some(incomplete) => self.mixture_of_item(items, item, incomplete, prior.ln()),
+            };
+            set(item, mixture, FILL_ERROR * size);
+        });
     }
 }
 
@@ -258,37 +303,29 @@ impl Fusion for AutoFusion {
     }
 
     fn ln_joint(&self, items: &Items<'_>, prior: &ClassPrior, block: &mut Block) {
-        block.load_logs(items);
-        if let (Some(largest), Some(dirichlets)) = (&self.needs_evidence, &self.dirichlets) {
-            block.load_evidence(dirichlets.evidence());
-            largest.add_errors_to(block);
-        }
-        block.raise_logs(items, linear_floor(items.n_classes()));
-        if self.needs_probabilities {
-            block.load_probabilities();
-        }
-        let share = self.parameters.logistic_share;
-        block.begin_mixture();
-        for Member { weight, rule } in &self.parameters.members {
-            block.add_per_class(prior.ln());
-            rule.add_to_block(block);
-            block.mix((1.0 - share) * weight);
-        }
-        if let Some(logistic) = self.logistic.as_ref().filter(|_| share > 0.0) {
-            block.add_per_class(prior.ln());
-            logistic.evidence.add_to(block);
-            block.mix(share);
-        }
-        let rounding = 8.0 * f64::EPSILON * self.size;
-        block.errors_mut().iter_mut().for_each(|error| *error += rounding);
-        block.end_mixture();
-        for_incomplete(items, &self.filler, |item, incomplete| {
-            let (joint, size) = match &incomplete {
-                None => (prior.ln().to_vec(), 1.0),
-                Some(incomplete) => self.ln_mixture(items, item, incomplete, prior.ln()),
-            };
-            block.set_item(item, &joint, FILL_ERROR * size);
+        self.mix(items, prior, block);
+        block.ln_mixture();
+        self.mix_incomplete(items, prior, |item, mut mixture, error| {
+            mixture.iter_mut().for_each(|p| *p = p.max(f64::MIN_POSITIVE).ln());
+            block.set_item(item, &mixture, error);
         });
+    }
+
+    fn fuse_block(
+        &self,
+        items: &Items<'_>,
+        prior: &ClassPrior,
+        block: &mut Block,
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        progress.check()?;
+        self.mix(items, prior, block);
+        block.normalised_mixture();
+        self.mix_incomplete(items, prior, |item, mut mixture, error| {
+            simplex::normalise(&mut mixture);
+            block.set_item(item, &mixture, error);
+        });
+        Ok(())
     }
 
     fn ln_density(&self, _: &Items<'_>, _: &mut Block) -> Result<()> {

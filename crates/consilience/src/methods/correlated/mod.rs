@@ -122,12 +122,15 @@ impl CorrelatedFusion {
 
     fn fill(&self, items: &Items<'_>, block: &mut Block, prior: Option<&ClassPrior>) {
         let poles = if prior.is_some() { Poles::Limit } else { Poles::Infinite };
-        let mut scratch = Scratch::default();
-        let mut densities = vec![0.0; self.schema.n_classes()];
+        let n_classes = self.schema.n_classes();
+        let mut densities = vec![0.0; n_classes];
+        let (mut complete, mut pairs) = (Vec::new(), Vec::new());
         for item in 0..items.len() {
             let error = match [0, 1].map(|k| items.output(item, k)) {
                 [Some(x1), Some(x2)] => {
-                    self.pair.ln_densities([x1, x2], poles, &mut scratch, &mut densities)
+                    complete.push(item);
+                    pairs.push([x1, x2]);
+                    continue;
                 }
                 [Some(x), None] => ln_margins(&self.margins[0], x, &mut densities),
                 [None, Some(x)] => ln_margins(&self.margins[1], x, &mut densities),
@@ -137,6 +140,15 @@ impl CorrelatedFusion {
                 }
             };
             block.set_item(item, &densities, error);
+        }
+        let mut all = vec![0.0; pairs.len() * n_classes];
+        let mut errors = vec![0.0; pairs.len()];
+        let mut scratch = Scratch::default();
+        self.pair.ln_densities_of_items(&pairs, poles, &mut scratch, &mut all, &mut errors);
+        for ((item, densities), error) in
+            complete.into_iter().zip(all.chunks_exact(n_classes)).zip(errors)
+        {
+            block.set_item(item, densities, error);
         }
         if let Some(prior) = prior {
             block.add_per_class(prior.ln());

@@ -53,6 +53,35 @@ impl PairDensities {
         Ok(Self { classes, at_ties: OnceLock::new() })
     }
 
+    /// Writes the log densities of several items under every class, item by item, and their largest errors.
+    ///
+    /// One class follows another, so that the tables of a class stay in the cache for all items.
+    pub(super) fn ln_densities_of_items(
+        &self,
+        items: &[[&[f64]; 2]],
+        poles: Poles,
+        scratch: &mut Scratch,
+        out: &mut [f64],
+        errors: &mut [f64],
+    ) {
+        let n_classes = self.classes.len();
+        errors.fill(0.0);
+        let items: Vec<_> = items.iter().map(|outputs| outputs.map(raised)).collect();
+        for (j, class) in self.classes.iter().enumerate() {
+            for (i, [x1, x2]) in items.iter().enumerate() {
+                let estimate = class.ln_density(x1, x2, scratch);
+                out[i * n_classes + j] = estimate.ln_density;
+                errors[i] = errors[i].max(estimate.error);
+            }
+        }
+        for (i, [x1, x2]) in items.iter().enumerate() {
+            let out = &mut out[i * n_classes..(i + 1) * n_classes];
+            if poles == Poles::Limit && out.contains(&f64::INFINITY) {
+                errors[i] = self.limit_at_tie([x1, x2], scratch, out);
+            }
+        }
+    }
+
     /// Writes the log density under every class; returns the largest error.
     pub(super) fn ln_densities(
         &self,
@@ -61,12 +90,9 @@ impl PairDensities {
         scratch: &mut Scratch,
         out: &mut [f64],
     ) -> f64 {
-        let [x1, x2] = outputs.map(raised);
-        let error = evaluate(&self.classes, [&x1, &x2], scratch, out);
-        if poles == Poles::Limit && out.contains(&f64::INFINITY) {
-            return self.limit_at_tie([&x1, &x2], scratch, out);
-        }
-        error
+        let mut error = [0.0];
+        self.ln_densities_of_items(&[outputs], poles, scratch, out, &mut error);
+        error[0]
     }
 
     /// Exactly tied outputs may have infinite densities, but the fused probabilities have a limit as the

@@ -10,6 +10,7 @@
 use nalgebra::{DMatrix, DVector};
 use serde::{Deserialize, Serialize};
 
+use super::super::core::softmax;
 use crate::error::{Error, Result};
 use consilience_numerics::log_space::log_sum_exp;
 use consilience_numerics::simplex;
@@ -96,7 +97,7 @@ impl Discount {
         for (j, (p, f)) in out.iter_mut().zip(scores).enumerate() {
             *p = f * scale + self.bias.get(m).map_or(0.0, |bias| bias[j]);
         }
-        simplex::softmax(out);
+        softmax(out);
     }
 
     /// Probabilities averaged over ρ.

@@ -5,6 +5,7 @@ pub(crate) mod discount;
 pub(crate) mod errors;
 pub(crate) mod fit;
 mod report;
+mod share;
 pub(crate) mod sources;
 
 use consilience_numerics::parallel;
@@ -28,9 +29,9 @@ use crate::warning::Warning;
 /// Confusion matrices are not used if sources of one label cast more than this share of the votes.
 const MOST_ONE_LABEL: f64 = 0.5;
 
-/// The regression on one-hot votes joins with half of the weight if there are at least this many
-/// gold labels, and twice as many as sources, and if a source votes on at least this share of the
-/// gold items.
+/// The regression on one-hot votes joins, with a share that its held-out probabilities set, if there
+/// are at least this many gold labels, and twice as many as sources, and if a source votes on at
+/// least this share of the gold items.
 const DENSE_GOLD: usize = 50;
 const DENSE_SHARE: f64 = 0.5;
 
@@ -66,18 +67,21 @@ pub(super) fn learn(
     };
     let held_out = OutOfFold::new(core, &base, options, progress)?;
     let discount = prior.learn(&held_out.scores, &held_out.votes, &held_out.labels);
-    let check = (!held_out.labels.is_empty()).then(|| held_out.check(core, &prior));
     let around = (&base.logits, &base.population, &base.wrong);
     let (estimates, mut averaged) =
         report::estimates(core, &base.states.scores, &discount, around, progress)?;
+    let mut losses = held_out.losses(core, &prior);
     let ln_prior = base.ln_prior;
     let mut parts = vec![Part { share: 1.0, ln_prior, weights: base.weights, discount }];
     if is_dense(core) {
-        parts[0].share = 0.5;
         let settings = (options.folds, options.seed);
-        parts.push(dbcc::part(core, 0.5, settings, &CancelOnly(progress))?);
+        let regression = dbcc::regression(core, settings, &CancelOnly(progress))?;
+        let share = held_out.join(&mut losses, &regression.out_of_fold);
+        parts[0].share = 1.0 - share;
+        parts.push(regression.part(core, share));
         averaged = probabilities(core, &parts);
     }
+    let check = (!losses.is_empty()).then(|| GoldCheck::new(&losses));
     Ok(Learned {
         probabilities: averaged,
         parts,
@@ -208,13 +212,12 @@ impl OutOfFold {
 
     /// Log-losses of gold items: ours, with the discount learned from the other folds; of votes that
     /// count alike, discounted; and of ours without discount.
-    fn check(&self, core: &Core<'_>, prior: &Discount) -> GoldCheck {
+    fn losses(&self, core: &Core<'_>, prior: &Discount) -> Vec<[f64; 3]> {
         let k = core.votes.n_classes();
         let alike = Base::votes(&Core::new(core.votes, &vec![None; core.votes.n_items()]));
-        let n_folds = self.folds.iter().max().map_or(0, |last| last + 1);
         let mut losses = vec![[0.0; 3]; self.labels.len()];
         let none = Discount::none();
-        for fold in 0..n_folds {
+        for fold in 0..self.n_folds() {
             let (inside, outside) = split(&self.folds, fold);
             let discount = self.learn_from(&outside, prior, k);
             for i in inside {
@@ -229,7 +232,28 @@ impl OutOfFold {
                 }
             }
         }
-        GoldCheck::new(&losses)
+        losses
+    }
+
+    /// The share of the regression, given the probabilities that it has for gold labels out of fold.
+    /// Our losses become those of the average, with the share that the other folds set.
+    fn join(&self, losses: &mut [[f64; 3]], regression: &[f64]) -> f64 {
+        let pairs: Vec<(f64, f64)> =
+            losses.iter().zip(regression).map(|(loss, r)| ((-loss[0]).exp(), *r)).collect();
+        for fold in 0..self.n_folds() {
+            let (inside, outside) = split(&self.folds, fold);
+            let others: Vec<(f64, f64)> = outside.iter().map(|&i| pairs[i]).collect();
+            let share = share::share(&others);
+            for i in inside {
+                let (p, r) = pairs[i];
+                losses[i][0] = -((1.0 - share) * p + share * r).ln();
+            }
+        }
+        share::share(&pairs)
+    }
+
+    fn n_folds(&self) -> usize {
+        self.folds.iter().max().map_or(0, |last| last + 1)
     }
 
     fn learn_from(&self, chosen: &[usize], prior: &Discount, k: usize) -> Discount {

@@ -49,13 +49,19 @@ use consilience_numerics::parallel;
 /// ```
 #[derive(Debug)]
 pub struct LearningDensity {
-    components: Vec<Component>,
+    shapes: LearningShapes,
     tables: Tables,
     /// δ, if the tables have slopes.
     directions: &'static [Direction],
-    epsilon: f64,
     power: f64,
     arch: Arch,
+}
+
+/// The shapes of a [`LearningDensity`] without its tables, which place the nodes of items.
+#[derive(Debug, Clone)]
+pub struct LearningShapes {
+    components: Vec<Component>,
+    epsilon: f64,
 }
 
 /// Buffers of one thread.
@@ -75,18 +81,82 @@ impl LearningDensity {
     /// # Errors
     /// For parameters outside their range, and if the tables would take more than 4 s or 500 MB.
     pub fn new(alpha: [&[f64]; 2], delta: &[f64], epsilon: f64, with_slopes: bool) -> Result<Self> {
-        let components = component::components(alpha[0], alpha[1], delta)?;
+        let shapes = LearningShapes::new(alpha, delta, epsilon)?;
+        let components = &shapes.components;
         let arch = four_lanes();
         let directions: &[Direction] = if with_slopes { &[Direction::DELTA] } else { &[] };
         let config = TableConfig { arch, epsilon, spacing: LEARNING_SPACING, directions };
-        let tables = Tables::new(&config, &components, |n, table| parallel::map(n, table));
+        let tables = Tables::new(&config, components, |n, table| parallel::map(n, table));
         let tables = tables.ok_or_else(|| {
             let largest = alpha.concat().into_iter().fold(0.0, f64::max);
             let requirement = "small enough for tables at this resolution";
             Error::parameter("alpha", requirement, format!("{largest} at {epsilon}"))
         })?;
         let power = components.iter().map(Component::power).sum();
-        Ok(Self { components, tables, directions, epsilon, power, arch })
+        Ok(Self { shapes, tables, directions, power, arch })
+    }
+
+    /// Nodes for one item, see [`LearningShapes::nodes`].
+    pub fn nodes(&self, x1: &[f64], x2: &[f64], scratch: &mut LearningScratch) -> RatioNodes {
+        self.shapes.nodes(x1, x2, scratch)
+    }
+
+    /// ln f(x¹, x²); writes its derivatives in δ, or 0 if the tables have none.
+    pub fn ln_density(
+        &self,
+        x1: &[f64],
+        x2: &[f64],
+        nodes: &RatioNodes,
+        scratch: &mut LearningScratch,
+        gradient: &mut [f64],
+    ) -> f64 {
+        let LearningShapes { components, epsilon } = &self.shapes;
+        let mode = laplace::find(components, x1, x2, &mut scratch.shares);
+        let LearningScratch { outputs, buffers, slopes, sums, .. } = scratch;
+        outputs.clear();
+        outputs.extend(x1.iter().zip(x2).map(|(&a, &b)| OutputPair::new(a, b)));
+        for list in [&mut *slopes, &mut *sums] {
+            list.clear();
+            list.resize(components.len(), 0.0);
+        }
+        let accuracy = Accuracy::new(LEARNING_ACCURACY);
+        let config = ScaleConfig {
+            arch: self.arch,
+            tables: &self.tables,
+            components,
+            epsilon: *epsilon,
+            power: self.power,
+            cut: LEARNING_CUT,
+            onset: accuracy.onset,
+        };
+        let mut scales = ScaleIntegrals::new(&config, outputs, buffers);
+        let shape = mode.precision_s.min(self.power);
+        scales.fit(shape, step_in_ln_s(shape, accuracy.target_s));
+        let directions = self.directions;
+        let mut sum = RatioSum {
+            scales,
+            directions,
+            mode,
+            nodes,
+            largest: f64::NEG_INFINITY,
+            total: 0.0,
+            slopes,
+            sums,
+        };
+        sum.both_ways(kinks::smaller_total(components));
+        let (total, largest) = (sum.total, sum.largest);
+        for (out, weighted) in gradient.iter_mut().zip(&*sums) {
+            *out = weighted / total;
+        }
+        largest + total.ln()
+    }
+}
+
+impl LearningShapes {
+    /// Checks α¹, α² and δ at the resolution ε > 0.
+    pub fn new(alpha: [&[f64]; 2], delta: &[f64], epsilon: f64) -> Result<Self> {
+        let components = component::components(alpha[0], alpha[1], delta)?;
+        Ok(Self { components, epsilon })
     }
 
     /// Nodes for one item, for these parameters and others near them.
@@ -114,55 +184,6 @@ impl LearningDensity {
             }
         }
         RatioNodes::new(coarse, clusters, (low, high))
-    }
-
-    /// ln f(x¹, x²); writes its derivatives in δ, or 0 if the tables have none.
-    pub fn ln_density(
-        &self,
-        x1: &[f64],
-        x2: &[f64],
-        nodes: &RatioNodes,
-        scratch: &mut LearningScratch,
-        gradient: &mut [f64],
-    ) -> f64 {
-        let mode = laplace::find(&self.components, x1, x2, &mut scratch.shares);
-        let LearningScratch { outputs, buffers, slopes, sums, .. } = scratch;
-        outputs.clear();
-        outputs.extend(x1.iter().zip(x2).map(|(&a, &b)| OutputPair::new(a, b)));
-        for list in [&mut *slopes, &mut *sums] {
-            list.clear();
-            list.resize(self.components.len(), 0.0);
-        }
-        let accuracy = Accuracy::new(LEARNING_ACCURACY);
-        let config = ScaleConfig {
-            arch: self.arch,
-            tables: &self.tables,
-            components: &self.components,
-            epsilon: self.epsilon,
-            power: self.power,
-            cut: LEARNING_CUT,
-            onset: accuracy.onset,
-        };
-        let mut scales = ScaleIntegrals::new(&config, outputs, buffers);
-        let shape = mode.precision_s.min(self.power);
-        scales.fit(shape, step_in_ln_s(shape, accuracy.target_s));
-        let directions = self.directions;
-        let mut sum = RatioSum {
-            scales,
-            directions,
-            mode,
-            nodes,
-            largest: f64::NEG_INFINITY,
-            total: 0.0,
-            slopes,
-            sums,
-        };
-        sum.both_ways(kinks::smaller_total(&self.components));
-        let (total, largest) = (sum.total, sum.largest);
-        for (out, weighted) in gradient.iter_mut().zip(&*sums) {
-            *out = weighted / total;
-        }
-        largest + total.ln()
     }
 }
 

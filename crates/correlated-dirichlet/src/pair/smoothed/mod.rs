@@ -24,7 +24,7 @@ mod shared_part;
 pub(crate) mod table;
 mod tail;
 
-pub use learning::{LearningDensity, LearningScratch};
+pub use learning::{LearningDensity, LearningScratch, LearningShapes};
 pub use nodes::RatioNodes;
 
 use crate::pair::accuracy::Accuracy;

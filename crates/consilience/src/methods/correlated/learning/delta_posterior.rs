@@ -98,6 +98,15 @@ impl DeltaPosterior<'_> {
         self.classes.iter().enumerate().map(|(j, c)| c.evaluate(self.eta(j, point))).collect()
     }
 
+    /// The log posterior alone.
+    pub(super) fn value(&self, point: &[f64]) -> Result<f64> {
+        let mut sum = self.ln_prior(point, &mut vec![0.0; self.dimension()]);
+        for (j, class) in self.classes.iter().enumerate() {
+            sum += class.value(self.eta(j, point))?;
+        }
+        Ok(sum)
+    }
+
     /// The log posterior with its derivatives, given the likelihoods.
     pub(super) fn local(&self, point: &[f64], likelihoods: &[Evaluation]) -> LocalExpansion {
         let d = self.dimension();

@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::progress::Progress;
 use consilience_numerics::parallel;
 use correlated_dirichlet::pair::{
-    Gradient, LearningDensity, LearningScratch, PairDensity, RatioNodes, Scratch,
+    Gradient, LearningDensity, LearningScratch, LearningShapes, PairDensity, RatioNodes, Scratch,
 };
 
 /// The items of a class with both sources' α.
@@ -127,7 +127,7 @@ impl<'a> ClassLikelihood<'a> {
 
     /// A cheap approximation: about `wanted` of the items, with a weight.
     pub(super) fn thinned(&self, wanted: usize) -> Self {
-        let step = (self.items.len() / wanted).max(1);
+        let step = ((self.items.len() + wanted / 2) / wanted).max(1);
         let weight = self.weight * step as f64;
         Self { items: self.items.thinned(step), lattices: Arc::new([]), weight, ..self.clone() }
     }
@@ -208,11 +208,11 @@ impl<'a> ClassLikelihood<'a> {
         if self.resolution < GRID_FROM {
             return Ok(());
         }
-        let density = self.grid(eta, false)?;
+        let shapes = LearningShapes::new(self.alpha(), &self.delta(eta), self.resolution)?;
         let items = &self.items;
         let chunks = self.in_chunks(1, |chosen| {
             let mut scratch = LearningScratch::default();
-            let nodes = |i| density.nodes(items.pair(i).0, items.pair(i).1, &mut scratch);
+            let nodes = |i| shapes.nodes(items.pair(i).0, items.pair(i).1, &mut scratch);
             chosen.map(nodes).collect::<Vec<_>>()
         })?;
         self.lattices = chunks.into_iter().flatten().collect();
@@ -253,6 +253,9 @@ impl<'a> ClassLikelihood<'a> {
 
     /// The log likelihood of every `every`-th item, each with weight 1.
     pub(super) fn partial(&self, eta: &[f64], every: usize) -> Result<f64> {
+        if self.items.len() == 0 {
+            return Ok(0.0);
+        }
         let density = match self.density_kind() {
             DensityKind::Grid => Density::Grid(self.grid(eta, false)?),
             DensityKind::Exact | DensityKind::Differences => {
