@@ -2,9 +2,9 @@
 
     python experiments/reach/rows.py --program target/release/consilience --spark .venv-spark --sail .venv-sail
 
-needs an optimised program, and the optimised wheel in this Python (with polars, duckdb and pyarrow) and in the environments
-of Spark and Sail. Every tool reads the table, fuses with `auto`, and writes Parquet: the probabilities alone, but the
-program and Spark also write what else their defaults add. CPU time is that of all processes that the tool starts, from
+needs an optimised program, and the optimised wheel in this Python (with polars, duckdb, pyarrow and dask) and in the
+environments of Spark and Sail. Every tool reads the table, fuses with `auto`, and writes Parquet: the probabilities alone,
+but the program writes all its columns. The probabilities of all tools must be those of the program. CPU time is that of all processes that the tool starts, from
 start to end, so that start-up, reading and writing count.
 """
 
@@ -37,6 +37,11 @@ fused = pa.RecordBatchReader.from_batches(schema, (
     pa.record_batch(list(model.predict_proba(batch).T.copy()), schema) for batch in batches))
 duckdb.sql("COPY (FROM fused) TO 'duckdb.parquet'")
 """
+DASK = READ + """import dask.dataframe as dd, pandas as pd
+dd.read_parquet("items.parquet").map_partitions(
+    lambda part: pd.DataFrame(model.predict_proba(part), columns=names, index=part.index),
+    meta={n: float for n in names}).to_parquet("dask.parquet")
+"""
 SCORE = """from consilience import spark as on_spark
 on_spark.score(spark.read.parquet("items.parquet"), "model.json", add=["probabilities"], keep=[]).write.parquet(NAME)
 """
@@ -44,13 +49,13 @@ SAIL = """from pysail.spark import SparkConnectServer
 server = SparkConnectServer(port=0); server.start(background=True)
 from pyspark.sql import SparkSession
 spark = SparkSession.builder.remote(f"sc://127.0.0.1:{server.listening_address[1]}").getOrCreate()
-NAME = "sail"
+NAME = "sail.parquet"
 """ + SCORE
 SPARK = """import sys, os
 os.environ["PYSPARK_PYTHON"] = sys.executable
 from pyspark.sql import SparkSession
 spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
-NAME = "spark"
+NAME = "spark.parquet"
 """ + SCORE + "spark.stop()\n"
 
 
@@ -72,6 +77,17 @@ def cpu_seconds(command, folder):
     return sum(seen.values()) / os.sysconf("SC_CLK_TCK"), time.monotonic() - start
 
 
+def check(path, expected):
+    """The probabilities are those of the program, row by row where the tool keeps the order of rows."""
+    import numpy as np
+    import pyarrow.parquet as pq
+
+    for name in ("fused_1", "fused_2", "fused_3"):
+        found, wanted = (pq.read_table(file, columns=[name]).column(name).to_numpy() for file in (path, expected))
+        if not np.array_equal(found, wanted) and not np.array_equal(np.sort(found), np.sort(wanted)):
+            sys.exit(f"{path.name}: other probabilities than those of the program")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", type=Path, required=True)
@@ -82,11 +98,11 @@ def main():
     program = given.program.resolve()
     ways = {"command line": [program, "fuse", "model.json", "items.parquet", "-o", "fused.parquet", "--quiet"]}
     ways |= {name: [sys.executable, "-c", text] for name, text in
-             {"pyarrow": PYARROW, "Polars": POLARS, "DuckDB": DUCKDB}.items()}
+             {"pyarrow": PYARROW, "Polars": POLARS, "DuckDB": DUCKDB, "Dask": DASK}.items()}
     if given.sail:
         ways["Sail"] = [given.sail.absolute() / "bin/python", "-c", SAIL]
     if given.spark:
-        ways["Spark, local[2]"] = [given.spark.absolute() / "bin/python", "-c", SPARK]
+        ways["Spark"] = [given.spark.absolute() / "bin/python", "-c", SPARK]
     with tempfile.TemporaryDirectory() as folder:
         simulate = [program, "simulate", "--preset", "sim2", "--correlation", "0.5", "--quiet", "--items-per-class"]
         subprocess.run([*simulate, "1000", "-o", "train.parquet"], cwd=folder, check=True)
@@ -94,11 +110,13 @@ def main():
         subprocess.run([program, "fit", "train.parquet", "-o", "model.json", "--quiet"], cwd=folder, check=True,
                        stdout=subprocess.DEVNULL)
         write = csv.writer(sys.stdout)
-        write.writerow(["way", "cpu_seconds", "seconds", "rows_per_cpu_second"])
+        write.writerow(["way", "cpu_seconds", "seconds", "rows_per_cpu_second", "load"])
         for name, command in ways.items():
             cpu, clock = cpu_seconds(command, folder)
-            write.writerow([name, f"{cpu:.1f}", f"{clock:.1f}", f"{given.rows / cpu:.3g}"])
+            write.writerow([name, f"{cpu:.1f}", f"{clock:.1f}", f"{given.rows / cpu:.3g}", f"{os.getloadavg()[0]:.0f}"])
             sys.stdout.flush()
+            if name != "command line":
+                check(Path(folder, f"{name.lower()}.parquet"), Path(folder, "fused.parquet"))
 
 
 if __name__ == "__main__":

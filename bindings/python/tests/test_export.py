@@ -1,6 +1,7 @@
 """Exported models against `predict_proba`: ONNX in onnxruntime, and Python code without dependencies."""
 
 import json
+import os
 import runpy
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import consilience as cs
+from consilience.estimators import ESTIMATORS
 
 #: Methods that can be exported, with options of their estimators.
 FITTED = {
@@ -23,8 +25,9 @@ FITTED = {
     "auto": cs.AutoFusion(),
     "bcc": cs.BccFusion(),
 }
-#: 2 to 10 sources and 2 to 26 classes.
-SIZES = [(2, 2), (2, 26), (3, 5), (6, 3), (10, 2), (10, 26)]
+#: Every number of sources from 2 to 10, with 2 to 26 classes.
+SIZES = [(2, 2), (2, 26), (3, 5), (4, 17), (5, 11), (6, 3), (7, 8), (8, 4), (9, 6), (10, 2), (10, 26)]
+PROGRAM = os.environ.get("CONSILIENCE_PROGRAM", "")
 
 
 def outputs(n, K, J, rng, missing):
@@ -114,6 +117,12 @@ def agree(found, expected):
 
 
 METHODS = ["opinion-pool", "linear-pool", "log-pool", "independent", "discounted", "stacking", "bcc", "auto"]
+REFUSED = [cs.CorrelatedFusion(inference="map"), cs.LogitNormalFusion(), cs.NormalMixtureFusion(components=2, chains=1)]
+
+
+def test_every_method_is_exported_or_refused():
+    known = {estimator._method for estimator in ESTIMATORS.values()}
+    assert known == {*METHODS, *(model._method for model in REFUSED)}
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -232,9 +241,42 @@ def test_more_sources_than_a_table_can_list(tmp_path):
     assert np.isnan(run(None, {"outputs": X})[0]).any(axis=1).tolist() == np.isnan(X).any(axis=(1, 2)).tolist()
 
 
-@pytest.mark.parametrize("model", [
-    cs.CorrelatedFusion(inference="map"), cs.LogitNormalFusion(), cs.NormalMixtureFusion(components=2, chains=1),
-])
+def test_one_source_alone(tmp_path):
+    """Models of `meta:<classifier>` have one source, which cannot be fused if it is missing."""
+    rng = np.random.default_rng(4)
+    file = {"format": "consilience", "version": 1, "method": "meta:a", "classifiers": ["a"], "classes": ["x", "y", "z"],
+            "class_prior": [0.2, 0.3, 0.5], "parameters": {"alpha": positive(rng, 1, 3, 3)}}
+    (tmp_path / "model.json").write_text(json.dumps(file))
+    model = cs.load(tmp_path / "model.json")
+    P = outputs(40, 1, 3, rng, True)
+    agree(session(model, tmp_path).run(None, {"outputs": P})[0], model.predict_proba(P))
+    score = score_of(model, tmp_path)
+    agree([score(x.tolist()) for x in P], model.predict_proba(P))
+
+
+@pytest.mark.skipif(not PROGRAM, reason="CONSILIENCE_PROGRAM is not set")
+def test_the_program_writes_the_same_files(train, tmp_path):
+    model = cs.AutoFusion().fit(*train)
+    model.save(tmp_path / "model.json")
+    for export, name, options in ((model.export_onnx, "model.onnx", []), (model.export_python, "scorer.py", ["--python"])):
+        export(tmp_path / name)
+        command = [PROGRAM, "export", "model.json", *options, "-o", "own"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / "own").read_bytes() == (tmp_path / name).read_bytes()
+        (tmp_path / "own").unlink()
+
+
+@pytest.mark.skipif(not PROGRAM, reason="CONSILIENCE_PROGRAM is not set")
+def test_the_program_refuses_models_of_votes(tmp_path):
+    votes = {"item": np.repeat(np.arange(9), 2), "source": np.tile(["a", "b"], 9), "label": np.arange(18) % 2}
+    cs.VoteFusion().fit(votes).save(tmp_path / "votes.json")
+    done = subprocess.run([PROGRAM, "export", "votes.json", "-o", "own"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1 and "is a model of votes, which only `fuse`" in done.stderr
+    assert not (tmp_path / "own").exists()
+
+
+@pytest.mark.parametrize("model", REFUSED)
 def test_methods_without_a_closed_form_say_so(model, train, tmp_path):
     model.fit(*train)
     for export in (model.export_onnx, model.export_python):

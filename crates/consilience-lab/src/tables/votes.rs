@@ -71,9 +71,8 @@ impl Panel {
             let row = |source: usize| {
                 let x = logits[source * k + class] - difficulty;
                 let right = if deceives { 0.3 } else { 1.0 / (1.0 + (-x).exp()) };
-                let wrong = |l: usize| match deceives {
-                    true => f64::from(u8::from(l == lure)),
-                    false => 1.0 / (k as f64 - 1.0),
+                let wrong = |l: usize| {
+                    if deceives { f64::from(u8::from(l == lure)) } else { 1.0 / (k as f64 - 1.0) }
                 };
                 let label = |l: usize| if l == class { right } else { (1.0 - right) * wrong(l) };
                 (0..k).map(label).collect::<Vec<f64>>()
@@ -193,11 +192,13 @@ pub(super) fn panels(n_panels: u64) -> Result<()> {
     Ok(())
 }
 
+/// Numbers of gold labels in the table of log-losses.
+const GOLD: [usize; 6] = [0, 10, 49, 50, 100, 400];
+
 /// Log-losses of dense panels against the number of gold labels, means over panels.
 pub(super) fn gold(n_panels: u64) -> Result<()> {
     let methods: [(&str, VoteConfig); 2] =
         [("auto", VoteConfig::default()), ("dbcc", "dbcc".parse()?)];
-    const GOLD: [usize; 6] = [0, 10, 49, 50, 100, 400];
     println!("errors,sources,classes,method,{}", GOLD.map(|n| format!("gold_{n}")).join(","));
     for (name, errors) in ALL {
         for (sources, classes) in [(9, 2), (9, 4), (21, 2)] {
@@ -215,9 +216,8 @@ pub(super) fn gold(n_panels: u64) -> Result<()> {
                 }
             }
             for ((method, _), sums) in methods.iter().zip(&sums) {
-                let cells = sums.map(|sum| match sum > 0.0 {
-                    true => format!("{:.4}", sum / n_panels as f64),
-                    false => String::new(),
+                let cells = sums.map(|sum| {
+                    if sum > 0.0 { format!("{:.4}", sum / n_panels as f64) } else { String::new() }
                 });
                 println!("{name},{sources},{classes},{method},{}", cells.join(","));
             }

@@ -140,8 +140,12 @@ impl Block {
     /// Turns the loaded logarithms into those of outputs that were raised to `floor` and
     /// renormalised: ln max(x, floor) − ln Σ max(x, floor).
     pub(super) fn raise_logs(&mut self, items: &Items<'_>, floor: f64) {
-        // Without a branch per value, so that the compiler compares whole vectors.
-        if !items.values().iter().fold(false, |any, x| any | (*x < floor)) {
+        #[expect(
+            clippy::needless_bitwise_bool,
+            reason = "no branch per value: whole vectors are compared"
+        )]
+        let any_below = items.values().iter().fold(false, |any, x| any | (*x < floor));
+        if !any_below {
             return;
         }
         let (n_classes, stride, ln_floor) = (self.n_classes, self.stride, floor.ln());
