@@ -7,7 +7,7 @@
 //! | [`simplex`] | softmax, normalising, entropy, projection |
 //! | [`legendre`], [`laguerre`] | Gauss quadrature rules |
 //! | [`exponential_tail`] | closed-form tails of trapezoid rules |
-//! | [`vector`] | exp and ln in vector instructions |
+//! | [`vector`], [`instructions`] | exp and ln in vector instructions; which instructions are used |
 //! | [`optimise`], [`root`] | minima over convex sets, roots of functions of one variable |
 //! | [`parallel`] | maps over threads, with results in order |
 //!
@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 pub mod exponential_tail;
+pub mod instructions;
 pub mod laguerre;
 pub mod legendre;
 pub mod log_space;

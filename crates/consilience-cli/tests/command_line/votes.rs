@@ -3,7 +3,7 @@
 use super::{Bench, json};
 
 /// Five sources of which the last is wrong half of the time; 40 items.
-fn votes() -> String {
+pub(super) fn votes() -> String {
     let mut text = String::from("item,source,label\n");
     for item in 0..40 {
         let class = ["no", "yes"][item % 2];
@@ -17,7 +17,7 @@ fn votes() -> String {
     text
 }
 
-fn gold(items: std::ops::Range<usize>) -> String {
+pub(super) fn gold(items: std::ops::Range<usize>) -> String {
     let row = |item: usize| format!("q{item},{}\n", ["no", "yes"][item % 2]);
     String::from("item,label\n") + &items.map(row).collect::<String>()
 }

@@ -194,16 +194,16 @@ impl ItemScores {
         class_weights: &[f64],
     ) -> Vec<ScoreSet> {
         let mut sums = vec![[0.0; 4]; self.n_classes];
-        let mut weights = vec![0.0; self.n_classes];
+        let mut counts = vec![0.0; self.n_classes];
         let mut top = [0.0; CALIBRATION_BINS];
         let mut by_class = vec![[0.0; CALIBRATION_BINS]; self.n_classes];
         for &item in items {
             let item = item as usize;
             let class = labels[item];
             let weight = class_weights[class];
-            weights[class] += weight;
+            counts[class] += 1.0;
             for (sum, score) in sums[class].iter_mut().zip(self.scores[item]) {
-                *sum += weight * score;
+                *sum += score;
             }
             let (bin, gap) = self.top[item];
             top[usize::from(bin)] += weight * gap;
@@ -211,6 +211,11 @@ impl ItemScores {
             for (bins, (bin, gap)) in by_class.iter_mut().zip(gaps) {
                 bins[usize::from(*bin)] += weight * gap;
             }
+        }
+        // Once per class: adding up a weight per item would round in the same direction each time.
+        let weights: Vec<f64> = counts.iter().zip(class_weights).map(|(n, w)| n * w).collect();
+        for (sums, weight) in sums.iter_mut().zip(class_weights) {
+            sums.iter_mut().for_each(|sum| *sum *= weight);
         }
         let total: f64 = weights.iter().sum();
         let mut all = [0.0; 4];
@@ -264,6 +269,16 @@ mod tests {
         let balanced = scores(&table, &[0, 0, 1], Weighting::ClassPrior);
         close(balanced[0].log_loss, 0.25 * losses[0] + 0.25 * losses[1] + 0.5 * losses[2]);
         close(balanced[0].accuracy, 0.5 * 0.5 + 0.5);
+    }
+
+    /// The mean of a constant is that constant, however many items there are.
+    #[test]
+    fn class_weights_do_not_drift_with_the_number_of_items() {
+        let n = 3_000_000;
+        let table: Vec<f64> = [0.3, 0.7].repeat(n);
+        let labels: Vec<usize> = (0..n).map(|i| usize::from(i % 3 == 0)).collect();
+        let got = scores(&table, &labels, Weighting::ClassPrior)[0];
+        assert!((got.accuracy - 0.5).abs() < 1e-15, "{}", got.accuracy);
     }
 
     #[test]

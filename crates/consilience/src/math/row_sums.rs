@@ -1,8 +1,9 @@
 //! Division of rows by their sums, eight rows at a time.
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
 use super::transpose::LANES;
+use consilience_numerics::instructions::instructions;
 
 /// The condition for a plain row, which needs no correction but division by its sum: all entries are
 /// at least `least`, and the sum is within `tolerance` of 1.
@@ -23,7 +24,7 @@ impl Plain {
         if raw.len() < LANES * width {
             return 0;
         }
-        Arch::new().dispatch(Divide { plain: self, raw, divided, width })
+        instructions().dispatch(Divide { plain: self, raw, divided, width })
     }
 
     /// Divides one row by its sum if it is plain; returns whether it is.

@@ -1,12 +1,13 @@
 //! A block of items in the layout that vector instructions need: class by class.
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
 use super::log_linear::LogLinear;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::math::aligned::AlignedBuffer;
 use crate::math::transpose::{LANES, ToRows, to_columns};
+use consilience_numerics::instructions::instructions;
 use consilience_numerics::log_space::log_sum_exp;
 use consilience_numerics::vector;
 
@@ -130,7 +131,7 @@ impl Block {
         let (width, stride) = (items.n_classifiers() * items.n_classes(), self.stride);
         self.logs.resize(width * stride);
         let logs = &mut self.logs;
-        Arch::new().dispatch(TakeLogs { values: items.values(), width, stride, logs });
+        instructions().dispatch(TakeLogs { values: items.values(), width, stride, logs });
         self.present.resize(0);
         if items.any_missing() {
             self.mark_missing(items);
@@ -186,7 +187,7 @@ impl Block {
     /// Turns log weights into probabilities, item by item.
     pub(super) fn normalise(&mut self) {
         let n_classes = self.n_classes;
-        Arch::new().dispatch(SoftmaxColumns { values: &mut self.values, n_classes });
+        instructions().dispatch(SoftmaxColumns { values: &mut self.values, n_classes });
     }
 
     /// The evidence of every classifier for every class, from the loaded logarithms.
@@ -200,7 +201,7 @@ impl Block {
     pub(super) fn load_probabilities(&mut self) {
         self.probabilities.resize(self.logs.len());
         let (logs, columns) = (&*self.logs, &mut *self.probabilities);
-        Arch::new().dispatch(TakeExponentials { logs, columns });
+        instructions().dispatch(TakeExponentials { logs, columns });
     }
 
     /// Hands out the values to be written and the loaded features.
@@ -224,18 +225,18 @@ impl Block {
     pub(super) fn mix(&mut self, weight: f64) {
         self.normalise();
         let (values, mixture) = (&mut *self.values, &mut *self.mixture);
-        Arch::new().dispatch(AddMember { values, mixture, weight });
+        instructions().dispatch(AddMember { values, mixture, weight });
     }
 
     /// The logarithms of the mixture.
     pub(super) fn ln_mixture(&mut self) {
-        Arch::new().dispatch(LnMixture { values: &mut self.values, mixture: &self.mixture });
+        instructions().dispatch(LnMixture { values: &mut self.values, mixture: &self.mixture });
     }
 
     /// The mixture, normalised.
     pub(super) fn normalised_mixture(&mut self) {
         let (values, mixture, n_classes) = (&mut *self.values, &*self.mixture, self.n_classes);
-        Arch::new().dispatch(NormaliseMixture { values, mixture, n_classes });
+        instructions().dispatch(NormaliseMixture { values, mixture, n_classes });
     }
 
     /// Ends a mixture: turns the errors of the members' log weights into those of the mixture.
@@ -256,7 +257,7 @@ impl Block {
     /// Copies the values out, item by item.
     pub(super) fn store(&self, rows: &mut [f64]) {
         let (columns, stride, width) = (&*self.values, self.stride, self.n_classes);
-        Arch::new().dispatch(ToRows { columns, stride, width, rows });
+        instructions().dispatch(ToRows { columns, stride, width, rows });
     }
 }
 

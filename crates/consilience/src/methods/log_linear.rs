@@ -1,10 +1,11 @@
 //! Evidence that is linear in the logarithms of the outputs: what Dirichlets come down to.
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
 use super::block::{Block, Logs};
 use crate::data::outputs::Items;
 use crate::export::formula::{Formula, Matrix, Value};
+use consilience_numerics::instructions::instructions;
 use consilience_numerics::vector;
 
 /// cₖⱼ + Σₗ Cₖⱼₗ ln xᵏₗ for every class j, summed over the classifiers k that are present.
@@ -85,19 +86,19 @@ impl LogLinear {
     /// The evidence of every classifier alone, column by column like the logarithms, of which
     /// each column has `stride` numbers.
     pub(super) fn write_columns(&self, logs: &[f64], columns: &mut [f64], stride: usize) {
-        Arch::new().dispatch(WriteColumns { evidence: self, logs, columns, stride });
+        instructions().dispatch(WriteColumns { evidence: self, logs, columns, stride });
     }
 
     /// Adds the errors of the evidence to the block, without the evidence.
     pub(super) fn add_errors_to(&self, block: &mut Block) {
         let (_, errors, logs) = block.with_logs();
-        Arch::new().dispatch(AddErrors { evidence: self, errors, logs });
+        instructions().dispatch(AddErrors { evidence: self, errors, logs });
     }
 
     /// Adds the evidence of all items to the block; the logarithms must have been loaded.
     pub(super) fn add_to(&self, block: &mut Block) {
         let (values, errors, logs) = block.with_logs();
-        Arch::new().dispatch(AddEvidence { evidence: self, values, errors, logs });
+        instructions().dispatch(AddEvidence { evidence: self, values, errors, logs });
     }
 }
 

@@ -135,6 +135,25 @@ fn fused_probabilities_are_finite_and_sum_to_one() {
     }
 }
 
+/// A model that was written and read fuses with the same bits and is written the same again.
+#[test]
+fn a_model_file_keeps_every_bit() {
+    for n_sources in [2, 3] {
+        let test = test_items(n_sources);
+        for (name, config) in methods(n_sources) {
+            let model = fit(&config, &training_items(n_sources));
+            let text = model.to_json();
+            let read = Model::from_json(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!(read.to_json() == text, "{name}: written twice");
+            let [before, after] = [&model, &read].map(|model| fused(model, &test, &skewed()));
+            for item in 0..before.n_items() {
+                assert_eq!(before.probabilities(item), after.probabilities(item), "{name}, {item}");
+                assert_eq!(before.error(item), after.error(item), "{name}, {item}");
+            }
+        }
+    }
+}
+
 #[test]
 fn the_correlated_model_of_a_single_source_is_refused() {
     let config: MethodConfig = "correlated".parse().unwrap();

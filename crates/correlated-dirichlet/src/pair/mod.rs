@@ -42,6 +42,7 @@ use pulp::Arch;
 use crate::{Error, Estimate, Result};
 use accuracy::Accuracy;
 use component::Component;
+use consilience_numerics::instructions::four_lanes;
 use consilience_numerics::laguerre::Laguerre;
 use consilience_numerics::special::ln_multivariate_beta;
 pub use exact::adaptive::Scratch;
@@ -304,19 +305,6 @@ impl PairDensity {
             let rule = Laguerre::new(accuracy::count(longest * part), self.power);
             self.laguerre.push(rule.with_slopes(self.power));
         }
-    }
-}
-
-/// The instruction set with the widest vectors of at most four lanes, since nodes come in groups of four.
-fn four_lanes() -> Arch {
-    #[cfg(target_arch = "x86_64")]
-    if let Some(vectors) = pulp::x86::V3::try_new() {
-        return Arch::V3(vectors);
-    }
-    match Arch::new() {
-        #[cfg(target_arch = "x86_64")]
-        Arch::V4(_) => Arch::Scalar,
-        other => other,
     }
 }
 

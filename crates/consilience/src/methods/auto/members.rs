@@ -1,12 +1,13 @@
 //! The members of the mixture: layers and linear pools, for one item and for a block of items.
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 use serde::{Deserialize, Serialize};
 
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 use crate::methods::block::{Block, Features};
 use crate::methods::stacking::LARGEST_COEFFICIENT;
+use consilience_numerics::instructions::instructions;
 use consilience_numerics::vector;
 
 /// One member of the mixture and its weight.
@@ -172,11 +173,11 @@ impl Rule {
             Self::Layer(layer) => {
                 block.add_per_class(&layer.bias);
                 let (values, features) = block.with_features();
-                Arch::new().dispatch(AddLayer { layer, values, features });
+                instructions().dispatch(AddLayer { layer, values, features });
             }
             Self::LinearPool(rule) => {
                 let (values, features) = block.with_features();
-                Arch::new().dispatch(AddLinear { rule, values, features });
+                instructions().dispatch(AddLinear { rule, values, features });
             }
         }
     }

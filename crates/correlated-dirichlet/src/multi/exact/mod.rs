@@ -23,6 +23,7 @@ use super::replicates::Replicates;
 use super::sobol::{BatchIndex, SobolCache};
 use crate::Estimate;
 use axis_map::AxisMap;
+use consilience_numerics::instructions::instructions;
 use consilience_numerics::special::ln_gamma;
 use coordinates::Coordinates;
 use importance_points::ImportancePoints;
@@ -115,7 +116,7 @@ pub(super) struct ExactIntegral {
 impl ExactIntegral {
     pub(super) fn new(group: Group) -> Self {
         let ln_constant = group.ln_constant() + ln_gamma(group.total_shape());
-        Self { ln_constant, group, arch: Arch::new() }
+        Self { ln_constant, group, arch: instructions() }
     }
 
     pub(super) fn smallest_private(&self) -> f64 {
