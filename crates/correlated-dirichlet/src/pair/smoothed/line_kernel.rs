@@ -20,22 +20,6 @@ pub(crate) struct Columns<'a> {
     pub(crate) fraction: f64,
 }
 
-/// Weights of the interpolation of a component at one set of points, for every set of points.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Taps {
-    /// The first of eight entries for the first point.
-    ahead: usize,
-    weights: [f64; TAPS],
-}
-
-impl Taps {
-    #[inline(always)]
-    fn new(at: f64) -> Self {
-        let ahead = at as usize;
-        Self { ahead, weights: lagrange(at - ahead as f64 + (TAPS / 2 - 1) as f64) }
-    }
-}
-
 /// The sum over s of exp(N ln s − rate · s + the columns of all components).
 pub(crate) struct SumLine<'a> {
     /// The columns of all components, and those among them that are read.
@@ -52,8 +36,6 @@ pub(crate) struct SumLine<'a> {
     pub(crate) ramp: &'a [f64],
     /// Room for a blended column.
     pub(crate) column: &'a mut [f64],
-    /// Receives the weights of every component that is read at every set of points.
-    pub(crate) taps: &'a mut [Taps],
     /// Receives the exponentials.
     pub(crate) exponents: &'a mut [f64],
 }
@@ -77,8 +59,8 @@ impl WithSimd for SumLine<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) -> LineSum {
         self.start(simd);
-        for i in 0..self.components.len() {
-            self.add(simd, i);
+        for component in self.components {
+            self.add(simd, component);
         }
         let lowest = simd.splat_f64s(f64::NEG_INFINITY);
         let (exponents, _) = S::as_simd_f64s(&*self.exponents);
@@ -123,19 +105,18 @@ impl SumLine<'_> {
 
     /// Adds a component: blends its columns, and interpolates all points from the result.
     #[inline(always)]
-    fn add<S: Simd>(&mut self, simd: S, i: usize) {
-        let columns = &self.components[i];
-        let taps = &mut self.taps[i * self.phases..(i + 1) * self.phases];
+    fn add<S: Simd>(&mut self, simd: S, columns: &Columns<'_>) {
         let column = &mut self.column[..self.points + SLACK];
         let length = column.len();
         let row = |i: usize| &columns.entries[i * columns.stride..][..length];
         let weights = self.blends[columns.component].map_or([0.0; TAPS], |blend| blend.weights);
         weigh(simd, row, weights, column, |_, sum| sum);
-        let sets = self.exponents.chunks_exact_mut(self.points).zip(taps);
-        for (phase, (out, taps)) in sets.enumerate() {
-            *taps = Taps::new(columns.fraction + phase as f64 / self.phases as f64);
-            let shifted = |t: usize| &column[taps.ahead + t..][..self.points];
-            weigh(simd, shifted, taps.weights, out, |before, sum| simd.add_f64s(before, sum));
+        for (phase, out) in self.exponents.chunks_exact_mut(self.points).enumerate() {
+            let at = columns.fraction + phase as f64 / self.phases as f64;
+            let ahead = at as usize;
+            let taps = lagrange(at - ahead as f64 + (TAPS / 2 - 1) as f64);
+            let shifted = |t: usize| &column[ahead + t..][..self.points];
+            weigh(simd, shifted, taps, out, |before, sum| simd.add_f64s(before, sum));
         }
     }
 
@@ -197,10 +178,9 @@ impl WithSimd for SumMoments<'_> {
 /// Σ term · slope of one component.
 pub(crate) struct SumSlope<'a> {
     pub(crate) terms: &'a [f64],
+    pub(crate) phases: usize,
     pub(crate) points: usize,
     pub(crate) columns: &'a Columns<'a>,
-    /// The weights of the component at every set of points.
-    pub(crate) taps: &'a [Taps],
     pub(crate) weights: [f64; TAPS],
     /// Slopes, which replace the entries of the columns.
     pub(crate) slopes: &'a [f64],
@@ -218,17 +198,20 @@ impl WithSimd for SumSlope<'_> {
         let row = |i: usize| &self.slopes[i * columns.stride..][..length];
         weigh(simd, row, self.weights, column, |_, sum| sum);
         let mut total = 0.0;
-        for (terms, taps) in self.terms.chunks_exact(self.points).zip(self.taps) {
+        for (phase, terms) in self.terms.chunks_exact(self.points).enumerate() {
+            let at = columns.fraction + phase as f64 / self.phases as f64;
+            let ahead = at as usize;
+            let taps = lagrange(at - ahead as f64 + (TAPS / 2 - 1) as f64);
             let (terms, _) = S::as_simd_f64s(terms);
             let mut sum = simd.splat_f64s(0.0);
             let mut t = 0;
             while t < TAPS {
-                let (values, _) = S::as_simd_f64s(&column[taps.ahead + t..][..self.points]);
+                let (values, _) = S::as_simd_f64s(&column[ahead + t..][..self.points]);
                 let mut product = simd.splat_f64s(0.0);
                 for (&term, &value) in terms.iter().zip(values) {
                     product = fma(simd, term, value, product);
                 }
-                sum = fma(simd, simd.splat_f64s(taps.weights[t]), product, sum);
+                sum = fma(simd, simd.splat_f64s(taps[t]), product, sum);
                 t += 1;
             }
             total += simd.reduce_sum_f64s(sum);

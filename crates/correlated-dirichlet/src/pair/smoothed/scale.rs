@@ -6,7 +6,7 @@ use pulp::Arch;
 
 use super::constants::{FADE, LOWER_CLOSING, MAX_PHASES, MAX_TERMS, MAX_TRIES, TRUNCATED};
 use super::layout::{LINE_ROOM, Part, SLACK, TAPS};
-use super::line_kernel::{Columns, LineSum, MAX_POINTS, SumLine, SumMoments, SumSlope, Taps};
+use super::line_kernel::{Columns, LineSum, MAX_POINTS, SumLine, SumMoments, SumSlope};
 use super::table::{Blend, ComponentTable, Direction, Tables};
 use crate::pair::component::Component;
 use crate::pair::exact::kernel::{GROUP, run};
@@ -57,14 +57,13 @@ pub(crate) struct ScaleConfig<'a> {
     pub(crate) onset: f64,
 }
 
-/// Components at one ratio, N ln s at its points, their exponents, one blended column, and weights of its entries.
+/// Components at one ratio, N ln s at its points, their exponents, and one blended column.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Buffers {
     at: Vec<At>,
     ramp: Vec<f64>,
     exponents: Vec<f64>,
     column: Vec<f64>,
-    taps: Vec<Taps>,
 }
 
 /// The integral over the scale at one ratio.
@@ -274,11 +273,10 @@ impl<'a> ScaleIntegrals<'a> {
             self.add_component(l, linear)?;
         }
         let scales = self.scales()?;
-        let Buffers { ramp, exponents, column, taps, .. } = &mut *self.buffers;
+        let Buffers { ramp, exponents, column, .. } = &mut *self.buffers;
         self.work -= (self.phases * self.points * (1 + self.columns.len())) as f64;
         exponents.resize(self.phases * self.points, 0.0);
         column.resize(MAX_POINTS + SLACK, 0.0);
-        taps.resize(self.phases * self.columns.len(), Taps::default());
         Some(run(
             self.arch,
             SumLine {
@@ -291,7 +289,6 @@ impl<'a> ScaleIntegrals<'a> {
                 rate: linear.rate,
                 ramp,
                 column,
-                taps,
                 exponents,
             },
         ))
@@ -377,7 +374,7 @@ impl ScaleIntegrals<'_> {
         out.fill(0.0);
         let Some(scales) = self.scales() else { return };
         let closing = if line.closed { self.closing_slope() } else { 0.0 };
-        let Buffers { at, ramp, exponents, column, taps } = &mut *self.buffers;
+        let Buffers { at, ramp, exponents, column } = &mut *self.buffers;
         let (phases, points, ratio) = (self.phases, self.points, self.ratio);
         let terms: &[f64] = exponents;
         let [ramps, scaled] =
@@ -386,19 +383,19 @@ impl ScaleIntegrals<'_> {
         let mean_ln_s = start + (ramps / self.power + closing) / line.sum;
         let mean_s = scaled / line.sum;
         let per = directions.len();
-        let mut columns = self.columns.iter().zip(taps.chunks_exact(phases)).peekable();
+        let mut columns = self.columns.iter().peekable();
         for (l, (at, blend)) in at.iter().zip(&self.blends).enumerate() {
-            let columns = columns.next_if(|(columns, _)| columns.component == l);
+            let columns = columns.next_if(|columns| columns.component == l);
             let Some(blend) = blend.as_ref().filter(|blend| blend.has_slopes()) else { continue };
             for (d, (out, direction)) in out[l * per..].iter_mut().zip(directions).enumerate() {
                 *out = direction.power() * (at.ln_smaller + mean_ln_s);
                 if blend.part == Part::Tail {
                     *out += direction.private[usize::from(at.tau < 0.0)] * at.tau.abs();
                 }
-                if let Some((columns, taps)) = columns {
+                if let Some(columns) = columns {
                     let slopes = &blend.entries(1 + d)[columns.base..];
                     let weights = blend.weights;
-                    let sum = SumSlope { terms, points, columns, taps, weights, slopes, column };
+                    let sum = SumSlope { terms, phases, points, columns, weights, slopes, column };
                     *out += run(self.arch, sum) / line.sum;
                 } else {
                     let [constant, slope] = blend.series(1 + d);
