@@ -112,8 +112,9 @@ $(REACH): bindings/python/requirements-reach.txt | toolchain
 
 # What a release does: checks of the workflows, crates that compile from what is published, and a source package that
 # installs. Dependencies are those that the other targets have compiled. The source package's lock file also names crates
-# that are not in it, so that `--locked` would fail; the versions of the others stay as they are.
-SOURCE := $(BUILD)/sdist
+# that are not in it, so that `--locked` would fail; the versions of the others stay as they are. It is unpacked outside
+# of the target folder: cargo would take what it compiled from files in there as up to date after any change.
+SOURCE := $(abspath .sdist)
 package: | toolchain
 	test -x $(FRESH) || python3 -m venv .venv-wheel
 	$(FRESH) -m pip install --quiet --requirement bindings/python/requirements.txt "zizmor==1.32.*"
@@ -194,4 +195,4 @@ $(PYTHON): reference/requirements.txt | toolchain
 
 clean:
 	cargo clean
-	rm -rf .venv .venv-* docs/reference/api consilience-demo
+	rm -rf .venv .venv-* .sdist docs/reference/api consilience-demo

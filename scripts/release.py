@@ -9,10 +9,12 @@
 import argparse
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import tomllib
 import venv
 import zipfile
@@ -86,7 +88,8 @@ def crates(_):
     """Compiles every crate from the files that would be published.
 
     Cargo does so outside of the workspace. With the workspace's profile for dependencies, those that other commands have
-    compiled are used again.
+    compiled are used again. Our own crates are then forgotten: cargo takes a published version as unchangeable, and would
+    not compile it again after a change.
     """
     profile = tomllib.loads((ROOT / "Cargo.toml").read_text())["profile"]["dev"]
     options = [f"debug={profile['debug']!r}", f"lto={profile['lto']!r}"]
@@ -94,7 +97,14 @@ def crates(_):
     options += [f"package.{name}.opt-level={entry['opt-level']}"
                 for name, entry in profile["package"].items() if name not in own]
     configured = [part for option in options for part in ("--config", f"profile.dev.{option}")]
-    run("cargo", *configured, "publish", "--dry-run", "--workspace", "--locked", "--allow-dirty", "--quiet", cwd=ROOT)
+    started = time.time()
+    try:
+        run("cargo", *configured, "publish", "--dry-run", "--workspace", "--locked", "--allow-dirty", "--quiet", cwd=ROOT)
+    finally:
+        for name in own:
+            for record in TARGET.glob(f"debug/.fingerprint/{name}-*"):
+                if record.stat().st_mtime >= started:
+                    shutil.rmtree(record)
 
 
 def test_wheel(given):
