@@ -50,8 +50,8 @@ impl From<consilience::Model> for Model {
     }
 }
 
-/// This part of a thread's task is computed at once: 256 items of most methods, about 10 µs; four of `correlated` with
-/// two sources, less than 1 ms; none of `correlated` with `structure="full"`.
+/// This part of a thread's task is computed at once: 256 items of most methods, four of `correlated` with two sources,
+/// none of `correlated` with `structure="full"`.
 const FEW: usize = 16;
 
 type Fusing<'py> = PyResult<(Bound<'py, PyArray2<f64>>, Option<Bound<'py, PyArray1<f64>>>)>;

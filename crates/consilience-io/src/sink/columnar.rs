@@ -150,7 +150,7 @@ fn check_types(name: &str, schema: &SchemaRef) -> Result<()> {
 
 /// Numbers are written without dictionaries: probabilities rarely repeat, and building
 /// dictionaries takes half of the time of writing. Computed numbers are not compressed: their last
-/// digits are as good as random, so that compression saves a few per cent of the bytes.
+/// digits are as good as random, so that compression would cost time and save little.
 fn properties(schema: &SchemaRef, n_carried: usize) -> WriterProperties {
     let builder = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
