@@ -67,7 +67,7 @@ class AutoFusion(Fusion):
     >>> P, y = cs.simulate("sim2", correlation=0.5, items_per_class=200, random_state=1)
     >>> model = cs.AutoFusion().fit(P, y)
     >>> model.predict_proba(P[:2]).round(2)
-    array([[0.12, 0.55, 0.33],
+    array([[0.13, 0.53, 0.34],
            [0.93, 0.01, 0.06]])
     """
 
