@@ -98,13 +98,25 @@ def crates(_):
                 for name, entry in profile["package"].items() if name not in own]
     configured = [part for option in options for part in ("--config", f"profile.dev.{option}")]
     started = time.time()
+    forget_sources(own)
     try:
         run("cargo", *configured, "publish", "--dry-run", "--workspace", "--locked", "--allow-dirty", "--quiet", cwd=ROOT)
     finally:
+        forget_sources(own)
         for name in own:
             for record in TARGET.glob(f"debug/.fingerprint/{name}-*"):
                 if record.stat().st_mtime >= started:
                     shutil.rmtree(record)
+
+
+def forget_sources(crates):
+    """Removes the unpacked files of crates that look like published ones."""
+    registry = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo")) / "registry"
+    for name in crates:
+        for folder in registry.glob(f"src/*/{name}-{version()}"):
+            shutil.rmtree(folder)
+        for archive in registry.glob(f"cache/*/{name}-{version()}.crate"):
+            archive.unlink()
 
 
 def test_wheel(given):
