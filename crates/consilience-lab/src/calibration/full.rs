@@ -1,6 +1,7 @@
-//! Calibration of the experimental posterior of all shared shapes: `experiments/many/calibration.csv`.
+//! Calibration of the experimental posterior of all shared shapes: `experiments/many/calibration.csv` for two classes,
+//! `calibration_3_classes.csv` for three.
 //!
-//! Three classifiers, two classes, 30 items per class and known α: the posterior is calibrated for no other case.
+//! Three classifiers, 30 items per class and known α: the posterior is calibrated for no other case.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,13 +23,13 @@ use super::{RANKED, Uniformity};
 use crate::Failure;
 use crate::output::note;
 
-/// Items per class, two classes.
+/// Items per class.
 const ITEMS: usize = 30;
 /// Bins of 11 ranks each.
 const BINS: usize = 9;
-/// 19 correlated quantities have a p-value below this in about 2 of 100 runs.
+/// The 19 correlated quantities of two classes have a p-value below this in about 2 of 100 runs.
 const LEAST_P: f64 = 0.001;
-/// 90 % intervals contain 90 of 100 true shapes; the standard error over 640 shapes is about 0.02.
+/// 90 % intervals contain 90 of 100 true shapes; the standard error over 40 replications is about 0.02.
 const LEAST_COVERAGE: f64 = 0.8;
 /// The shared parts, in the order in which they take from α.
 const PARTS: [&[usize]; 4] = [&[0, 1, 2], &[0, 1], &[0, 2], &[1, 2]];
@@ -37,24 +38,27 @@ const PARTS: [&[usize]; 4] = [&[0, 1, 2], &[0, 1], &[0, 2], &[1, 2]];
 type Shapes = Vec<Vec<Vec<f64>>>;
 
 /// Ranks of all replications, and their deviations from uniform ones; an error if these are large.
-pub(super) fn run(replications: usize, folder: &Path) -> Result<(), Failure> {
+pub(super) fn run(n_classes: usize, replications: usize, folder: &Path) -> Result<(), Failure> {
+    let ending = if n_classes == 2 { String::new() } else { format!("_{n_classes}_classes") };
+    let file = |name: &str| folder.join(format!("{name}{ending}.csv")).into();
     let mut table = format!(
         "replication,{},r_hat,ess,surrogate_error,acceptance,left_out,seconds\n",
-        names().join(",")
+        names(n_classes).join(",")
     );
     let mut all = Vec::new();
     for replication in 0..replications as u64 {
-        let (ranks, row) = replicate(DeltaPrior::Pooled, replication)?;
+        let (ranks, row) = replicate(n_classes, DeltaPrior::Pooled, replication)?;
         note(format_args!("replication {replication} of {replications}"));
         table += &row;
         all.push(ranks);
-        write_whole(&folder.join("calibration.csv").into(), table.as_bytes())?;
+        write_whole(&file("calibration"), table.as_bytes())?;
     }
-    let (summary, least) = summarise(&all);
-    write_whole(&folder.join("calibration_summary.csv").into(), summary.as_bytes())?;
-    let shapes = all.iter().flat_map(|ranks| &ranks[..16]);
+    let (summary, least) = summarise(&names(n_classes), &all);
+    write_whole(&file("calibration_summary"), summary.as_bytes())?;
+    let n_shapes = PARTS.len() * n_classes * n_classes;
+    let shapes = all.iter().flat_map(|ranks| &ranks[..n_shapes]);
     let held = shapes.filter(|rank| (5..RANKED - 4).contains(*rank)).count();
-    let coverage = held as f64 / (16 * all.len()) as f64;
+    let coverage = held as f64 / (n_shapes * all.len()) as f64;
     note(format_args!("central 90 % intervals contain {coverage:.3} of the shapes"));
     if least < LEAST_P || coverage < LEAST_COVERAGE {
         return Err(format!("not calibrated: p = {least}, coverage {coverage}").into());
@@ -63,9 +67,13 @@ pub(super) fn run(replications: usize, folder: &Path) -> Result<(), Failure> {
 }
 
 /// The true shapes' ranks in one simulated data set, and their row of the table.
-fn replicate(prior: DeltaPrior, replication: u64) -> Result<(Vec<usize>, String)> {
+fn replicate(
+    n_classes: usize,
+    prior: DeltaPrior,
+    replication: u64,
+) -> Result<(Vec<usize>, String)> {
     let start = Instant::now();
-    let (truth, outputs) = draw(prior, replication)?;
+    let (truth, outputs) = draw(n_classes, prior, replication)?;
     let fitted = posterior(prior, &outputs, replication)?;
     let ranks = ranks(&truth, &fitted);
     let text: Vec<String> = ranks.iter().map(usize::to_string).collect();
@@ -84,12 +92,12 @@ fn replicate(prior: DeltaPrior, replication: u64) -> Result<(Vec<usize>, String)
 }
 
 /// α of each classifier when the true class is j.
-fn alpha(j: usize) -> Vec<f64> {
-    (0..2).map(|l| if l == j { 12.0 } else { 8.0 }).collect()
+fn alpha(n_classes: usize, j: usize) -> Vec<f64> {
+    (0..n_classes).map(|l| if l == j { 12.0 } else { 8.0 }).collect()
 }
 
 /// Shapes drawn from the prior, and outputs simulated with them.
-fn draw(prior: DeltaPrior, replication: u64) -> Result<(Shapes, Outputs)> {
+fn draw(n_classes: usize, prior: DeltaPrior, replication: u64) -> Result<(Shapes, Outputs)> {
     let mut rng = ChaCha8Rng::seed_from_u64(2026);
     rng.set_stream(replication);
     let logit = |p: f64| (p / (1.0 - p)).ln();
@@ -103,11 +111,13 @@ fn draw(prior: DeltaPrior, replication: u64) -> Result<(Shapes, Outputs)> {
         }
     };
     // components[j][l][part]
-    let components: Vec<Vec<Vec<f64>>> =
-        (0..2).map(|j| alpha(j).into_iter().map(|a| taken(a, &mut share)).collect()).collect();
+    let mut component = |a: f64| taken(a, &mut share);
+    let components: Vec<Vec<Vec<f64>>> = (0..n_classes)
+        .map(|j| alpha(n_classes, j).into_iter().map(&mut component).collect())
+        .collect();
     let shape = |part: usize, j: usize| components[j].iter().map(|own| own[part]).collect();
     let shapes: Shapes =
-        (0..PARTS.len()).map(|part| (0..2).map(|j| shape(part, j)).collect()).collect();
+        (0..PARTS.len()).map(|part| (0..n_classes).map(|j| shape(part, j)).collect()).collect();
     let class = |j: usize| {
         let pair = |part: usize| SharedPair {
             first: PARTS[part][0],
@@ -115,10 +125,11 @@ fn draw(prior: DeltaPrior, replication: u64) -> Result<(Shapes, Outputs)> {
             delta: shapes[part][j].clone(),
         };
         let pairs = (1..PARTS.len()).map(pair).collect();
-        CorrelatedDirichlet::new(vec![alpha(j); 3], Some(shapes[0][j].clone()), pairs)
+        CorrelatedDirichlet::new(vec![alpha(n_classes, j); 3], Some(shapes[0][j].clone()), pairs)
     };
-    let classes = (0..2).map(class).collect::<Result<Vec<_>, correlated_dirichlet::Error>>()?;
-    let schema = Arc::new(Schema::new(["c1", "c2", "c3"], ["1", "2"])?);
+    let classes = (0..n_classes).map(class).collect::<Result<Vec<_>, correlated_dirichlet::Error>>()?;
+    let names = (1..=n_classes).map(|class| class.to_string());
+    let schema = Arc::new(Schema::new(["c1", "c2", "c3"], names)?);
     let outputs = Truth::new(schema, classes)?.simulate(ITEMS, 7 + replication)?;
     Ok((shapes, outputs))
 }
@@ -147,15 +158,17 @@ fn posterior(prior: DeltaPrior, outputs: &Outputs, seed: u64) -> Result<FittedSh
     };
     let map = Correlated { inference: CorrelatedInference::Map, keep_draws: 0, ..config.clone() };
     let learned = map.fit_pairs(outputs, &NoProgress)?;
-    let known = vec![(0..2).map(alpha).collect(); 3];
+    let n_classes = outputs.schema().n_classes();
+    let known = vec![(0..n_classes).map(|j| alpha(n_classes, j)).collect(); 3];
     let start = FittedPairs { alpha: known, alpha_draws: Vec::new(), draws: Vec::new(), ..learned };
     config.fit_shared(outputs, &start, Structure::Full, &NoProgress)
 }
 
-fn names() -> Vec<String> {
+fn names(n_classes: usize) -> Vec<String> {
     let mut names = Vec::new();
     for part in ["common", "pair01", "pair02", "pair12"] {
-        names.extend((0..4).map(|i| format!("{part}[{}][{}]", i / 2, i % 2)));
+        let name = |i: usize| format!("{part}[{}][{}]", i / n_classes, i % n_classes);
+        names.extend((0..n_classes * n_classes).map(name));
     }
     names.extend(["common", "pairs", "all"].map(String::from));
     names
@@ -163,8 +176,9 @@ fn names() -> Vec<String> {
 
 /// All shapes, then the sums of the common part, of the pairs' parts, and of all shared parts over classifiers.
 fn quantities(shapes: &Shapes) -> Vec<f64> {
+    let sum = |parts: &[Vec<Vec<f64>>]| parts.iter().flatten().flatten().sum::<f64>();
+    let (common, pairs) = (sum(&shapes[..1]), sum(&shapes[1..]));
     let mut all: Vec<f64> = shapes.iter().flatten().flatten().copied().collect();
-    let (common, pairs) = (all[..4].iter().sum::<f64>(), all[4..].iter().sum::<f64>());
     all.extend([common, pairs, 3.0 * common + 2.0 * pairs]);
     all
 }
@@ -176,10 +190,10 @@ fn ranks(truth: &Shapes, fitted: &FittedShared) -> Vec<usize> {
 }
 
 /// The table of deviations from uniform ranks, and the least p-value.
-fn summarise(all: &[Vec<usize>]) -> (String, f64) {
+fn summarise(names: &[String], all: &[Vec<usize>]) -> (String, f64) {
     let mut table = String::from("quantity,replications,chi_square,p_value,mean_z,spread_z\n");
     let mut least = 1.0f64;
-    for (i, name) in names().into_iter().enumerate() {
+    for (i, name) in names.iter().enumerate() {
         let Uniformity { chi_square, p_value, mean_z, spread_z } =
             Uniformity::of(all.iter().map(|ranks| ranks[i]), BINS);
         let n = all.len();

@@ -23,6 +23,9 @@ pub struct Options {
     /// Number of replications [default: 200 for delta, 40 for full].
     #[arg(long, value_name = "N")]
     replications: Option<usize>,
+    /// Number of classes, for full.
+    #[arg(long, value_name = "J", default_value_t = 2)]
+    classes: usize,
     /// Folder for the tables.
     #[arg(long, short, value_name = "DIR")]
     output: PathBuf,
@@ -32,7 +35,8 @@ pub struct Options {
 enum Posterior {
     /// δ of two classifiers given α: writes `sbc_delta.csv`.
     Delta,
-    /// All shared shapes of three classifiers: writes `calibration.csv` and `calibration_summary.csv`.
+    /// All shared shapes of three classifiers: writes `calibration.csv` and `calibration_summary.csv`, with another number
+    /// of classes `calibration_3_classes.csv` and so on.
     Full,
 }
 
@@ -41,7 +45,9 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     std::fs::create_dir_all(&options.output)?;
     match options.posterior {
         Posterior::Delta => delta::run(options.replications.unwrap_or(200), &options.output),
-        Posterior::Full => full::run(options.replications.unwrap_or(40), &options.output),
+        Posterior::Full => {
+            full::run(options.classes, options.replications.unwrap_or(40), &options.output)
+        }
     }
 }
 
