@@ -56,9 +56,13 @@ class Constant:
 
 
 def marked():
-    """All marked constants, in the order of their files."""
+    """All marked constants, in the order of their files; a mark that cannot be read is an error."""
     for path in sorted(ROOT.glob("crates/*/src/**/*.rs")):
-        for found in MARKED.finditer(path.read_text()):
+        text = path.read_text()
+        constants = list(MARKED.finditer(text))
+        if len(constants) != text.count("/// Guard:"):
+            sys.exit(f"{path.relative_to(ROOT)}: a mark is not `/// Guard: TARGET FILTER` directly above a constant")
+        for found in constants:
             yield Constant(path.relative_to(ROOT), *found.groups(), span=found.span(5))
 
 

@@ -10,7 +10,7 @@ use consilience::{
     ClassPrior, DEFAULT_FLOOR, InputFormat, Model, NoProgress, Outputs, PriorChoice, Progress,
     Schema,
 };
-use consilience_io::{Location, ReadOptions, TableReader};
+use consilience_io::{Chunk, Location, ReadOptions, TableReader};
 use serde_json::Value;
 
 use crate::args::{DataOptions, ModelOptions, TableOutput};
@@ -168,17 +168,13 @@ impl Loaded {
         let options = ReadOptions { ignores_labels: true, ..self.reading.clone() };
         let own = self.model.class_prior();
         let (mut all, mut fused) = (Vec::new(), Fused::default());
-        let progress = TerminalProgress::new(quiet, Unit::Bytes);
-        stoppable(|| {
-            let mut reader = TableReader::open(data, self.model.schema(), &options)?;
-            progress.begin("estimating the class prior", reader.total_bytes().unwrap_or(0));
-            while let Some(chunk) = reader.next_chunk()? {
-                fuse_into(self.fusion(), &chunk.outputs, own, &mut fused, &progress)?;
-                all.extend_from_slice(fused.all());
-                progress.set(reader.bytes_read());
-            }
-            ClassPrior::estimated(&all, own, &NoProgress).map_err(Failure::in_data(data))
-        })
+        let task = "estimating the class prior";
+        for_each_chunk(task, data, self.model.schema(), &options, quiet, |chunk, progress| {
+            fuse_into(self.fusion(), &chunk.outputs, own, &mut fused, progress)?;
+            all.extend_from_slice(fused.all());
+            Ok(())
+        })?;
+        stoppable(|| ClassPrior::estimated(&all, own, &NoProgress).map_err(Failure::in_data(data)))
     }
 
     /// The model's fusion rule, or its posterior predictive with `--predictive`.
@@ -190,6 +186,28 @@ impl Loaded {
     }
 }
 
+/// Reads a table with known classifiers and classes chunk by chunk, with a progress bar.
+pub(crate) fn for_each_chunk(
+    task: &str,
+    location: &Location,
+    schema: &Arc<Schema>,
+    options: &ReadOptions,
+    quiet: bool,
+    mut take: impl FnMut(Chunk, &TerminalProgress) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    stoppable(|| {
+        let mut reader = TableReader::open(location, schema, options)?;
+        let progress = TerminalProgress::new(quiet, Unit::Bytes);
+        progress.begin(task, reader.total_bytes().unwrap_or(0));
+        while let Some(chunk) = reader.next_chunk()? {
+            progress.check()?;
+            take(chunk, &progress)?;
+            progress.set(reader.bytes_read());
+        }
+        Ok(())
+    })
+}
+
 /// Reads a whole table with known classifiers and classes.
 pub(crate) fn read_all(
     location: &Location,
@@ -197,20 +215,25 @@ pub(crate) fn read_all(
     options: &ReadOptions,
     quiet: bool,
 ) -> Result<Outputs, Failure> {
-    stoppable(|| {
-        let mut reader = TableReader::open(location, schema, options)?;
-        let progress = TerminalProgress::new(quiet, Unit::Bytes);
-        progress.begin("reading", reader.total_bytes().unwrap_or(0));
-        let mut all: Option<Outputs> = None;
-        while let Some(chunk) = reader.next_chunk()? {
-            progress.set(reader.bytes_read());
-            match &mut all {
-                None => all = Some(chunk.outputs),
-                Some(outputs) => outputs.append(chunk.outputs)?,
-            }
-        }
-        all.ok_or_else(|| consilience_io::Error::NoItems { name: location.to_string() }.into())
-    })
+    let mut all: Option<Outputs> = None;
+    for_each_chunk("reading", location, schema, options, quiet, |chunk, _| {
+        append(&mut all, chunk.outputs)
+    })?;
+    require_items(all, location)
+}
+
+/// Adds the items of a chunk to those read before.
+pub(crate) fn append(all: &mut Option<Outputs>, chunk: Outputs) -> Result<(), Failure> {
+    match all {
+        None => *all = Some(chunk),
+        Some(outputs) => outputs.append(chunk)?,
+    }
+    Ok(())
+}
+
+/// All items of a table; an error if there are none.
+pub(crate) fn require_items(all: Option<Outputs>, table: &Location) -> Result<Outputs, Failure> {
+    all.ok_or_else(|| consilience_io::Error::NoItems { name: table.to_string() }.into())
 }
 
 /// A class prior as understood, such as `x 0.2, y 0.8`.

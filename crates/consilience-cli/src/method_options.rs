@@ -114,14 +114,10 @@ fn default_of(info: &MethodInfo, option: &str) -> Option<String> {
     match config.option(option)? {
         Value::Null => None,
         Value::String(text) => Some(text),
-        Value::Number(number) => Some(plain(number.as_f64()?)),
+        // 2 instead of 2.0.
+        Value::Number(number) => Some(number.as_f64()?.to_string()),
         other => Some(other.to_string()),
     }
-}
-
-/// 2 instead of 2.0.
-fn plain(number: f64) -> String {
-    format!("{number}")
 }
 
 /// A number, a list of numbers or a word.

@@ -5,7 +5,6 @@ use std::io::Write;
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
-use comfy_table::{CellAlignment, Table, presets};
 use consilience::Doubts;
 
 use crate::error::{Failure, warning_text};
@@ -100,24 +99,6 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
         .and_then(|()| stdout.write_all(line_end))
         .and_then(|()| stdout.flush())
         .map_err(|reason| Failure::io("write", "standard output", reason))
-}
-
-/// A table in plain text, with text aligned to the left and numbers to the right.
-pub(crate) fn table<H: ToString>(header: &[H], rows: &[Vec<String>]) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(header.iter().map(ToString::to_string));
-    for row in rows {
-        table.add_row(row);
-    }
-    let is_number = |cell: &String| cell.starts_with(|c: char| c.is_ascii_digit() || c == '-');
-    for (i, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 2));
-        if i > 0 && rows.iter().all(|row| row.get(i).is_none_or(is_number)) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
 /// A table in Markdown.

@@ -2,7 +2,7 @@
 
 use consilience::evaluation::{
     BootstrapSettings, CalibrationCurve, CalibrationEvent, Evaluation, EvaluationSettings, Gain,
-    Predictions, ScoreInterval, calibration_curve, evaluate_all, gain_of, simpler_predictions,
+    Interval, Predictions, calibration_curve, evaluate_all, gain_of, simpler_predictions,
 };
 use consilience::methods::shares::EvidenceCovariance;
 use consilience::{Outputs, Result};
@@ -59,13 +59,13 @@ pub struct ClassRow {
     /// Number of items for which the class is the most probable one.
     pub predicted: u64,
     /// Share of the items of the class for which it is the most probable one.
-    pub recall: ScoreInterval,
+    pub recall: Interval,
     /// Share of the items for which the class is the most probable one whose true class it is.
     pub precision: f64,
     /// Log-loss of its items in nats.
-    pub log_loss: ScoreInterval,
+    pub log_loss: Interval,
     /// Expected calibration error of the probability of the class.
-    pub ece: ScoreInterval,
+    pub ece: Interval,
 }
 
 /// Most bootstrap replicates, and scored items in all replicates and methods together.

@@ -43,11 +43,11 @@ impl Costs {
         for (class, row) in rows.iter().enumerate() {
             let row = row.as_ref();
             if row.len() != n_decisions || !(n_classes..=n_classes + 1).contains(&row.len()) {
-                return Err(Error::Mismatch {
-                    what: "the numbers of classes and costs",
-                    expected: format!("{n_classes} costs per class, or one more for abstaining"),
-                    found: format!("{} for class {class}", row.len()),
-                });
+                return Err(Error::mismatch(
+                    "the numbers of classes and costs",
+                    format!("{n_classes} costs per class, or one more for abstaining"),
+                    format!("{} for class {class}", row.len()),
+                ));
             }
             if let Some(cost) = row.iter().find(|cost| !cost.is_finite()) {
                 return Err(Error::parameter(format!("costs[{class}]"), "finite", cost));

@@ -228,6 +228,25 @@ impl Error {
         Self::File { path: path.display().to_string(), reason: reason.to_string() }
     }
 
+    /// A model or model file that cannot be used.
+    pub(crate) fn model(reason: impl fmt::Display) -> Self {
+        Self::InvalidModel(reason.to_string())
+    }
+
+    /// Two things that should be the same and are not.
+    pub(crate) fn mismatch(
+        what: &'static str,
+        expected: impl fmt::Display,
+        found: impl fmt::Display,
+    ) -> Self {
+        Self::Mismatch { what, expected: expected.to_string(), found: found.to_string() }
+    }
+
+    /// Something that a method cannot do, as a verb phrase.
+    pub(crate) fn unsupported(method: impl Into<String>, cannot: impl Into<String>) -> Self {
+        Self::Unsupported { method: method.into(), cannot: cannot.into() }
+    }
+
     /// A setting out of its range.
     pub fn parameter(
         name: impl Into<String>,

@@ -1,11 +1,10 @@
 //! Stratified folds and random splits of labelled items.
 
-use rand::SeedableRng;
-use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
 
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
+use crate::math::random::stream;
 
 /// The requested number of folds (2 to 100), limited to the number of items of the smallest class.
 pub(crate) fn usable(outputs: &Outputs, wanted: usize) -> Result<usize> {
@@ -36,11 +35,8 @@ pub(crate) fn stratified(
     n_folds: usize,
     seed: u64,
 ) -> Vec<usize> {
-    let mut classes = vec![Vec::new(); n_classes];
-    for (item, &label) in labels.iter().enumerate() {
-        classes[label].push(item);
-    }
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut classes = by_class(labels, n_classes);
+    let mut rng = stream(seed, 0);
     let mut folds = vec![0; labels.len()];
     let mut next = 0;
     for class in &mut classes {
@@ -60,18 +56,23 @@ pub(crate) fn random_split(
     per_class: &[usize],
     (seed, number): (u64, u64),
 ) -> (Vec<usize>, Vec<usize>) {
-    let mut classes = vec![Vec::new(); per_class.len()];
-    for (item, &label) in labels.iter().enumerate() {
-        classes[label].push(item);
-    }
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(number);
+    let mut classes = by_class(labels, per_class.len());
+    let mut rng = stream(seed, number);
     let mut is_chosen = vec![false; labels.len()];
     for (class, &wanted) in classes.iter_mut().zip(per_class) {
         class.shuffle(&mut rng);
         class.iter().take(wanted).for_each(|&item| is_chosen[item] = true);
     }
     (0..labels.len()).partition(|&item| is_chosen[item])
+}
+
+/// The items of every class.
+fn by_class(labels: &[usize], n_classes: usize) -> Vec<Vec<usize>> {
+    let mut classes = vec![Vec::new(); n_classes];
+    for (item, &label) in labels.iter().enumerate() {
+        classes[label].push(item);
+    }
+    classes
 }
 
 /// The items inside and outside one fold.

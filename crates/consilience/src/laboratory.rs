@@ -7,7 +7,6 @@ pub use crate::sampling::diagnostics::Diagnostics;
 
 use crate::data::outputs::Outputs;
 use crate::error::Result;
-use crate::evaluation::compare::Protocol;
 use crate::methods::correlated::learning::{self, Correlated};
 use crate::methods::independent::Alpha;
 
@@ -18,13 +17,6 @@ pub fn sample_precision<R: Rng + ?Sized>(
     rng: &mut R,
 ) -> Option<DMatrix<f64>> {
     crate::distributions::sample_precision(degrees, inverse_scale, rng)
-}
-
-/// Training and test items of every division of a comparison.
-pub fn splits(protocol: Protocol, outputs: &Outputs, seed: u64) -> Result<Vec<[Vec<usize>; 2]>> {
-    let labels = outputs.require_labels()?;
-    let splits = protocol.checked(outputs)?.splits(outputs, &labels, seed)?;
-    Ok(splits.into_iter().map(|split| [split.train, split.test]).collect())
 }
 
 /// Draws of η = logit(δ/b) of every class and component given α, and of μ under the pooled prior: one list per

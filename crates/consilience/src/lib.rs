@@ -39,6 +39,7 @@ mod error;
 pub mod evaluation;
 pub mod export;
 mod folds;
+mod formula;
 mod hint;
 #[cfg(feature = "laboratory")]
 #[doc(hidden)]

@@ -3,13 +3,13 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
 use crate::data::input_format::InputFormat;
 use crate::data::outputs::{Outputs, OutputsBuilder};
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
+use crate::math::random::stream;
 use crate::methods::Fusion;
 use crate::methods::correlated::tree::TreeFusion;
 use crate::methods::independent::Alpha;
@@ -94,11 +94,11 @@ impl Truth {
         let fits =
             classes.iter().all(|class| (class.n_classifiers(), class.n_components()) == shape);
         if classes.len() != schema.n_classes() || !fits {
-            return Err(Error::Mismatch {
-                what: "distributions and names",
-                expected: format!("{} of {} classifiers", shape.1, shape.0),
-                found: classes.len().to_string(),
-            });
+            return Err(Error::mismatch(
+                "distributions and names",
+                format!("{} of {} classifiers", shape.1, shape.0),
+                classes.len(),
+            ));
         }
         Ok(Self { schema, distribution: OutputDistribution::Correlated(classes) })
     }
@@ -125,11 +125,11 @@ impl Truth {
     /// ```
     pub fn with_correlation(schema: Arc<Schema>, alpha: &Alpha, r: f64) -> Result<Self> {
         let [first, second] = alpha.as_slice() else {
-            return Err(Error::Mismatch {
-                what: "numbers of classifiers",
-                expected: "2 for a given correlation".into(),
-                found: alpha.len().to_string(),
-            });
+            return Err(Error::mismatch(
+                "numbers of classifiers",
+                "2 for a given correlation",
+                alpha.len(),
+            ));
         };
         let class = |(first, second): (&Vec<f64>, &Vec<f64>)| {
             let delta = delta_for_correlation(first, second, r)?;
@@ -172,16 +172,8 @@ impl Truth {
     pub fn simulator(&self, seed: u64) -> Result<Simulator<'_>> {
         let input_format = InputFormat { floor: 0.0, ..InputFormat::default() };
         let builder = OutputsBuilder::new(Arc::clone(&self.schema), input_format)?;
-        let stream = |class: usize| {
-            let mut rng = ChaCha8Rng::seed_from_u64(seed);
-            rng.set_stream(class as u64);
-            rng
-        };
-        Ok(Simulator {
-            truth: self,
-            builder,
-            streams: (0..self.schema.n_classes()).map(stream).collect(),
-        })
+        let streams = (0..self.schema.n_classes()).map(|class| stream(seed, class as u64));
+        Ok(Simulator { truth: self, builder, streams: streams.collect() })
     }
 }
 

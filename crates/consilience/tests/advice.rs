@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use consilience::evaluation::{
-    AdviceSettings, Decision, SourceSettings, advise, advise_labels, advise_sources,
+    AdviceSettings, SourceDecision, SourceSettings, advise, advise_labels, advise_sources,
 };
 use consilience::simulation::Preset;
 use consilience::{
@@ -116,14 +116,14 @@ fn of_two_copies_one_stays_and_noise_goes() {
     let model = Auto::default().fit(&outputs).unwrap();
     let advice = advise_sources(&model, &outputs, &SourceSettings::default(), &NoProgress).unwrap();
     let of = |name: &str| advice.sources.iter().find(|own| own.classifier == name).unwrap();
-    assert_eq!(of("other").decision, Decision::Keep, "{advice}");
-    assert_eq!(of("noise").decision, Decision::Drop, "{advice}");
+    assert_eq!(of("other").decision, SourceDecision::Keep, "{advice}");
+    assert_eq!(of("noise").decision, SourceDecision::Drop, "{advice}");
     for copy in ["good", "copy"] {
         assert!(of(copy).worth.mean.abs() < 0.005, "{advice}");
     }
     let mut copies = [of("good").decision, of("copy").decision];
-    copies.sort_by_key(|decision| *decision == Decision::Drop);
-    assert_eq!(copies, [Decision::Keep, Decision::Drop], "{advice}");
+    copies.sort_by_key(|decision| *decision == SourceDecision::Drop);
+    assert_eq!(copies, [SourceDecision::Keep, SourceDecision::Drop], "{advice}");
     let dropped = advice.dropped.as_ref().unwrap();
     assert_eq!(dropped.classifiers.len(), 2, "{advice}");
     assert!(dropped.loss.high <= 0.01 && dropped.saved.is_none());
@@ -142,7 +142,7 @@ fn prices_decide_between_copies() {
         let settings = SourceSettings { prices, tolerance: 0.05, ..SourceSettings::default() };
         let advice = advise_sources(&model, &outputs, &settings, &NoProgress).unwrap();
         let own = advice.sources.iter().find(|own| own.classifier == dear).unwrap();
-        assert_eq!((own.decision, own.price), (Decision::Drop, Some(1e9)), "{advice}");
+        assert_eq!((own.decision, own.price), (SourceDecision::Drop, Some(1e9)), "{advice}");
         let per_price = own.worth_per_price.unwrap();
         assert!((per_price * 1e9 - own.worth.mean).abs() < 1e-12);
         assert!(advice.dropped.as_ref().unwrap().saved.unwrap() >= 1e9);

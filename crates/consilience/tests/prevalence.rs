@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use consilience::evaluation::{Prevalence, PrevalenceTarget, Share, ShareSums, prevalence};
+use consilience::evaluation::{Interval, Prevalence, PrevalenceTarget, ShareSums, prevalence};
 use consilience::simulation::Preset;
 use consilience::{InputFormat, LinearPool, Model, NoProgress, OutputsBuilder, Schema};
 
@@ -42,7 +42,7 @@ const ROWS: [(&[f64], Option<&str>); 8] = [
 /// Values by numpy, with the formulas of the documentation written anew.
 #[test]
 fn shares_agree_with_numpy() {
-    let near = |share: Share, expected: [f64; 3]| {
+    let near = |share: Interval, expected: [f64; 3]| {
         let found = [share.value, share.low, share.high];
         let close = found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9);
         assert!(close, "{found:?} {expected:?}");

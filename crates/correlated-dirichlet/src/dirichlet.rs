@@ -12,7 +12,7 @@ use consilience_numerics::special::{digamma, ln_multivariate_beta};
 
 /// Bound on the rounding error of a log density, relative to the sum of the sizes of its terms.
 ///
-/// Guard: the_bound_on_rounding_is_tight
+/// Guard: distributions the_bound_on_rounding_is_tight
 const ROUNDING: f64 = 2e-15;
 
 /// The Dirichlet distribution on the probability simplex.

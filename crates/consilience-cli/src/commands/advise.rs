@@ -1,14 +1,12 @@
 //! `consilience advise`: which items to label next, and which sources to drop.
 
 use consilience::Outputs;
-use consilience::Progress as _;
 use consilience::evaluation::{Advice, AdviceSettings, SourceSettings, Weighting, advise};
-use consilience_io::TableReader;
 use serde_json::{Value, json};
 
 use crate::advise_args::AdviseOptions;
 use crate::args::{CommonOptions, ReportFormat};
-use crate::data::Loaded;
+use crate::data::{Loaded, append, for_each_chunk, require_items};
 use crate::error::Failure;
 use crate::output::{self, Messages};
 use crate::progress::{TerminalProgress, Unit, stoppable};
@@ -55,28 +53,18 @@ struct Table {
 }
 
 fn read(options: &AdviseOptions, loaded: &Loaded, quiet: bool) -> Result<Table, Failure> {
-    let data = &options.model.data;
-    stoppable(|| {
-        let mut reader = TableReader::open(data, loaded.model.schema(), &loaded.reading)?;
-        let progress = TerminalProgress::new(quiet, Unit::Bytes);
-        progress.begin("reading", reader.total_bytes().unwrap_or(0));
-        let (mut all, mut names): (Option<Outputs>, Option<Vec<String>>) = (None, None);
-        while let Some(chunk) = reader.next_chunk()? {
-            progress.check()?;
-            progress.set(reader.bytes_read());
-            let own = NAMES.iter().find_map(|name| chunk.carried.text_column(name));
-            match &mut all {
-                None => (all, names) = (Some(chunk.outputs), own),
-                Some(outputs) => {
-                    outputs.append(chunk.outputs)?;
-                    names.iter_mut().for_each(|names| names.extend(own.iter().flatten().cloned()));
-                }
-            }
+    let (data, schema) = (&options.model.data, loaded.model.schema());
+    let (mut all, mut names): (Option<Outputs>, Option<Vec<String>>) = (None, None);
+    for_each_chunk("reading", data, schema, &loaded.reading, quiet, |chunk, _| {
+        let own = NAMES.iter().find_map(|name| chunk.carried.text_column(name));
+        match (&all, &mut names) {
+            (None, names) => *names = own,
+            (Some(_), Some(names)) => names.extend(own.into_iter().flatten()),
+            (Some(_), None) => {}
         }
-        let outputs =
-            all.ok_or_else(|| consilience_io::Error::NoItems { name: data.to_string() })?;
-        Ok(Table { outputs, names })
-    })
+        append(&mut all, chunk.outputs)
+    })?;
+    Ok(Table { outputs: require_items(all, data)?, names })
 }
 
 impl Table {

@@ -50,8 +50,8 @@ pub(crate) fn run(
     }
     let (outputs, comparisons) = stoppable(|| options.compare(common.seed(), messages))?;
     let named: Vec<Named<'_>> = options.class_prior.iter().zip(&comparisons).collect();
-    for row in distinct_complaints(&comparisons) {
-        tell(row);
+    for row in distinct_methods(&comparisons) {
+        warn(row);
     }
     if let Some(csv) = &csv {
         write_whole(csv, csv_text(&named).as_bytes())?;
@@ -117,9 +117,9 @@ fn folder_name(prior: &PriorChoice) -> String {
     }
 }
 
-/// The rows that have something to complain of, each method once: fits hardly ever depend on the
-/// class prior.
-fn distinct_complaints(comparisons: &[Comparison]) -> Vec<&ComparedMethod> {
+/// The rows whose warnings and failures are printed, each method once: fits hardly ever depend on
+/// the class prior.
+fn distinct_methods(comparisons: &[Comparison]) -> Vec<&ComparedMethod> {
     let mut rows: Vec<&ComparedMethod> = Vec::new();
     for row in comparisons.iter().flat_map(|comparison| &comparison.methods) {
         if !rows.iter().any(|known| known.method == row.method) {
@@ -181,8 +181,8 @@ impl CompareOptions {
     }
 }
 
-/// What a method's fits complained of.
-fn tell(row: &ComparedMethod) {
+/// Prints the failures and warnings of a method's fits.
+fn warn(row: &ComparedMethod) {
     if let Some(failure) = row.failures.first() {
         let others = match row.failures.len() - 1 {
             0 => String::new(),
@@ -251,7 +251,7 @@ fn csv_text(comparisons: &[Named<'_>]) -> String {
     text
 }
 
-/// One line a method and split; none for methods that failed.
+/// One line per method and split; none for methods that failed.
 fn split_csv_text(comparisons: &[Named<'_>]) -> String {
     let mut text = "class_prior,method,split,log_loss,brier,accuracy,entropy,ece\n".to_owned();
     for (prior, method) in rows(comparisons) {

@@ -85,7 +85,7 @@ fn baseline(name: &str, seed: u64) -> consilience::Result<MethodConfig> {
     Ok(if config.needs_several() { config.at_mode() } else { config })
 }
 
-/// The name of a method and how often it is right when it is so sure.
+/// The name of a method and its reliability diagram.
 type Reliability = (String, Vec<ReliabilityBin>);
 
 /// All methods on the test photos, best first.
@@ -111,8 +111,8 @@ fn compare(
     let bootstrap = BootstrapSettings { seed, ..BootstrapSettings::default() };
     let settings = EvaluationSettings { bootstrap, ..EvaluationSettings::default() };
     let labels = test.require_labels()?;
-    let reliable = |said: &Predictions| -> Result<Reliability, Failure> {
-        Ok((said.name.clone(), reliability(said, &labels, prior, settings.weighting)?))
+    let reliable = |own: &Predictions| -> Result<Reliability, Failure> {
+        Ok((own.name.clone(), reliability(own, &labels, prior, settings.weighting)?))
     };
     let reliabilities = methods.iter().map(reliable).collect::<Result<Vec<_>, Failure>>()?;
     let mut evaluation = evaluate_all(methods, test, prior, &settings, progress)?;
@@ -188,7 +188,6 @@ fn explanation(evaluation: &Evaluation) -> String {
 }
 
 fn story(model: &Model, evaluation: &Evaluation, folder: &Path) -> Result<String, Failure> {
-    let cells = evaluation.cells();
     let folder = folder.display();
     Ok(format!(
         "{INTRODUCTION}\n\nFit on every second photo:\n\n{}\n\
@@ -199,7 +198,7 @@ fn story(model: &Model, evaluation: &Evaluation, folder: &Path) -> Result<String
          The report, to open in a browser: {folder}/{PAGE}\n",
         fit::summary(model, &format!("{folder}/model.json"))?,
         evaluation.n_items,
-        output::table(&cells[0], &cells[1..]),
+        evaluation.table(),
         explanation(evaluation),
     ))
 }

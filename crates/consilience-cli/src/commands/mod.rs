@@ -1,4 +1,4 @@
-//! One file a command.
+//! One file per command.
 
 pub(crate) mod advise;
 pub(crate) mod aggregate;

@@ -1,13 +1,12 @@
 //! `consilience prevalence`: the share of every class among items.
 
 use consilience::evaluation::{PrevalenceTarget, ShareSums};
-use consilience::{Doubts, NoProgress, Progress};
-use consilience_io::TableReader;
+use consilience::{Doubts, NoProgress};
 
 use crate::args::{CommonOptions, PrevalenceOptions, ReportFormat, Target};
+use crate::data::for_each_chunk;
 use crate::error::Failure;
 use crate::output::{self, Messages};
-use crate::progress::{TerminalProgress, Unit, stoppable};
 
 pub(crate) fn run(
     options: &PrevalenceOptions,
@@ -18,18 +17,11 @@ pub(crate) fn run(
     let loaded = input.load(messages.is_quiet())?;
     let mut sums = ShareSums::new(loaded.model.schema().n_classes());
     let mut doubts = Doubts::default();
-    stoppable(|| {
-        let mut reader = TableReader::open(&input.data, loaded.model.schema(), &loaded.reading)?;
-        let progress = TerminalProgress::new(messages.is_quiet(), Unit::Bytes);
-        progress.begin("fusing", reader.total_bytes().unwrap_or(0));
-        while let Some(chunk) = reader.next_chunk()? {
-            progress.check()?;
-            sums.add(loaded.fusion(), &chunk.outputs, &loaded.prior, &NoProgress)
-                .map_err(Failure::in_data(&input.data))?;
-            doubts.merge(&chunk.outputs.doubts());
-            progress.set(reader.bytes_read());
-        }
-        Ok::<(), Failure>(())
+    let (schema, quiet) = (loaded.model.schema(), messages.is_quiet());
+    for_each_chunk("fusing", &input.data, schema, &loaded.reading, quiet, |chunk, _| {
+        doubts.merge(&chunk.outputs.doubts());
+        sums.add(loaded.fusion(), &chunk.outputs, &loaded.prior, &NoProgress)
+            .map_err(Failure::in_data(&input.data))
     })?;
     let target = match options.target {
         Target::Population => PrevalenceTarget::Population,

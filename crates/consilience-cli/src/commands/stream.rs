@@ -12,7 +12,7 @@ use crate::error::Failure;
 use crate::output::Messages;
 use crate::progress::{TerminalProgress, Unit, stoppable};
 
-/// What went through.
+/// Numbers of items and of values raised to the floor.
 #[derive(Debug, Default)]
 pub(super) struct Streamed {
     pub(super) n_items: u64,
@@ -25,7 +25,7 @@ pub(super) type Write<'a> = &'a mut dyn FnMut(&[Added<'_>]) -> Result<(), Failur
 /// Chunks read ahead of the one in work.
 const READ_AHEAD: usize = 2;
 
-/// How often an interruption is looked for while the input keeps us waiting.
+/// Time between checks for an interruption while waiting for input.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Reads `data` chunk by chunk, lets `compute` add columns to each, and writes the result, whole

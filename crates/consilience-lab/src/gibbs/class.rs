@@ -100,7 +100,7 @@ pub(super) struct AlphaPrior {
 }
 
 impl AlphaPrior {
-    /// Worth `items` items; the mean logarithms of all classes have the same weight.
+    /// With the weight of `items` items; the mean logarithms of all classes have the same weight.
     pub(super) fn new(classes: &[Vec<LnPair>], classifier: usize, items: f64) -> Self {
         let mut mean_ln = vec![0.0; classes.len()];
         for class in classes {

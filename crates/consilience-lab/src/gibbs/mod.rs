@@ -80,7 +80,7 @@ impl Gibbs {
         self.sample(outputs, alpha, None)
     }
 
-    /// Draws α and δ together. The prior of α is that of the independent model, worth `prior_items` items; `alpha` is
+    /// Draws α and δ together. The prior of α is that of the independent model, with the weight of `prior_items` items; `alpha` is
     /// the start.
     pub fn sample_joint(
         &self,

@@ -1,10 +1,9 @@
 //! Real data sets: the paper's methods with its splits and priors, and our methods by default.
 
 use consilience::evaluation::compare::{
-    Candidate, CompareSettings, Protocol, all_methods, compare,
+    Candidate, CompareSettings, Protocol, all_methods, compare, splits,
 };
 use consilience::evaluation::{Predictions, Weighting, score};
-use consilience::laboratory::splits;
 use consilience::methods::correlated::Correlated;
 use consilience::methods::correlated::learning::DeltaPrior;
 use consilience::methods::independent::{AlphaPrior, Independent};
@@ -83,10 +82,10 @@ fn published(
 ) -> Result<Vec<Record>, Failure> {
     let counts: Vec<f64> = outputs.class_counts().iter().map(|count| *count as f64).collect();
     let prior = prior.resolve(outputs.schema().classes(), Some(&counts))?;
-    let splits = splits(settings.protocol, outputs, settings.seed)?;
+    let splits = splits(outputs, settings)?;
     progress.begin(method, splits.len() as u64);
     let mut scores = Vec::new();
-    for [train, test] in splits {
+    for (train, test) in splits {
         let mixture = PublishedMixture::fit(&outputs.select_items(&train), settings.seed)?;
         let test = outputs.select_items(&test);
         let probabilities = mixture.fuse(&test, &prior)?;

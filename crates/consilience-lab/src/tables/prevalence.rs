@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use consilience::evaluation::{Prevalence, PrevalenceTarget, Share, prevalence};
+use consilience::evaluation::{Interval, Prevalence, PrevalenceTarget, prevalence};
 use consilience::methods::Method;
 use consilience::methods::independent::IndependentFusion;
 use consilience::simulation::{Preset, Truth};
@@ -85,9 +85,9 @@ fn push(
 fn print((name, labelled): (&str, usize), all: &[Replication]) {
     for (target, target_name) in ["population", "items"].into_iter().enumerate() {
         for (class, share) in SHARES.into_iter().enumerate() {
-            let row = |estimate: &str, of: &dyn Fn(&Prevalence) -> Option<Share>| {
+            let row = |estimate: &str, of: &dyn Fn(&Prevalence) -> Option<Interval>| {
                 let each = all.iter().filter_map(|(found, own)| {
-                    let Share { low, high, .. } = of(&found[target])?;
+                    let Interval { low, high, .. } = of(&found[target])?;
                     let truth = if target == 0 { share } else { own[class] };
                     Some((f64::from(u8::from(low <= truth && truth <= high)), high - low))
                 });

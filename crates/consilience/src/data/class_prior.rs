@@ -121,11 +121,11 @@ impl PriorChoice {
                 "estimate",
             )),
             Self::Given(weights) if weights.len() == classes.len() => ClassPrior::new(weights),
-            Self::Given(weights) => Err(Error::Mismatch {
-                what: "class prior and classes",
-                expected: format!("{} numbers ({})", classes.len(), classes.join(", ")),
-                found: weights.len().to_string(),
-            }),
+            Self::Given(weights) => Err(Error::mismatch(
+                "class prior and classes",
+                format!("{} numbers ({})", classes.len(), classes.join(", ")),
+                weights.len(),
+            )),
             Self::Named(weights) => ClassPrior::new(&by_class(weights, classes)?),
         }
     }
@@ -138,10 +138,12 @@ fn by_class(named: &[(String, f64)], classes: &[String]) -> Result<Vec<f64>> {
         own.next().filter(|_| own.next().is_none()).map(|(_, weight)| *weight)
     };
     let weights: Option<Vec<f64>> = classes.iter().map(weight).collect();
-    weights.filter(|weights| weights.len() == named.len()).ok_or_else(|| Error::Mismatch {
-        what: "class prior and classes",
-        expected: format!("each of {} once", quoted(classes)),
-        found: quoted(&named.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>()),
+    weights.filter(|weights| weights.len() == named.len()).ok_or_else(|| {
+        Error::mismatch(
+            "class prior and classes",
+            format!("each of {} once", quoted(classes)),
+            quoted(&named.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>()),
+        )
     })
 }
 

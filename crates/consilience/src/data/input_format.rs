@@ -12,14 +12,14 @@ use crate::warning::Warning;
 use consilience_numerics::simplex;
 
 /// The rounding of a sum of doubles: outputs of two digits that add up to 0.98 are within 0.02 of 1.
-const SUM_ROUNDING: f64 = 1e-12;
+pub(crate) const SUM_ROUNDING: f64 = 1e-12;
 
 /// Default of [`InputFormat::sum_tolerance`]: what rounding to two digits can do to a few classes.
 pub const DEFAULT_SUM_TOLERANCE: f64 = 0.02;
 
 /// Deviations of a sum from 1, and negative values, up to this size are errors of arithmetic and not
 /// worth a warning.
-const ROUNDING: f64 = 1e-6;
+pub(crate) const ROUNDING: f64 = 1e-6;
 
 /// Default of [`InputFormat::floor`], chosen by measurements on real data sets (see the guide).
 pub const DEFAULT_FLOOR: f64 = 1e-6;

@@ -79,6 +79,13 @@ impl Schema {
         self.classifiers.iter().position(|classifier| classifier == name)
     }
 
+    /// The index of a classifier; an error lists the known ones.
+    pub(crate) fn require_classifier(&self, name: &str) -> Result<usize> {
+        self.classifier_index(name).ok_or_else(|| {
+            Error::mismatch("classifiers", format!("`{name}`"), quoted(&self.classifiers))
+        })
+    }
+
     /// The schema of a single classifier with the same classes.
     #[must_use]
     pub fn only(&self, classifier: usize) -> Self {

@@ -1,27 +1,16 @@
 //! Bootstrap intervals of scores.
 
-use rand::rngs::ChaCha8Rng;
-use rand::{RngExt, SeedableRng};
-use serde::Serialize;
+use rand::RngExt;
 
 use super::constants::{MAX_REPLICATED_SCORES, MAX_REPLICATES, MIN_REPLICATES};
+use super::interval::Interval;
 use super::scores::{ItemScores, Predictions, ScoreSet, Weighting, item_weights};
 use crate::data::class_prior::ClassPrior;
 use crate::error::{Error, Result};
+use crate::math::random::stream;
 use crate::progress::Progress;
 use crate::sampling::diagnostics::quantile;
 use consilience_numerics::parallel;
-
-/// A score with its 95 % bootstrap interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct ScoreInterval {
-    /// The score of all items.
-    pub value: f64,
-    /// Lower end of the interval; NaN without replicates.
-    pub low: f64,
-    /// Upper end of the interval; NaN without replicates.
-    pub high: f64,
-}
 
 /// Options of the bootstrap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +56,7 @@ pub(super) fn with_intervals(
     weighting: Weighting,
     settings: &BootstrapSettings,
     progress: &dyn Progress,
-) -> Result<Vec<Vec<ScoreSet<ScoreInterval>>>> {
+) -> Result<Vec<Vec<ScoreSet<Interval>>>> {
     let n_classes = prior.probabilities().len();
     settings.check(methods.len(), n_classes)?;
     let tables = methods
@@ -114,8 +103,7 @@ pub(super) fn strata(labels: &[usize], n_classes: usize, weighting: Weighting) -
 
 /// As many items of every stratum as it has, drawn with replacement.
 pub(super) fn resample(strata: &[Vec<u32>], seed: u64, replicate: u64) -> Vec<u32> {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(replicate);
+    let mut rng = stream(seed, replicate);
     let mut items = Vec::with_capacity(strata.iter().map(Vec::len).sum());
     for stratum in strata.iter().filter(|stratum| !stratum.is_empty()) {
         items.extend((0..stratum.len()).map(|_| stratum[rng.random_range(0..stratum.len())]));
@@ -124,14 +112,14 @@ pub(super) fn resample(strata: &[Vec<u32>], seed: u64, replicate: u64) -> Vec<u3
 }
 
 /// Adds the 2.5 % and 97.5 % quantiles of the replicates; NaN without replicates.
-fn attach(value: &ScoreSet, drawn: &[[f64; 5]]) -> ScoreSet<ScoreInterval> {
+fn attach(value: &ScoreSet, drawn: &[[f64; 5]]) -> ScoreSet<Interval> {
     let scored = |index: usize, value: f64| {
         let column: Vec<f64> =
             drawn.iter().map(|row| row[index]).filter(|score| !score.is_nan()).collect();
         if column.is_empty() {
-            return ScoreInterval { value, low: f64::NAN, high: f64::NAN };
+            return Interval { value, low: f64::NAN, high: f64::NAN };
         }
-        ScoreInterval { value, low: quantile(&column, 0.025), high: quantile(&column, 0.975) }
+        Interval { value, low: quantile(&column, 0.025), high: quantile(&column, 0.975) }
     };
     ScoreSet {
         log_loss: scored(0, value.log_loss),

@@ -7,14 +7,13 @@
 //! "Stable reliability diagrams for probabilistic classifiers", PNAS 2021,
 //! doi:10.1073/pnas.2016191118.
 
-use rand::SeedableRng;
-use rand::rngs::ChaCha8Rng;
 use rand_distr::{Binomial, Distribution};
 use serde::Serialize;
 
 use super::scores::{Predictions, Weighting, item_weights};
 use crate::data::class_prior::ClassPrior;
 use crate::error::{Error, Result};
+use crate::math::random::stream;
 use crate::sampling::diagnostics::quantile;
 use consilience_numerics::simplex;
 
@@ -93,13 +92,9 @@ pub fn calibration_curve(
     seed: u64,
 ) -> Result<CalibrationCurve> {
     let n_classes = prior.probabilities().len();
-    let n_numbers = predictions.probabilities.len();
-    if n_numbers != labels.len() * n_classes || labels.is_empty() {
-        return Err(Error::Mismatch {
-            what: "predictions and labels",
-            expected: format!("{} × {n_classes}", labels.len().max(1)),
-            found: format!("{n_numbers} numbers"),
-        });
+    predictions.check(labels, n_classes)?;
+    if labels.is_empty() {
+        return Err(Error::NoItems);
     }
     let weights = item_weights(labels, prior, weighting);
     let rows = predictions.probabilities.chunks_exact(n_classes).zip(labels);
@@ -243,8 +238,7 @@ fn band(groups: &[Group], seed: u64) -> Vec<BandPoint> {
         .collect();
     let mut values = vec![Vec::with_capacity(REPLICATES); places.len()];
     for replicate in 0..REPLICATES {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        rng.set_stream(replicate as u64);
+        let mut rng = stream(seed, replicate as u64);
         let events: Vec<f64> =
             draws.iter().map(|(unit, draw)| unit * draw.sample(&mut rng) as f64).collect();
         let blocks = isotonic(groups.iter().map(|group| group.weight).zip(events));
@@ -277,7 +271,8 @@ fn spread(values: &[f64]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand::RngExt;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     fn item(predicted: f64, occurs: bool) -> Item {
         Item { predicted, occurs, weight: 1.0 }

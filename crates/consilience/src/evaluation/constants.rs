@@ -51,3 +51,6 @@ pub(super) const VOTE: f64 = 0.999;
 
 /// Number of test items per class in the paper's random splits.
 pub(super) const PAPER_TEST_ITEMS: usize = 20;
+
+/// The 97.5 % quantile of the standard normal distribution.
+pub(super) const NORMAL_975: f64 = 1.959_963_984_540_054;

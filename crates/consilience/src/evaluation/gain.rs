@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::constants::{
     FOLDS_OF_LARGE_FITS, FOLDS_OF_MANY_ITEMS, LARGE_FIT, MANY_ITEMS, RECALIBRATED, SIMILAR, VOTE,
 };
+use super::report::meta_predictions;
 use super::sample_mean::{SampleMean, weighted_mean};
 use super::scores::{Predictions, Weighting};
 use super::verdict::verdict;
@@ -17,13 +18,13 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
 use crate::folds;
+use crate::methods::Fusion;
 use crate::methods::Method;
 use crate::methods::auto::{Auto, AutoFusion};
-use crate::methods::bcc::{Bcc, BccFusion};
+use crate::methods::bcc::Bcc;
 use crate::methods::independent::{IndependentFusion, SufficientStatistics};
 use crate::methods::pools::{Pool, PoolKind, Weights, fit_weights};
 use crate::methods::shares::{EvidenceCovariance, LEVEL, insight_intervals};
-use crate::methods::{Fusion, fuse};
 use crate::model::Model;
 use crate::progress::{NoProgress, Progress};
 use crate::text::aligned;
@@ -128,7 +129,7 @@ pub fn gain(
     let folds = Folds { outputs, prior, of_items: folds, number: n_folds, progress };
     let mut methods = folds.predict("estimating the gain", baselines)?;
     if outputs.schema().n_classifiers() > 1 {
-        let best = best_singles(&methods, outputs, &labels, prior);
+        let best = best_singles(&methods, outputs, &labels);
         let recalibrated = |train: &Outputs, test: &Outputs, prior: &ClassPrior| {
             recalibrated(&best, train, test, prior)
         };
@@ -243,10 +244,10 @@ impl Gain {
 fn require_auto(model: &Model) -> Result<&AutoFusion> {
     match model.method() {
         Method::Auto(auto) => Ok(auto),
-        _ => Err(Error::Unsupported {
-            method: model.method_name(),
-            cannot: "has no estimated gain: it is estimated for `auto` only".into(),
-        }),
+        _ => Err(Error::unsupported(
+            model.method_name(),
+            "has no estimated gain: it is estimated for `auto` only",
+        )),
     }
 }
 
@@ -258,8 +259,9 @@ fn summarise(
     covariance: Option<&EvidenceCovariance>,
 ) -> Gain {
     let mean = |losses: &[f64]| weighted_mean(losses, labels, prior, weighting);
+    let n_classes = prior.probabilities().len();
     let losses: Vec<Vec<f64>> =
-        methods.iter().map(|method| item_losses(method, labels, prior)).collect();
+        methods.iter().map(|method| method.log_losses(labels, n_classes)).collect();
     let baseline = |(method, own): (&Predictions, &Vec<f64>)| {
         let gains: Vec<f64> = own.iter().zip(&losses[0]).map(|(a, b)| a - b).collect();
         let method = method.name.clone();
@@ -344,13 +346,13 @@ fn baselines(train: &Outputs, test: &Outputs, prior: &ClassPrior) -> Result<Vec<
     if train.schema().n_classifiers() > 1 {
         let (linear, log) = (PoolKind::Linear, PoolKind::Logarithmic);
         let greedy = fit_weights(linear, &Weights::Greedy, train, prior)?.pool;
-        predictions.push(fused("linear-pool:greedy".into(), &greedy, test, prior)?);
+        predictions.push(Predictions::of("linear-pool:greedy", &greedy, test, prior)?);
         let exponents = fit_weights(log, &Weights::NonNegative, train, prior)?.pool;
-        predictions.push(fused("log-pool:non-negative".into(), &exponents, test, prior)?);
+        predictions.push(Predictions::of("log-pool:non-negative", &exponents, test, prior)?);
     }
     if are_votes(train) {
-        let bcc: BccFusion = Bcc::default().learn(train)?;
-        predictions.push(fused("bcc".into(), &bcc, test, prior)?);
+        let bcc = Bcc::default().learn(train)?;
+        predictions.push(Predictions::of("bcc", &bcc, test, prior)?);
     }
     Ok(predictions)
 }
@@ -363,16 +365,11 @@ fn are_votes(outputs: &Outputs) -> bool {
 }
 
 /// The classifiers with the smallest log-losses of their own outputs or their meta classifiers.
-fn best_singles(
-    methods: &[Predictions],
-    outputs: &Outputs,
-    labels: &[usize],
-    prior: &ClassPrior,
-) -> Vec<usize> {
-    let names = outputs.schema().classifiers();
+fn best_singles(methods: &[Predictions], outputs: &Outputs, labels: &[usize]) -> Vec<usize> {
+    let (names, n_classes) = (outputs.schema().classifiers(), outputs.schema().n_classes());
     let loss = |name: &String| {
         let own = methods.iter().filter(|method| single_of(&method.name) == Some(name));
-        own.map(|method| item_losses(method, labels, prior).iter().sum::<f64>())
+        own.map(|method| method.log_losses(labels, n_classes).iter().sum::<f64>())
             .fold(f64::INFINITY, f64::min)
     };
     let losses: Vec<f64> = names.iter().map(loss).collect();
@@ -393,18 +390,9 @@ fn recalibrated(
         let schema = Arc::new(train.schema().only(k));
         let (train, test) = (train.select(&schema)?, test.select(&schema)?);
         let fitted = Auto::default().learn(&train, &NoProgress)?.fusion;
-        fused(format!("auto:{}", schema.classifiers()[0]), &fitted, &test, prior)
+        Predictions::of(format!("auto:{}", schema.classifiers()[0]), &fitted, &test, prior)
     };
     classifiers.iter().map(single).collect()
-}
-
-fn fused(
-    name: String,
-    fusion: &dyn Fusion,
-    outputs: &Outputs,
-    prior: &ClassPrior,
-) -> Result<Predictions> {
-    Ok(Predictions { name, probabilities: fuse(fusion, outputs, prior)?.all().to_vec() })
 }
 
 /// The classifier of `classifier:<name>`, `meta:<name>` or `auto:<name>`.
@@ -425,15 +413,12 @@ impl Baseline {
 /// The predictions of `auto`, the average, the geometric pool, stacking, every classifier's own
 /// outputs and every meta classifier, in this order.
 fn predict(auto: &AutoFusion, outputs: &Outputs, prior: &ClassPrior) -> Result<Vec<Predictions>> {
-    let mut methods = vec![fused("auto".into(), auto, outputs, prior)?];
+    let mut methods = vec![Predictions::of("auto", auto, outputs, prior)?];
     let stacking = auto.stacking()?;
     let stacking = stacking.as_ref().map(|stacking| stacking as &dyn Fusion);
     methods.extend(combinations(stacking, outputs, prior)?);
-    let Some(dirichlets) = auto.dirichlets() else { return Ok(methods) };
-    for (k, name) in outputs.schema().classifiers().iter().enumerate() {
-        let meta = dirichlets.meta(k)?;
-        let own = outputs.select(meta.schema())?;
-        methods.push(fused(format!("meta:{name}"), &meta, &own, prior)?);
+    if let Some(dirichlets) = auto.dirichlets() {
+        methods.extend(meta_predictions(dirichlets.metas()?, outputs, prior)?);
     }
     Ok(methods)
 }
@@ -447,21 +432,16 @@ fn combinations(
     let schema = outputs.schema();
     let n = schema.n_classifiers();
     let pool = |kind| Pool::new(schema.clone(), kind, vec![1.0 / n as f64; n]);
-    let mut methods = vec![fused("average".into(), &pool(PoolKind::Linear)?, outputs, prior)?];
+    let mut methods = vec![Predictions::of("average", &pool(PoolKind::Linear)?, outputs, prior)?];
     if n > 1 {
         let geometric = pool(PoolKind::Logarithmic)?;
-        methods.push(fused("geometric-pool".into(), &geometric, outputs, prior)?);
+        methods.push(Predictions::of("geometric-pool", &geometric, outputs, prior)?);
     }
     if let Some(stacking) = stacking {
-        methods.push(fused("stacking".into(), stacking, outputs, prior)?);
+        methods.push(Predictions::of("stacking", stacking, outputs, prior)?);
     }
     methods.extend(single_classifiers(outputs, prior));
     Ok(methods)
-}
-
-fn item_losses(method: &Predictions, labels: &[usize], prior: &ClassPrior) -> Vec<f64> {
-    let rows = method.probabilities.chunks_exact(prior.probabilities().len());
-    rows.zip(labels).map(|(row, &label)| -row[label].max(f64::MIN_POSITIVE).ln()).collect()
 }
 
 fn similar_pairs(outputs: &Outputs, covariance: &EvidenceCovariance) -> Vec<SimilarPair> {

@@ -10,6 +10,7 @@ mod calibration_curve;
 pub mod compare;
 mod constants;
 mod gain;
+mod interval;
 mod prevalence;
 mod reliability;
 mod report;
@@ -18,23 +19,28 @@ mod scores;
 mod verdict;
 
 pub use advice::{
-    Advice, AdviceSettings, Decision, Dropped, ItemToLabel, LabelAdvice, SourceAdvice,
+    Advice, AdviceSettings, Dropped, ItemToLabel, LabelAdvice, SourceAdvice, SourceDecision,
     SourceSettings, SourceWorth, advise, advise_labels, advise_sources,
 };
-pub use bootstrap::{BootstrapSettings, ScoreInterval};
+pub use bootstrap::BootstrapSettings;
 pub use calibration_curve::{
     BandPoint, CalibrationCurve, CalibrationEvent, CalibrationStep, calibration_curve,
 };
 pub use constants::CALIBRATION_BINS;
-pub use gain::{
-    Baseline, Gain, GainSettings, SimilarPair, gain, gain_of, gain_on_new_items,
-    simpler_predictions,
-};
-pub use prevalence::{ClassShare, Prevalence, PrevalenceTarget, Share, ShareSums, prevalence};
+pub use gain::{Baseline, Gain, GainSettings, SimilarPair, gain, gain_on_new_items};
+pub use interval::Interval;
+pub use prevalence::{ClassShare, Prevalence, PrevalenceTarget, prevalence};
 pub use reliability::{ReliabilityBin, reliability};
-pub use report::{
-    EvaluatedMethod, Evaluation, EvaluationSettings, evaluate, evaluate_all, meta_classifiers,
-    single_classifiers,
-};
-pub use sample_mean::{SampleMean, weighted_mean};
+pub use report::{EvaluatedMethod, Evaluation, EvaluationSettings, evaluate, evaluate_all};
+pub use sample_mean::SampleMean;
 pub use scores::{Predictions, ScoreSet, Weighting, score};
+
+// Parts that front ends put together in other ways; no stable interface.
+#[doc(hidden)]
+pub use gain::{gain_of, simpler_predictions};
+#[doc(hidden)]
+pub use prevalence::ShareSums;
+#[doc(hidden)]
+pub use report::{meta_classifiers, single_classifiers};
+#[doc(hidden)]
+pub use sample_mean::weighted_mean;

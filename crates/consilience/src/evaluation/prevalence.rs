@@ -18,12 +18,13 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::interval::Interval;
 use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
 use crate::methods::{Fused, Fusion, fuse_into};
 use crate::model::Model;
-use crate::progress::Progress;
+use crate::progress::{NoProgress, Progress};
 use crate::text::aligned;
 use consilience_numerics::special::normal_quantile;
 
@@ -58,26 +59,15 @@ pub enum PrevalenceTarget {
     Items,
 }
 
-/// A share with its 95 % interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Share {
-    /// The estimate.
-    pub value: f64,
-    /// Lower end of the interval.
-    pub low: f64,
-    /// Upper end of the interval.
-    pub high: f64,
-}
-
 /// The shares of one class.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClassShare {
     /// The class.
     pub class: String,
     /// Mean fused probability. Its interval is right if the fused probabilities are calibrated.
-    pub by_model: Share,
+    pub by_model: Interval,
     /// Corrected by the labelled items; none with fewer than two.
-    pub corrected: Option<Share>,
+    pub corrected: Option<Interval>,
     /// Number of labelled items of the class.
     pub labelled: u64,
 }
@@ -101,25 +91,31 @@ pub struct Prevalence {
     pub classes: Vec<ClassShare>,
 }
 
+impl Model {
+    /// Estimates the share of every class in the population that the items were drawn from;
+    /// [`prevalence`] has options.
+    ///
+    /// # Example
+    /// ```
+    /// use consilience::{Auto, simulation::Preset};
+    ///
+    /// let truth = Preset::Sim2.truth(0.5)?;
+    /// let model = Auto::default().fit(&truth.simulate(100, 1)?)?;
+    /// let found = model.prevalence(&truth.simulate(200, 2)?)?;
+    /// assert!((found.classes[0].corrected.unwrap().value - 1.0 / 3.0).abs() < 1e-12);
+    /// # Ok::<(), consilience::Error>(())
+    /// ```
+    pub fn prevalence(&self, outputs: &Outputs) -> Result<Prevalence> {
+        let (outputs, target) = (self.own_outputs(outputs)?, PrevalenceTarget::default());
+        prevalence(self, self.fusion(), &outputs, self.class_prior(), target, &NoProgress)
+    }
+}
+
 /// Computes the share of every class under the given class prior. Items without a label are used,
-/// too; labelled ones correct the model.
+/// too; labelled ones correct the model. [`Model::prevalence`] does so with default options.
 ///
 /// The labelled items must be a random sample of the items, and the model must not have been fitted
 /// to them: on its training items the model seems better than it is, and intervals are too short.
-///
-/// # Example
-/// ```
-/// use consilience::evaluation::{PrevalenceTarget, prevalence};
-/// use consilience::{Auto, NoProgress, simulation::Preset};
-///
-/// let truth = Preset::Sim2.truth(0.5)?;
-/// let model = Auto::default().fit(&truth.simulate(100, 1)?)?;
-/// let items = truth.simulate(200, 2)?;
-/// let target = PrevalenceTarget::default();
-/// let found = prevalence(&model, model.fusion(), &items, model.class_prior(), target, &NoProgress)?;
-/// assert!((found.classes[0].corrected.unwrap().value - 1.0 / 3.0).abs() < 1e-12);
-/// # Ok::<(), consilience::Error>(())
-/// ```
 pub fn prevalence(
     model: &Model,
     fusion: &dyn Fusion,
@@ -245,17 +241,17 @@ impl ClassSums {
         ((self.f_squared - self.f * self.f / all) / (all - 1.0).max(1.0)).max(0.0)
     }
 
-    fn by_model(&self, counts: Counts) -> Share {
+    fn by_model(&self, counts: Counts) -> Interval {
         let value = self.f / counts.all;
         let variance = match counts.target {
             PrevalenceTarget::Population => self.variance(counts),
             PrevalenceTarget::Items => (self.f - self.f_squared).max(0.0) / counts.all,
         };
         let half = quantile() * (variance / counts.all).sqrt();
-        Share { value, low: (value - half).max(0.0), high: (value + half).min(1.0) }
+        Interval { value, low: (value - half).max(0.0), high: (value + half).min(1.0) }
     }
 
-    fn corrected(&self, lambda: f64, counts: Counts) -> Share {
+    fn corrected(&self, lambda: f64, counts: Counts) -> Interval {
         let Counts { all, labelled: n, target } = counts;
         let (y, f) = (self.labelled as f64, self.labelled_f);
         let value = y / n + lambda * (self.f / all - f / n);
@@ -276,7 +272,7 @@ impl ClassSums {
             wilson(inner, of_labels * variance / (inner * (1.0 - inner)) + of_items)
         };
         let value = value.clamp(0.0, 1.0);
-        Share { value, low: low.min(value), high: high.max(value) }
+        Interval { value, low: low.min(value), high: high.max(value) }
     }
 }
 
@@ -323,7 +319,7 @@ impl Prevalence {
 impl fmt::Display for Prevalence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text =
-            |share: &Share| format!("{:.4} ({:.4}–{:.4})", share.value, share.low, share.high);
+            |share: &Interval| format!("{:.4} ({:.4}–{:.4})", share.value, share.low, share.high);
         let row = |class: &ClassShare| {
             let mut row = vec![class.class.clone(), text(&class.by_model)];
             if let Some(corrected) = &class.corrected {

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::constants::CALIBRATION_BINS;
 use super::scores::{Predictions, Weighting, bin, item_weights};
 use crate::data::class_prior::ClassPrior;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use consilience_numerics::simplex;
 
 /// The items whose most probable class has a probability in one range.
@@ -28,13 +28,7 @@ pub fn reliability(
     weighting: Weighting,
 ) -> Result<Vec<ReliabilityBin>> {
     let n_classes = prior.probabilities().len();
-    if predictions.probabilities.len() != labels.len() * n_classes {
-        return Err(Error::Mismatch {
-            what: "predictions and labels",
-            expected: format!("{} × {n_classes}", labels.len()),
-            found: format!("{} numbers", predictions.probabilities.len()),
-        });
-    }
+    predictions.check(labels, n_classes)?;
     let weights = item_weights(labels, prior, weighting);
     let mut sums = [[0.0; 3]; CALIBRATION_BINS];
     for (row, &label) in predictions.probabilities.chunks_exact(n_classes).zip(labels) {

@@ -4,15 +4,16 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::bootstrap::{BootstrapSettings, ScoreInterval, with_intervals};
+use super::bootstrap::{BootstrapSettings, with_intervals};
+use super::interval::Interval;
 use super::scores::{Predictions, ScoreSet, Weighting};
 use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Outputs;
 use crate::error::Result;
+use crate::methods::Fusion;
 use crate::methods::independent::IndependentFusion;
-use crate::methods::{Fusion, fuse, fuse_with};
 use crate::model::Model;
-use crate::progress::Progress;
+use crate::progress::{NoProgress, Progress};
 use crate::text::aligned;
 
 /// Options of [`evaluate`].
@@ -51,15 +52,38 @@ pub struct Evaluation {
 pub struct EvaluatedMethod {
     /// Name: the model's method, `classifier:<name>` or `meta:<name>`.
     pub method: String,
-    /// Scores over all items.
-    pub overall: ScoreSet<ScoreInterval>,
+    /// Scores over all items, with 95 % bootstrap intervals.
+    pub overall: ScoreSet<Interval>,
     /// Scores over the items of each class. The calibration error of a class is that of its
     /// probability over all items.
-    pub per_class: Vec<ScoreSet<ScoreInterval>>,
+    pub per_class: Vec<ScoreSet<Interval>>,
+}
+
+impl Model {
+    /// Scores the model, every classifier's own outputs and every meta classifier on the items that
+    /// have a label, under the model's class prior and with 95 % intervals; [`evaluate`] has options.
+    ///
+    /// # Example
+    /// ```
+    /// use consilience::{Auto, simulation::Preset};
+    ///
+    /// let truth = Preset::Sim2.truth(0.5)?;
+    /// let model = Auto::default().fit(&truth.simulate(100, 1)?)?;
+    /// let evaluation = model.evaluate(&truth.simulate(100, 2)?)?;
+    /// println!("{evaluation}");
+    /// assert!(evaluation.methods[0].overall.log_loss.value < 0.8);
+    /// # Ok::<(), consilience::Error>(())
+    /// ```
+    pub fn evaluate(&self, outputs: &Outputs) -> Result<Evaluation> {
+        let weighting = Weighting::default().under(self.chosen_prior());
+        let settings = EvaluationSettings { weighting, ..EvaluationSettings::default() };
+        let outputs = self.own_outputs(outputs)?;
+        evaluate(self, self.fusion(), &outputs, self.class_prior(), &settings, &NoProgress)
+    }
 }
 
 /// Scores a model, every classifier's own outputs and every meta classifier on the items that have a
-/// label.
+/// label. [`Model::evaluate`] does so with default options.
 ///
 /// `fusion` is the model's own or its posterior predictive.
 pub fn evaluate(
@@ -72,10 +96,8 @@ pub fn evaluate(
 ) -> Result<Evaluation> {
     let n_unlabelled = outputs.n_items() - outputs.n_labelled();
     let outputs = outputs.require_some_labels()?;
-    let mut methods = vec![Predictions {
-        name: model.method_name(),
-        probabilities: fuse_with(fusion, &outputs, prior, progress)?.all().to_vec(),
-    }];
+    let name = model.method_name();
+    let mut methods = vec![Predictions::with_progress(name, fusion, &outputs, prior, progress)?];
     methods.extend(single_classifiers(&outputs, prior));
     for meta in meta_classifiers(model, &outputs, prior)? {
         // The model may itself be a meta classifier.
@@ -132,14 +154,20 @@ pub fn meta_classifiers(
     outputs: &Outputs,
     prior: &ClassPrior,
 ) -> Result<Vec<Predictions>> {
+    meta_predictions(model.meta_classifiers()?, outputs, prior)
+}
+
+/// The predictions of given meta classifiers.
+pub(super) fn meta_predictions(
+    metas: Vec<IndependentFusion>,
+    outputs: &Outputs,
+    prior: &ClassPrior,
+) -> Result<Vec<Predictions>> {
     let predict = |meta: IndependentFusion| {
-        let own = outputs.select(meta.schema())?;
-        Ok(Predictions {
-            name: format!("meta:{}", meta.schema().classifiers()[0]),
-            probabilities: fuse(&meta, &own, prior)?.all().to_vec(),
-        })
+        let name = format!("meta:{}", meta.schema().classifiers()[0]);
+        Predictions::of(name, &meta, &outputs.select(meta.schema())?, prior)
     };
-    model.meta_classifiers()?.into_iter().map(predict).collect()
+    metas.into_iter().map(predict).collect()
 }
 
 fn single(outputs: &Outputs, classifier: usize, prior: &ClassPrior) -> Vec<f64> {
@@ -157,13 +185,17 @@ impl Evaluation {
         let rows = self.methods.iter().map(|row| cells(&row.method, &row.overall));
         std::iter::once(header).chain(rows).collect()
     }
+
+    /// The overall table as plain text.
+    pub fn table(&self) -> String {
+        let cells = self.cells();
+        aligned(&cells[0], &cells[1..])
+    }
 }
 
 impl fmt::Display for Evaluation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rows: Vec<Vec<String>> =
-            self.methods.iter().map(|row| cells(&row.method, &row.overall)).collect();
-        f.write_str(&aligned(&HEADER, &rows))?;
+        f.write_str(&self.table())?;
         if f.alternate() {
             for (j, (class, n)) in self.classes.iter().zip(&self.class_counts).enumerate() {
                 let cells = |row: &EvaluatedMethod| cells(&row.method, &row.per_class[j]);
@@ -186,9 +218,9 @@ fn items_sentence(n_items: usize, n_unlabelled: usize) -> String {
     }
 }
 
-fn cells(method: &str, scores: &ScoreSet<ScoreInterval>) -> Vec<String> {
-    let number = |score: ScoreInterval| format!("{:.4}", score.value);
-    let ScoreInterval { low, high, .. } = scores.log_loss;
+fn cells(method: &str, scores: &ScoreSet<Interval>) -> Vec<String> {
+    let number = |score: Interval| format!("{:.4}", score.value);
+    let Interval { low, high, .. } = scores.log_loss;
     let interval = if low.is_nan() { "-".into() } else { format!("{low:.3} to {high:.3}") };
     let ScoreSet { log_loss, brier, accuracy, entropy, ece } = scores.map(number);
     vec![method.to_owned(), log_loss, interval, brier, accuracy, entropy, ece]

@@ -4,7 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use super::constants::CALIBRATION_BINS;
 use crate::data::class_prior::{ClassPrior, PriorChoice};
+use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
+use crate::methods::{Fusion, fuse_with};
+use crate::progress::{NoProgress, Progress};
+use consilience_numerics::log_space::ln_at_least_tiny;
 use consilience_numerics::simplex;
 
 /// The probabilities that a method predicts for some items.
@@ -14,6 +18,55 @@ pub struct Predictions {
     pub name: String,
     /// Probabilities, n × J.
     pub probabilities: Vec<f64>,
+}
+
+impl Predictions {
+    /// The fused probabilities of a rule.
+    pub(crate) fn of(
+        name: impl Into<String>,
+        fusion: &dyn Fusion,
+        outputs: &Outputs,
+        prior: &ClassPrior,
+    ) -> Result<Self> {
+        Self::with_progress(name, fusion, outputs, prior, &NoProgress)
+    }
+
+    /// The same with progress reporting.
+    pub(crate) fn with_progress(
+        name: impl Into<String>,
+        fusion: &dyn Fusion,
+        outputs: &Outputs,
+        prior: &ClassPrior,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let probabilities = fuse_with(fusion, outputs, prior, progress)?.into_all();
+        Ok(Self { name: name.into(), probabilities })
+    }
+
+    /// Refuses predictions that are not one row per label.
+    pub(super) fn check(&self, labels: &[usize], n_classes: usize) -> Result<()> {
+        let (n, found) = (labels.len(), self.probabilities.len());
+        if found == n * n_classes {
+            return Ok(());
+        }
+        Err(Error::mismatch(
+            "predictions and labels",
+            format!("{n} × {n_classes}"),
+            format!("{found} numbers"),
+        ))
+    }
+
+    /// −ln of the probability of every item's true class.
+    pub(super) fn log_losses(&self, labels: &[usize], n_classes: usize) -> Vec<f64> {
+        let rows = self.probabilities.chunks_exact(n_classes).zip(labels);
+        rows.map(|(row, &label)| log_loss(row, label)).collect()
+    }
+}
+
+/// −ln of the probability of the true class; one that underflowed to 0 counts as the smallest normal
+/// double.
+pub(super) fn log_loss(probabilities: &[f64], label: usize) -> f64 {
+    -ln_at_least_tiny(probabilities[label])
 }
 
 /// How items are weighted in scores.
@@ -145,13 +198,7 @@ impl ItemScores {
         labels: &[usize],
         n_classes: usize,
     ) -> Result<Self> {
-        if predictions.probabilities.len() != labels.len() * n_classes {
-            return Err(Error::Mismatch {
-                what: "predictions and labels",
-                expected: format!("{} × {n_classes}", labels.len()),
-                found: format!("{} numbers", predictions.probabilities.len()),
-            });
-        }
+        predictions.check(labels, n_classes)?;
         let mut table = Self {
             n_classes,
             scores: Vec::with_capacity(labels.len()),
@@ -169,8 +216,7 @@ impl ItemScores {
         let predicted = simplex::arg_max(probabilities);
         let squares = probabilities.iter().enumerate().map(|(j, p)| (p - indicator(j)).powi(2));
         self.scores.push([
-            // A probability that underflowed to 0 counts as the smallest normal double.
-            -probabilities[label].max(f64::MIN_POSITIVE).ln(),
+            log_loss(probabilities, label),
             squares.sum(),
             indicator(predicted),
             simplex::entropy(probabilities),

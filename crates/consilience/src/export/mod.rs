@@ -1,27 +1,20 @@
 //! Fitted models for other programs: ONNX files, and Python code without dependencies.
 //!
-//! A method that can be exported describes its fusion rule once, as a `Formula` for the unnormalised
-//! log posterior of one item (`FittedMethod::ln_joint_formula`). Reading the outputs, normalising and
-//! the class prior are shared, and every export is a writer of formulas.
+//! A method that can be exported describes its fusion rule once, as a formula for the unnormalised
+//! log posterior of one item (`FittedMethod::ln_joint_formula`). Every export writes such formulas.
 
-pub(crate) mod formula;
 mod onnx;
 mod protobuf;
 mod python;
-mod scoring;
 
-pub(crate) use formula::{Matrix, Value};
 pub use onnx::{IR_VERSION, OPSET, Precision};
-pub(crate) use scoring::{Rule, Scoring};
 
 use serde_json::json;
 
 use crate::data::input_format::{DEFAULT_FLOOR, InputFormat, ValueKind};
 use crate::error::{Error, Result};
+use crate::formula::{Rule, Scoring};
 use crate::model::Model;
-
-/// Largest number of classifiers for which a rule may depend on the set of those present by a table.
-pub(crate) const MOST_TABULATED: usize = 10;
 
 /// Settings of an export.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -79,13 +72,13 @@ impl Model {
         let mut scoring = Scoring::new(self.schema(), &format);
         match self.method().fitted().ln_joint_formula(&mut scoring) {
             Ok(ln_joint) => Ok(Rule::new(scoring, ln_joint)),
-            Err(reason) => Err(Error::Unsupported {
-                method: self.method_name(),
-                cannot: format!(
+            Err(reason) => Err(Error::unsupported(
+                self.method_name(),
+                format!(
                     "cannot be exported: {reason}. Export `auto`, or fuse with the command line, \
                      Python or Rust"
                 ),
-            }),
+            )),
         }
     }
 

@@ -5,8 +5,7 @@ use std::fmt::Write;
 use serde_json::json;
 
 use super::ExportOptions;
-use super::formula::{Binary, Matrix, Step, Value};
-use super::scoring::Rule;
+use crate::formula::{Binary, Matrix, Rule, Step, Value};
 use crate::model::Model;
 
 /// Operations on lists of rows.
@@ -190,7 +189,7 @@ impl Writer {
         format!("C{i}")
     }
 
-    /// Raises an error for an output that is not valid, which v{i} tells.
+    /// Raises an error for an output that v{i} marks as invalid.
     fn check(&mut self, i: usize) {
         let _ = write!(
             self.code,

@@ -5,5 +5,6 @@ pub(crate) mod fixed_sum;
 pub(crate) mod gaussian;
 pub(crate) mod lbfgs;
 pub(crate) mod log_ratio;
+pub(crate) mod random;
 pub(crate) mod row_sums;
 pub(crate) mod transpose;

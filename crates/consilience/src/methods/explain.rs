@@ -1,4 +1,4 @@
-//! What each classifier contributes to each item.
+//! The contribution of each classifier to each item.
 
 use super::rows::in_blocks;
 use super::{Fusion, Rows, Source, check_schema};

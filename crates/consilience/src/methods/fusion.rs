@@ -161,6 +161,11 @@ impl Fused {
         &self.probabilities
     }
 
+    /// All distributions, n × J, without a copy.
+    pub(crate) fn into_all(self) -> Vec<f64> {
+        self.probabilities
+    }
+
     /// The most probable class of one item.
     pub fn predicted(&self, item: usize) -> usize {
         simplex::arg_max(self.probabilities(item))

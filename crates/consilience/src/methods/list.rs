@@ -14,9 +14,10 @@ use super::auto::{Auto, AutoFusion};
 use super::bcc::{Bcc, BccFusion};
 use super::correlated::{Correlated, CorrelatedMethod};
 use super::discounted::{Discounted, DiscountedFusion};
+use super::fusion::Fusion;
 use super::independent::{Independent, IndependentFusion};
 use super::logit_normal::{LogitNormal, LogitNormalFusion};
-use super::meta::{Meta, MetaFusion};
+use super::meta::Meta;
 use super::method::{Fit, FitMethod, FittedMethod, MethodOption, TrainingSet};
 use super::normal_mixture::{NormalMixture, NormalMixtureFusion};
 use super::pools::{LinearPool, LogPool, OpinionPool, Pool};
@@ -212,7 +213,7 @@ methods! {
         "Weighted average of probabilities.";
     "log-pool" LogPool(LogPool => Pool),
         "Weighted average of the logarithms of probabilities.";
-    "meta" Meta(Meta => MetaFusion),
+    "meta" Meta(Meta => IndependentFusion),
         "The independent model of one classifier alone, which recalibrates it.";
 }
 
@@ -367,7 +368,7 @@ impl Method {
 
     fn classifier(&self) -> Option<&str> {
         match self {
-            Self::Meta(meta) => Some(meta.classifier()),
+            Self::Meta(meta) => Some(&meta.schema().classifiers()[0]),
             _ => None,
         }
     }

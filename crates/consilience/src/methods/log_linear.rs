@@ -4,7 +4,7 @@ use pulp::{Simd, WithSimd};
 
 use super::block::{Block, Logs};
 use crate::data::outputs::Items;
-use crate::export::formula::{Formula, Matrix, Value};
+use crate::formula::{Formula, Matrix, Value};
 use consilience_numerics::instructions::instructions;
 use consilience_numerics::vector;
 

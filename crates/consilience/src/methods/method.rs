@@ -16,8 +16,7 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
-use crate::export::{Scoring, Value as FormulaValue};
-use crate::model::Model;
+use crate::formula::{Scoring, Value as FormulaValue};
 use crate::progress::Progress;
 use crate::simulation::Truth;
 use crate::warning::Warning;
@@ -143,6 +142,23 @@ pub(crate) trait FitMethod: Default + Serialize + DeserializeOwned {
     }
 }
 
+/// What the description of a fitted method shows beside its own parameters.
+#[derive(Clone, Copy)]
+pub(crate) struct FitDetails<'a> {
+    /// Names of classifiers and classes.
+    pub(crate) schema: &'a Schema,
+    /// The class prior of the model.
+    pub(crate) class_prior: &'a ClassPrior,
+    /// The posterior of the Dirichlets, where it was sampled.
+    pub(crate) posterior: Option<&'a PosteriorReport>,
+    /// The posteriors of what pairs of classifiers share.
+    pub(crate) pair_posteriors: &'a [PairPosterior],
+    /// The posterior of everything that three and more classifiers share.
+    pub(crate) shared_posterior: Option<&'a SharedReport>,
+    /// The correlations of outputs on the training items; none if there was no fit.
+    pub(crate) observed_correlations: Option<&'a [ObservedPair]>,
+}
+
 /// A fitted method: a fusion rule that can be saved, inspected and, where it models the outputs,
 /// simulated from.
 pub(crate) trait FittedMethod: Fusion {
@@ -150,7 +166,7 @@ pub(crate) trait FittedMethod: Fusion {
     fn file_parameters(&self) -> Value;
 
     /// The parameters as text, for a person who inspects the model.
-    fn describe(&self, _model: &Model) -> Result<String> {
+    fn describe(&self, _details: &FitDetails<'_>) -> Result<String> {
         Ok(String::new())
     }
 

@@ -41,10 +41,17 @@ pub mod stacking;
 pub use block::Block;
 pub use correlated::PairInsight;
 pub use explain::explain;
-pub use fusion::{Fused, Fusion, fuse, fuse_into, ln_densities, ln_densities_with};
+pub use fusion::{Fused, Fusion, fuse, ln_densities};
 pub(crate) use fusion::{check_schema, fuse_with};
 pub use list::{Method, MethodConfig, MethodInfo};
 pub use method::{Draw, MethodOption, PairPosterior};
-pub(crate) use method::{Fit, FitMethod, FitReport, FittedMethod, SEED, TrainingSet, read};
+pub(crate) use method::{
+    Fit, FitDetails, FitMethod, FitReport, FittedMethod, SEED, TrainingSet, read,
+};
 pub use predictive::PosteriorPredictive;
+
+// Fusing into memory of the caller, for front ends; no stable interface.
+#[doc(hidden)]
+pub use fusion::{fuse_into, ln_densities_with};
+#[doc(hidden)]
 pub use rows::{Rows, Source, fuse_rows, ln_density_rows};

@@ -1,4 +1,4 @@
-//! Fusion that averages over the posterior instead of trusting its mean.
+//! Fusion that averages over posterior draws.
 
 use std::fmt;
 use std::sync::Arc;
@@ -36,8 +36,8 @@ impl PosteriorPredictive {
     }
 
     /// The mean over draws, in log space: of the fused distributions under `prior`, or, without
-    /// one, of the densities. The error is that of the arithmetic; how well the draws stand for
-    /// the posterior is another matter.
+    /// one, of the densities. The error is that of the arithmetic; it does not include the Monte Carlo
+    /// error of the draws.
     fn average(
         &self,
         items: &Items<'_>,

@@ -1,4 +1,4 @@
-//! Results into memory of the caller, block by block, from checked outputs or from raw numbers.
+//! Writes results into memory of the caller, block by block, from checked outputs or raw numbers.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,19 +18,19 @@ use consilience_numerics::parallel;
 pub enum Source<'a> {
     /// Checked before.
     Checked(&'a Outputs),
-    /// Numbers as they come, item by item, K·J each: every block is checked when its turn comes,
-    /// and what was checked never leaves the cache.
+    /// Raw numbers, item by item, K·J each. They are checked block by block, so that a checked block
+    /// stays in the cache.
     Raw {
         /// Names and shape.
         schema: &'a Arc<Schema>,
-        /// What the numbers are.
+        /// The kind of the numbers.
         input_format: InputFormat,
         /// The numbers, NaN where empty.
         values: &'a [f64],
     },
 }
 
-/// Where results go.
+/// Memory for results.
 #[derive(Debug)]
 pub struct Rows<'a> {
     /// The numbers of every class, n × J.
@@ -135,11 +135,11 @@ impl Rows<'_> {
         if (self.values.len(), errors) == (n_items * n_classes, n_items) {
             return Ok(());
         }
-        Err(Error::Mismatch {
-            what: "room for results and errors",
-            expected: format!("{} and {n_items}", n_items * n_classes),
-            found: format!("{} and {errors}", self.values.len()),
-        })
+        Err(Error::mismatch(
+            "room for results and errors",
+            format!("{} and {n_items}", n_items * n_classes),
+            format!("{} and {errors}", self.values.len()),
+        ))
     }
 
     /// Pieces of so many items, the last may be shorter.
@@ -152,7 +152,7 @@ impl Rows<'_> {
     }
 }
 
-/// Hands out items of a source, checked ones from memory of its own.
+/// Returns items of a source; raw ones are checked into its own buffer.
 struct Reader<'a> {
     source: Source<'a>,
     checked: AlignedBuffer,

@@ -7,22 +7,18 @@ use crate::data::input_format::InputFormat;
 use crate::error::{Error, Result};
 use crate::methods::independent::{Alpha, IndependentFusion, SufficientStatistics};
 
-fn invalid(error: impl std::fmt::Display) -> Error {
-    Error::InvalidModel(error.to_string())
-}
-
 impl Model {
     /// Checks training facts, diagnostics and draws once, so that later code can rely on them.
     pub(super) fn check_consistency(&self) -> Result<()> {
         if let Some(Settings { floor, .. }) = self.settings {
             InputFormat { floor, ..InputFormat::default() }
                 .check(self.schema.n_classes())
-                .map_err(|error| invalid(format!("`settings`: {error}")))?;
+                .map_err(|error| Error::model(format!("`settings`: {error}")))?;
         }
         self.check_training()?;
         if let Some(report) = &self.posterior {
             // The standard deviations have the shape of the concentrations and are positive, too.
-            let place = |error: Error| invalid(format!("`diagnostics.alpha_sd`: {error}"));
+            let place = |error: Error| Error::model(format!("`diagnostics.alpha_sd`: {error}"));
             self.like_alpha(&report.alpha_sd).map_err(place)?;
         }
         for (i, pair) in self.pair_posteriors.iter().enumerate() {
@@ -51,17 +47,19 @@ impl Model {
         let Some(training) = &self.training else { return Ok(()) };
         // Merging refuses other shapes.
         let mut empty = SufficientStatistics::empty(&self.schema);
-        empty.merge(&training.statistics).map_err(invalid)?;
+        empty.merge(&training.statistics).map_err(Error::model)?;
         if !training.unlabelled.fits(self.schema.n_classes()) {
             return Err(misfit("training.unlabelled"));
         }
         let covariance = training.evidence_covariance.as_ref();
         if covariance.is_some_and(|c| c.n_classifiers() != self.schema.n_classifiers()) {
-            return Err(invalid("`training.evidence_covariance` does not fit the classifiers"));
+            return Err(Error::model(
+                "`training.evidence_covariance` does not fit the classifiers",
+            ));
         }
         let intervals = training.insight_intervals.as_ref();
         if intervals.is_some_and(|own| !own.fits(self.schema.n_classifiers())) {
-            return Err(invalid("`training.insight_intervals` does not fit the classifiers"));
+            return Err(Error::model("`training.insight_intervals` does not fit the classifiers"));
         }
         for (i, pair) in training.observed_correlations.iter().enumerate() {
             let n = self.schema.n_classes();
@@ -77,7 +75,7 @@ impl Model {
 
     fn check_draws(&self) -> Result<()> {
         for (i, draw) in self.draws.iter().enumerate() {
-            let locate = |error: Error| invalid(format!("`draws[{i}]`: {error}"));
+            let locate = |error: Error| Error::model(format!("`draws[{i}]`: {error}"));
             self.method.fitted().check_draw(draw).map_err(locate)?;
         }
         Ok(())
@@ -93,7 +91,7 @@ impl Model {
 }
 
 fn misfit(place: &str) -> Error {
-    invalid(format!("`{place}` does not fit the classifiers and classes"))
+    Error::model(format!("`{place}` does not fit the classifiers and classes"))
 }
 
 fn is_square<T>(rows: &[Vec<T>], n: usize) -> bool {

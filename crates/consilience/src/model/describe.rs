@@ -6,6 +6,7 @@ use super::Model;
 use super::sources::describe_sources;
 use crate::data::class_prior::PriorChoice;
 use crate::error::Result;
+use crate::methods::FitDetails;
 use crate::sampling::diagnostics::Diagnostics;
 
 impl fmt::Display for Model {
@@ -15,7 +16,7 @@ impl fmt::Display for Model {
 }
 
 fn describe(model: &Model) -> Result<String> {
-    let parameters = model.method().fitted().describe(model)?;
+    let parameters = model.method().fitted().describe(&model.fit_details())?;
     let mut text = describe_fit(model) + &parameters + &describe_sources(model)?;
     for warning in model.training().map_or(&[][..], |training| &training.warnings) {
         text += &format!("warning: {warning}\n");
@@ -49,6 +50,18 @@ fn worst_text(worst: &Diagnostics) -> String {
 }
 
 impl Model {
+    /// What the description of its method shows.
+    fn fit_details(&self) -> FitDetails<'_> {
+        FitDetails {
+            schema: &self.schema,
+            class_prior: &self.class_prior,
+            posterior: self.posterior.as_ref(),
+            pair_posteriors: &self.pair_posteriors,
+            shared_posterior: self.shared_posterior.as_ref(),
+            observed_correlations: self.training.as_ref().map(|t| &t.observed_correlations[..]),
+        }
+    }
+
     /// The class prior and where it comes from, as a line of a report.
     pub fn class_prior_text(&self) -> String {
         let prior = self.schema.classes().iter().zip(self.class_prior.probabilities());

@@ -66,15 +66,12 @@ impl Model {
 
     /// Reads the text of a model file.
     pub fn from_json(text: &str) -> Result<Self> {
-        let file: ModelFile = serde_json::from_str(text).map_err(invalid)?;
+        let file: ModelFile = serde_json::from_str(text).map_err(Error::model)?;
         if file.format != FORMAT {
-            return Err(Error::InvalidModel(format!(
-                "`format` is `{}`, not `{FORMAT}`",
-                file.format
-            )));
+            return Err(Error::model(format!("`format` is `{}`, not `{FORMAT}`", file.format)));
         }
         if file.version != VERSION {
-            return Err(Error::InvalidModel(format!(
+            return Err(Error::model(format!(
                 "it has version {}, and this program reads version {VERSION}",
                 file.version
             )));
@@ -128,10 +125,6 @@ impl Model {
         text.push('\n');
         text
     }
-}
-
-fn invalid(error: impl std::fmt::Display) -> Error {
-    Error::InvalidModel(error.to_string())
 }
 
 /// Indented JSON that keeps a list of plain values on one line, so that matrices can be read.

@@ -7,7 +7,6 @@ use super::{FuseOptions, Model, Settings, Statistics, Training};
 use crate::data::class_prior::{ClassPrior, PriorChoice};
 use crate::data::input_format::DEFAULT_FLOOR;
 use crate::data::outputs::Outputs;
-use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 use crate::methods::shares::{InsightIntervals, LEVEL, insight_intervals};
 use crate::methods::{Fit, Method, MethodConfig, TrainingSet};
@@ -101,10 +100,12 @@ impl Model {
             ""
         };
         if !cannot.is_empty() {
-            return Err(Error::Unsupported { method: method.name(), cannot: cannot.into() });
+            return Err(Error::unsupported(method.name(), cannot));
         }
         let statistics = match method.classifier() {
-            Some(name) => Cow::Owned(statistics.select(&[index_of(statistics.schema(), name)?])?),
+            Some(name) => {
+                Cow::Owned(statistics.select(&[statistics.schema().require_classifier(name)?])?)
+            }
             None => Cow::Borrowed(statistics),
         };
         let (statistics, left_out) = leave_out(&method, statistics)?;
@@ -119,11 +120,10 @@ impl Model {
         warns_of_prior: bool,
     ) -> Result<Self> {
         if outputs.is_weighted() && !method.takes_weights() {
-            return Err(Error::Unsupported {
-                method: method.name(),
-                cannot: "takes no weights of items: repeat an item that counts more than once"
-                    .into(),
-            });
+            return Err(Error::unsupported(
+                method.name(),
+                "takes no weights of items: repeat an item that counts more than once",
+            ));
         }
         let outputs = select(&method, outputs)?;
         let statistics = Cow::Owned(Statistics::of(&outputs)?);
@@ -221,12 +221,11 @@ impl Model {
             progress,
         };
         let Some(fit) = settings.fit.update_method(&self.method, &data) else {
-            return Err(Error::Unsupported {
-                method: self.method_name(),
-                cannot: "cannot be updated: it is learned from all items at once, so fit it again \
-                         on old and new items together"
-                    .into(),
-            });
+            return Err(Error::unsupported(
+                self.method_name(),
+                "cannot be updated: it is learned from all items at once, so fit it again \
+                         on old and new items together",
+            ));
         };
         Self::assemble(fit?, class_prior, settings.clone(), training)
     }
@@ -278,7 +277,7 @@ fn check_items(method: &MethodConfig, statistics: &Statistics, prior: &PriorChoi
     Ok(())
 }
 
-/// Intervals of what the fit tells about the classifiers; none if it has no covariance of evidence.
+/// Intervals of shares and correlations of evidence; none if the fit has no covariance of evidence.
 fn intervals(
     fit: &Fit<Method>,
     labelled: &Outputs,
@@ -297,17 +296,8 @@ fn intervals(
 /// The outputs that a method uses: those of a single classifier for a method of one.
 fn select<'a>(method: &MethodConfig, outputs: &'a Outputs) -> Result<Cow<'a, Outputs>> {
     let Some(name) = method.classifier() else { return Ok(Cow::Borrowed(outputs)) };
-    let index = index_of(outputs.schema(), name)?;
+    let index = outputs.schema().require_classifier(name)?;
     outputs.select(&Arc::new(outputs.schema().only(index))).map(Cow::Owned)
-}
-
-/// The place of a classifier that a method names.
-fn index_of(schema: &Schema, name: &str) -> Result<usize> {
-    schema.classifier_index(name).ok_or_else(|| Error::Mismatch {
-        what: "classifiers",
-        expected: format!("`{name}`"),
-        found: crate::error::quoted(schema.classifiers()),
-    })
 }
 
 /// The statistics without the classifiers that the method cannot use, and a warning for each. If it

@@ -54,12 +54,15 @@ impl Model {
     pub fn fuse_with(&self, outputs: &Outputs, options: &FuseOptions<'_>) -> Result<Fused> {
         let prior = self.prior_for(outputs, options)?;
         let rule = self.rule(options.predictive)?;
-        let outputs = if outputs.schema() == self.schema() {
-            Cow::Borrowed(outputs)
-        } else {
-            Cow::Owned(outputs.select(self.schema())?)
-        };
-        fuse_with(rule.fusion(), &outputs, &prior, options.progress)
+        fuse_with(rule.fusion(), &*self.own_outputs(outputs)?, &prior, options.progress)
+    }
+
+    /// The outputs of the model's classifiers, in its order.
+    pub(crate) fn own_outputs<'a>(&self, outputs: &'a Outputs) -> Result<Cow<'a, Outputs>> {
+        if outputs.schema() == self.schema() {
+            return Ok(Cow::Borrowed(outputs));
+        }
+        outputs.select(self.schema()).map(Cow::Owned)
     }
 
     /// The class prior that was asked for, or the model's own. `estimate` is an error: see
@@ -90,8 +93,7 @@ impl Model {
     pub fn predictive(&self) -> Result<PosteriorPredictive> {
         let fitted = self.method.fitted();
         if !fitted.has_posterior() {
-            let cannot = "has no posterior predictive".into();
-            return Err(Error::Unsupported { method: self.method_name(), cannot });
+            return Err(Error::unsupported(self.method_name(), "has no posterior predictive"));
         }
         let rules = parallel::map(self.draws.len(), |i| fitted.rule_of_draw(&self.draws[i]));
         PosteriorPredictive::new(rules.into_iter().collect::<Result<_>>()?)

@@ -80,11 +80,11 @@ impl Model {
     pub fn new(method: Method, class_prior: ClassPrior) -> Result<Self> {
         let schema = Arc::clone(method.fitted().schema());
         if class_prior.probabilities().len() != schema.n_classes() {
-            return Err(Error::Mismatch {
-                what: "class prior and classes",
-                expected: schema.n_classes().to_string(),
-                found: class_prior.probabilities().len().to_string(),
-            });
+            return Err(Error::mismatch(
+                "class prior and classes",
+                schema.n_classes(),
+                class_prior.probabilities().len(),
+            ));
         }
         Ok(Self {
             schema,
@@ -256,14 +256,13 @@ impl Model {
                 IndependentFusion::at_mode(Arc::clone(&self.schema), &training.statistics)?
             }
         };
-        (0..margins.alpha().len()).map(|k| margins.meta(k)).collect()
+        margins.metas()
     }
 
     /// The distribution of the outputs that the model stands for, for simulation.
     pub fn truth(&self) -> Result<Truth> {
-        self.method.fitted().truth().map_err(|why| Error::Unsupported {
-            method: self.method_name(),
-            cannot: format!("cannot be simulated: {why}"),
+        self.method.fitted().truth().map_err(|why| {
+            Error::unsupported(self.method_name(), format!("cannot be simulated: {why}"))
         })
     }
 }

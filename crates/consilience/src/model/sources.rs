@@ -1,4 +1,4 @@
-//! What every classifier contributes, as text.
+//! The contribution of every classifier, as text.
 
 use super::Model;
 use crate::error::{Result, quoted};

@@ -95,11 +95,11 @@ impl Statistics {
             format!("{} and {}", quoted(schema.classifiers()), quoted(schema.classes()))
         };
         if self.schema != other.schema {
-            return Err(Error::Mismatch {
-                what: "classifiers and classes of two statistics",
-                expected: names(&self.schema),
-                found: names(&other.schema),
-            });
+            return Err(Error::mismatch(
+                "classifiers and classes of two statistics",
+                names(&self.schema),
+                names(&other.schema),
+            ));
         }
         if self.n_items() + other.n_items() >= MOST_ITEMS {
             return Err(Error::parameter("the number of items", "below 2^53", "more"));

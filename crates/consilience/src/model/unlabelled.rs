@@ -38,7 +38,7 @@ impl Unlabelled {
         }
     }
 
-    /// Adds what was summed elsewhere.
+    /// Adds the sums over other items.
     pub(super) fn merge(&mut self, other: &Self) {
         self.n_items += other.n_items;
         self.weight.merge(other.weight);

@@ -1,12 +1,10 @@
 //! Several Markov chains of one target, each with its own random stream.
 
-use rand::SeedableRng;
-use rand::rngs::ChaCha8Rng;
-
 use super::constants::ADAPTATIONS;
 use super::hmc::Hmc;
 use super::{Mode, Target};
 use crate::error::Result;
+use crate::math::random::stream;
 use crate::progress::Progress;
 
 /// Number and length of the chains.
@@ -104,8 +102,7 @@ pub(crate) fn sample(
     let mut values = Vec::with_capacity(settings.n_chains * settings.n_draws * dimension);
     let mut acceptance = 0.0;
     for chain in 0..settings.n_chains {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        rng.set_stream(first_stream + chain as u64);
+        let mut rng = stream(seed, first_stream + chain as u64);
         let mut walker = Hmc::start(target, mode, &mut rng);
         for _ in 0..ADAPTATIONS {
             for _ in 0..settings.n_warmup.div_ceil(ADAPTATIONS) {

@@ -10,7 +10,7 @@ mod newton;
 
 pub(crate) use chains::{ChainSettings, Draws, sample};
 pub(crate) use hmc::hmc_steps;
-pub(crate) use newton::{Mode, climb, factorise, find_mode};
+pub(crate) use newton::{Mode, factorise, find_mode, search_mode};
 
 use nalgebra::{DMatrix, DVector};
 

@@ -18,13 +18,13 @@ pub(crate) struct Mode {
 
 /// Searches a mode from `start`, with the curvature at it.
 pub(crate) fn find_mode(target: &impl Target, start: &[f64]) -> Mode {
-    let (point, converged) = climb(target, start);
+    let (point, converged) = search_mode(target, start);
     let curvature = factorise(&target.curvature(&point));
     Mode { point, curvature, converged }
 }
 
 /// Searches a mode from `start`; whether the last step was within rounding error.
-pub(crate) fn climb(target: &impl Target, start: &[f64]) -> (Vec<f64>, bool) {
+pub(crate) fn search_mode(target: &impl Target, start: &[f64]) -> (Vec<f64>, bool) {
     let mut point = start.to_vec();
     let mut gradient = vec![0.0; point.len()];
     let mut value = target.ln_density(&point, &mut gradient);

@@ -1,26 +1,13 @@
 //! What is known about sources and class shares after a fit.
 
-use serde::{Deserialize, Serialize};
-
 use super::auto::errors::WrongLabels;
 use super::auto::sources::{Hits, logistic};
 use super::core::block_sums;
 use super::table::Votes;
+pub use crate::evaluation::Interval;
 
 /// The standard normal quantile of 0.95: half the width of a 90 % interval.
 pub(super) const NINETY: f64 = 1.644_853_626_951_472_7;
-
-/// An estimate with its 90 % interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Interval {
-    /// The estimate.
-    pub value: f64,
-    /// Lower end of the interval.
-    pub low: f64,
-    /// Upper end of the interval.
-    pub high: f64,
-}
 
 impl Interval {
     /// The interval of a probability, from mean and standard deviation of its logit.

@@ -47,26 +47,26 @@ pub(super) const CACHED_SETS: usize = 4;
 /// Two reported errors are meant to cover as much as two standard errors of a normal distribution. Student's t with 15
 /// degrees of freedom needs 1.09; the rest allows for stopping when the error happens to look small.
 ///
-/// Guard: two_reported_errors_cover_the_mean
+/// Guard: lib two_reported_errors_cover_the_mean
 pub(super) const ERROR_FACTOR: f64 = 1.25;
 /// Weights above e to this are rescaled, before their squares overflow.
 pub(super) const MAX_LN_WEIGHT: f64 = 300.0;
 /// The smallest effective fraction of the points for a resolved estimate.
 ///
-/// Guard: few_effective_points_are_not_resolved
+/// Guard: lib few_effective_points_are_not_resolved
 pub(super) const MIN_EFFECTIVE: f64 = 0.05;
 /// The largest tail index of the weights for a resolved estimate (Vehtari et al. 2024), unless the mass beyond the
 /// largest weight is below [`NEGLIGIBLE_UNSEEN`].
 ///
-/// Guard: heavy_tails_are_not_resolved
+/// Guard: lib heavy_tails_are_not_resolved
 pub(super) const MAX_TAIL_INDEX: f64 = 0.7;
 /// Relative mass beyond the largest weight that is accepted with any tail index.
 ///
-/// Guard: heavy_tails_with_little_mass_are_resolved
+/// Guard: lib heavy_tails_with_little_mass_are_resolved
 pub(super) const NEGLIGIBLE_UNSEEN: f64 = 0.02;
 /// The largest error of ln f for a resolved estimate.
 ///
-/// Guard: large_errors_are_not_resolved
+/// Guard: lib large_errors_are_not_resolved
 pub(super) const MAX_ERROR: f64 = 0.3;
 
 // Several classes

@@ -47,11 +47,7 @@ impl OutputsBuilder {
         if raw.len() == width {
             return self.push_all(raw, |_| label);
         }
-        Err(Error::Mismatch {
-            what: "numbers of values of an item",
-            expected: width.to_string(),
-            found: raw.len().to_string(),
-        })
+        Err(Error::mismatch("numbers of values of an item", width, raw.len()))
     }
 
     /// Adds many items from their raw values, K·J per item, and their labels; `label` gets the

@@ -14,7 +14,7 @@ pub(crate) use builder::convert_items;
 
 use crate::data::input_format::Doubts;
 use crate::data::schema::Schema;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 
 /// The outputs of all classifiers for all items, with labels where they are known.
 ///
@@ -143,11 +143,11 @@ impl Outputs {
     /// ```
     pub fn with_weights(&self, weights: &[f64]) -> Result<Self> {
         if weights.len() != self.n_items() {
-            return Err(Error::Mismatch {
-                what: "numbers of items and weights",
-                expected: self.n_items().to_string(),
-                found: weights.len().to_string(),
-            });
+            return Err(Error::mismatch(
+                "numbers of items and weights",
+                self.n_items(),
+                weights.len(),
+            ));
         }
         let allowed = |weight: &f64| *weight == 0.0 || WEIGHTS.contains(weight);
         if let Some(item) = weights.iter().position(|weight| !allowed(weight)) {
@@ -239,11 +239,11 @@ impl Outputs {
     /// Adds the items of another table with the same classifiers and classes.
     pub fn append(&mut self, other: Self) -> Result<()> {
         if self.schema != other.schema {
-            return Err(Error::Mismatch {
-                what: "classifiers and classes of two tables",
-                expected: format!("{:?}", self.schema),
-                found: format!("{:?}", other.schema),
-            });
+            return Err(Error::mismatch(
+                "classifiers and classes of two tables",
+                format!("{:?}", self.schema),
+                format!("{:?}", other.schema),
+            ));
         }
         if self.is_weighted() || other.is_weighted() {
             self.weights = [self.weights(), other.weights()].concat();
@@ -304,23 +304,15 @@ impl Outputs {
     /// that it does not name are dropped.
     pub fn select(&self, schema: &Arc<Schema>) -> Result<Self> {
         if schema.classes() != self.schema.classes() {
-            return Err(Error::Mismatch {
-                what: "classes",
-                expected: crate::error::quoted(schema.classes()),
-                found: crate::error::quoted(self.schema.classes()),
-            });
+            return Err(Error::mismatch(
+                "classes",
+                quoted(schema.classes()),
+                quoted(self.schema.classes()),
+            ));
         }
-        let indices: Vec<usize> = schema
-            .classifiers()
-            .iter()
-            .map(|name| {
-                self.schema.classifier_index(name).ok_or_else(|| Error::Mismatch {
-                    what: "classifiers",
-                    expected: format!("`{name}`"),
-                    found: crate::error::quoted(self.schema.classifiers()),
-                })
-            })
-            .collect::<Result<_>>()?;
+        let names = schema.classifiers().iter();
+        let indices: Vec<usize> =
+            names.map(|name| self.schema.require_classifier(name)).collect::<Result<_>>()?;
         let n_classes = schema.n_classes();
         let mut values = Vec::with_capacity(self.n_items() * schema.width());
         for item in self.values.chunks_exact(self.schema.width()) {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Advice, Decision, Dropped, ItemToLabel, LabelAdvice, SourceAdvice, SourceWorth};
+use super::{Advice, Dropped, ItemToLabel, LabelAdvice, SourceAdvice, SourceDecision, SourceWorth};
 use crate::error::quoted;
 use crate::text::{aligned, significant};
 
@@ -75,7 +75,7 @@ impl fmt::Display for LabelAdvice {
 impl SourceAdvice {
     /// What to do, in one or two sentences.
     pub fn sentence(&self) -> String {
-        let of = |decision: Decision| -> Vec<String> {
+        let of = |decision: SourceDecision| -> Vec<String> {
             let own = self.sources.iter().filter(|source| source.decision == decision);
             own.map(|source| source.classifier.clone()).collect()
         };
@@ -97,7 +97,7 @@ impl SourceAdvice {
                 self.tolerance
             ),
         };
-        match of(Decision::Undecided) {
+        match of(SourceDecision::Undecided) {
             undecided if undecided.is_empty() => drop,
             undecided => format!(
                 "{drop} Undecided with {} labelled items: {}.",
@@ -123,9 +123,9 @@ impl fmt::Display for SourceAdvice {
                 row.extend([number(price), number(worth_per_price)]);
             }
             let decision = match decision {
-                Decision::Keep => "keep",
-                Decision::Drop => "drop",
-                Decision::Undecided => "undecided",
+                SourceDecision::Keep => "keep",
+                SourceDecision::Drop => "drop",
+                SourceDecision::Undecided => "undecided",
             };
             row.push(decision.into());
             row

@@ -7,14 +7,16 @@ mod sources;
 use serde::Serialize;
 
 pub use labels::{ItemToLabel, LabelAdvice, advise_labels};
-pub use sources::{Decision, Dropped, SourceAdvice, SourceSettings, SourceWorth, advise_sources};
+pub use sources::{
+    Dropped, SourceAdvice, SourceDecision, SourceSettings, SourceWorth, advise_sources,
+};
 
 use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
 use crate::methods::Fusion;
 use crate::model::Model;
-use crate::progress::Progress;
+use crate::progress::{NoProgress, Progress};
 
 /// Options of [`advise`].
 #[derive(Debug, Clone, PartialEq)]
@@ -43,23 +45,28 @@ pub struct Advice {
     pub sources_unknown: Option<String>,
 }
 
-/// Gives advice from a table of which some items have labels, usually the one that the model was
-/// fitted to. Too few labels for the worth of the sources are a part of the result, not an error.
-///
-/// # Example
-/// ```
-/// use consilience::evaluation::{AdviceSettings, advise};
-/// use consilience::{Auto, NoProgress, simulation::Preset};
-///
-/// let outputs = Preset::Sim2.truth(0.0)?.simulate(30, 1)?;
-/// let model = Auto::default().fit(&outputs)?;
-/// let settings = AdviceSettings::default();
-/// let advice =
-///     advise(&model, model.fusion(), &outputs, model.class_prior(), &settings, &NoProgress)?;
-/// assert!(advice.labels.next.is_empty()); // every item has a label
-/// assert_eq!(advice.sources.unwrap().sources.len(), 2);
-/// # Ok::<(), consilience::Error>(())
-/// ```
+impl Model {
+    /// Gives advice from a table of which some items have labels, usually the one that the model was
+    /// fitted to; [`advise`] has options.
+    ///
+    /// # Example
+    /// ```
+    /// use consilience::{Auto, simulation::Preset};
+    ///
+    /// let outputs = Preset::Sim2.truth(0.0)?.simulate(30, 1)?;
+    /// let advice = Auto::default().fit(&outputs)?.advise(&outputs)?;
+    /// assert!(advice.labels.next.is_empty()); // every item has a label
+    /// assert_eq!(advice.sources.unwrap().sources.len(), 2);
+    /// # Ok::<(), consilience::Error>(())
+    /// ```
+    pub fn advise(&self, outputs: &Outputs) -> Result<Advice> {
+        let settings = AdviceSettings::default();
+        advise(self, self.fusion(), outputs, self.class_prior(), &settings, &NoProgress)
+    }
+}
+
+/// Gives advice from a table of which some items have labels. Too few labels for the worth of the
+/// sources are a part of the result, not an error. [`Model::advise`] does so with default options.
 pub fn advise(
     model: &Model,
     fusion: &dyn Fusion,

@@ -11,18 +11,18 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::super::compare::Difference;
+use super::super::constants::NORMAL_975;
 use super::super::sample_mean::{SampleMean, weighted_mean};
-use super::super::scores::Weighting;
+use super::super::scores::{Weighting, log_loss};
 use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 use crate::folds;
 use crate::methods::{MethodConfig, fuse};
 use crate::model::Model;
 use crate::progress::{CancelOnly, Progress};
 use consilience_numerics::parallel;
-use consilience_numerics::special::normal_quantile;
 
 /// Options of [`advise_sources`].
 #[derive(Debug, Clone, PartialEq)]
@@ -50,7 +50,7 @@ impl Default for SourceSettings {
 /// What to do with a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Decision {
+pub enum SourceDecision {
     /// Dropping it costs log-loss: the whole 95 % interval of its worth is above 0, or that of its
     /// worth beyond the sources that stay.
     Keep,
@@ -72,7 +72,7 @@ pub struct SourceWorth {
     /// Worth divided by price; none if the price is 0.
     pub worth_per_price: Option<f64>,
     /// What to do.
-    pub decision: Decision,
+    pub decision: SourceDecision,
 }
 
 /// What dropping several sources costs.
@@ -173,7 +173,7 @@ fn by_worth(
     names: &[String],
     worth: &[Difference],
     prices: &[Option<f64>],
-    decisions: &[Decision],
+    decisions: &[SourceDecision],
 ) -> Vec<SourceWorth> {
     let row = |source: usize| SourceWorth {
         classifier: names[source].clone(),
@@ -192,9 +192,7 @@ fn by_worth(
 /// The method and options of a model that can be fitted without one of its sources.
 fn config_of(model: &Model) -> Result<&MethodConfig> {
     let k = model.schema().n_classifiers();
-    let cannot = |cannot: &str| {
-        Err(Error::Unsupported { method: model.method_name(), cannot: cannot.into() })
-    };
+    let cannot = |cannot: &str| Err(Error::unsupported(model.method_name(), cannot));
     let Some(settings) = model.settings() else {
         let reason = "it has no `settings`, so it cannot be fitted again without a source";
         return Err(Error::InvalidModel(reason.into()));
@@ -215,11 +213,11 @@ fn prices(given: &[(String, f64)], schema: &Schema) -> Result<Vec<Option<f64>>> 
     let mut prices = vec![None; schema.n_classifiers()];
     for (name, price) in given {
         let Some(source) = schema.classifier_index(name) else {
-            return Err(Error::Mismatch {
-                what: "prices and classifiers",
-                expected: crate::error::quoted(schema.classifiers()),
-                found: format!("`{name}`"),
-            });
+            return Err(Error::mismatch(
+                "prices and classifiers",
+                quoted(schema.classifiers()),
+                format!("`{name}`"),
+            ));
         };
         if !(*price >= 0.0) || price.is_infinite() {
             return Err(Error::parameter(
@@ -283,8 +281,7 @@ impl Refits<'_> {
         let test = self.labelled.select_items(&inside).select(model.schema())?;
         let fused = fuse(model.fusion(), &test, self.prior)?;
         let loss = |(i, &item): (usize, &usize)| {
-            let p = fused.probabilities(i)[self.labels[item]];
-            (item, -p.max(f64::MIN_POSITIVE).ln())
+            (item, log_loss(fused.probabilities(i), self.labels[item]))
         };
         Ok(inside.iter().enumerate().map(loss).collect())
     }
@@ -296,9 +293,7 @@ impl Refits<'_> {
     /// The mean of the paired differences, with its 95 % interval.
     fn difference(&self, losses: &[f64], from: &[f64]) -> Difference {
         let differences: Vec<f64> = losses.iter().zip(from).map(|(a, b)| a - b).collect();
-        let SampleMean { mean, se } = self.mean(&differences);
-        let half = normal_quantile(0.975) * se;
-        Difference { mean, se, low: mean - half, high: mean + half }
+        Difference::of(self.mean(&differences), NORMAL_975)
     }
 }
 
@@ -319,16 +314,17 @@ impl Choice<'_> {
         &self,
         prices: &[Option<f64>],
         tolerance: f64,
-    ) -> Result<(Vec<Decision>, Option<(Vec<usize>, Difference)>)> {
+    ) -> Result<(Vec<SourceDecision>, Option<(Vec<usize>, Difference)>)> {
         let is_clear = |worth: &Difference| worth.low > 0.0;
-        let first = |worth| if is_clear(worth) { Decision::Keep } else { Decision::Undecided };
-        let mut decisions: Vec<Decision> = self.worth.iter().map(first).collect();
+        let first =
+            |worth| if is_clear(worth) { SourceDecision::Keep } else { SourceDecision::Undecided };
+        let mut decisions: Vec<SourceDecision> = self.worth.iter().map(first).collect();
         let mut dropped: Vec<usize> = Vec::new();
         let (mut losses, mut loss) = (self.all.to_vec(), None);
         for source in self.in_order(prices) {
             let too_much = self.worth[source].high > tolerance;
             let is_last = dropped.len() + 1 == self.worth.len();
-            if too_much || is_last || decisions[source] == Decision::Keep {
+            if too_much || is_last || decisions[source] == SourceDecision::Keep {
                 continue;
             }
             let with = [&dropped[..], &[source]].concat();
@@ -341,10 +337,10 @@ impl Choice<'_> {
             };
             let together = self.refits.difference(&without, self.all);
             if together.high <= tolerance {
-                decisions[source] = Decision::Drop;
+                decisions[source] = SourceDecision::Drop;
                 (dropped, losses, loss) = (with, without, Some(together));
             } else if is_clear(&self.refits.difference(&without, &losses)) {
-                decisions[source] = Decision::Keep;
+                decisions[source] = SourceDecision::Keep;
             }
         }
         Ok((decisions, loss.map(|loss| (dropped, loss))))

@@ -1,7 +1,7 @@
 //! The methods of a comparison.
 
 use crate::data::schema::Schema;
-use crate::error::{Error, Result, quoted};
+use crate::error::Result;
 use crate::methods::MethodConfig;
 use crate::methods::meta::Meta;
 
@@ -75,15 +75,7 @@ pub fn named_methods(
     let metas: Vec<Candidate> = metas.collect();
     for name in names {
         let config: MethodConfig = name.parse()?;
-        if let Some(classifier) = config.classifier()
-            && schema.classifier_index(classifier).is_none()
-        {
-            return Err(Error::Mismatch {
-                what: "classifiers",
-                expected: format!("`{classifier}`"),
-                found: quoted(schema.classifiers()),
-            });
-        }
+        config.classifier().map(|name| schema.require_classifier(name)).transpose()?;
         let known = candidates.iter().chain(&metas).any(|known| known.name == *name);
         if !known {
             candidates.push(Candidate { name: name.clone(), config: adapt(&config) });

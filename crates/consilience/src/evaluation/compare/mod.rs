@@ -112,6 +112,13 @@ pub struct Difference {
     pub high: f64,
 }
 
+impl Difference {
+    /// The interval of a mean, with the 97.5 % quantile of its distribution in standard errors.
+    pub(super) fn of(SampleMean { mean, se }: SampleMean, quantile: f64) -> Self {
+        Self { mean, se, low: mean - quantile * se, high: mean + quantile * se }
+    }
+}
+
 /// A split on which a method failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SplitFailure {

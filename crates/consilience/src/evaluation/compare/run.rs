@@ -98,11 +98,11 @@ fn check_given<'a>(
     if given.splits.len() == sizes.len() && given.splits.iter().zip(&sizes).all(fits) {
         return Ok(given);
     }
-    Err(Error::Mismatch {
-        what: "given predictions and splits",
-        expected: format!("{} splits with a row of {n_classes} per test item", sizes.len()),
-        found: format!("{} splits of `{}`", given.splits.len(), given.name),
-    })
+    Err(Error::mismatch(
+        "given predictions and splits",
+        format!("{} splits with a row of {n_classes} per test item", sizes.len()),
+        format!("{} splits of `{}`", given.splits.len(), given.name),
+    ))
 }
 
 fn given_attempts(given: &GivenPredictions) -> Vec<Attempt> {
@@ -193,7 +193,7 @@ fn fuse_test_items(
         Ok((model, fused)) => {
             let warnings = model.training().map_or(&[][..], |training| &training.warnings);
             Attempt {
-                probabilities: Ok(fused.all().to_vec()),
+                probabilities: Ok(fused.into_all()),
                 warnings: warnings.iter().map(|warning| warning.message.clone()).collect(),
                 fit_seconds: *fit_seconds,
                 fuse_seconds,

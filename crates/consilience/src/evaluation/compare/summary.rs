@@ -8,7 +8,7 @@ use super::{ComparedMethod, Difference, SplitFailure};
 use crate::data::class_prior::ClassPrior;
 use crate::error::Result;
 use crate::evaluation::bootstrap::{resample, strata};
-use crate::evaluation::constants::CALIBRATION_REPLICATES;
+use crate::evaluation::constants::{CALIBRATION_REPLICATES, NORMAL_975};
 use crate::evaluation::reliability::reliability;
 use crate::evaluation::sample_mean::{SampleMean, weighted_mean};
 use crate::evaluation::scores::{
@@ -80,7 +80,7 @@ impl Scoring<'_> {
                 entropy: nothing,
                 ece: nothing,
             },
-            difference: Difference { mean: f64::NAN, se: f64::NAN, low: f64::NAN, high: f64::NAN },
+            difference: Difference::of(nothing, f64::NAN),
             best_single: false,
             fit_seconds: attempts[0].fit_seconds,
             fuse_seconds: attempts[0].fuse_seconds,
@@ -156,9 +156,8 @@ impl Scoring<'_> {
     }
 
     fn difference(&self, values: &[f64]) -> Difference {
-        let SampleMean { mean, se } = self.mean(values);
-        let half = se * if self.by_item { NORMAL_975 } else { student_975(values.len() - 1) };
-        Difference { mean, se, low: mean - half, high: mean + half }
+        let quantile = if self.by_item { NORMAL_975 } else { student_975(values.len() - 1) };
+        Difference::of(self.mean(values), quantile)
     }
 
     /// The calibration error over all test items, with a bootstrap standard error.
@@ -193,9 +192,6 @@ fn distinct<'a>(messages: impl Iterator<Item = &'a String>) -> Vec<String> {
     }
     kept
 }
-
-/// The 97.5 % quantile of the standard normal distribution.
-const NORMAL_975: f64 = 1.959_963_984_540_054;
 
 /// The 97.5 % quantile of Student's t distribution: tabulated up to 4 degrees of freedom, where the
 /// expansion in 1/ν is inaccurate, else that expansion (Abramowitz & Stegun 26.7.5), with a relative

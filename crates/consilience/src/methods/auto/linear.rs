@@ -6,7 +6,7 @@ use super::features::{Features, MeanOutputs};
 use super::layers::Scored;
 use super::leave_one_out::{Jacobian, scores};
 use super::members::{LinearRule, Rule};
-use crate::sampling::{Target, climb};
+use crate::sampling::{Target, search_mode};
 use consilience_numerics::simplex;
 
 /// The posterior of the logarithms of weights, θₖ ~ N(0, 1), and of a temperature,
@@ -27,7 +27,7 @@ pub(super) fn fit(features: &Features, means: &MeanOutputs, scored: &[usize]) ->
     let posterior = LinearPosterior { features, means };
     let mut start = vec![0.0; features.n_classifiers + 1];
     start[features.n_classifiers] = LN_TEMPERATURE;
-    let (theta, converged) = climb(&posterior, &start);
+    let (theta, converged) = search_mode(&posterior, &start);
     let (pool, mut prediction) = (posterior.at(&theta), posterior.prediction());
     let mut probabilities = DMatrix::zeros(features.n_items(), features.n_classes);
     for (item, mut row) in probabilities.row_iter_mut().enumerate() {

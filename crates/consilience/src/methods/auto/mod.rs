@@ -62,9 +62,8 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
-use crate::export::{Scoring, Value as FormulaValue};
-use crate::methods::FittedMethod;
-use crate::model::Model;
+use crate::formula::{Scoring, Value as FormulaValue};
+use crate::methods::{FitDetails, FittedMethod};
 use crate::progress::Progress;
 use crate::simulation::Truth;
 use consilience_numerics::simplex;
@@ -280,9 +279,9 @@ impl FittedMethod for AutoFusion {
         false // the weights of its evidence are learned
     }
 
-    fn describe(&self, model: &Model) -> Result<String> {
+    fn describe(&self, details: &FitDetails<'_>) -> Result<String> {
         let dirichlets = match self.dirichlets() {
-            Some(dirichlets) => describe_dirichlets(model, dirichlets)?,
+            Some(dirichlets) => describe_dirichlets(details, dirichlets)?,
             None => String::new(),
         };
         Ok(dirichlets + &describe::describe(&self.schema, &self.parameters))

@@ -1,7 +1,7 @@
 //! The mixture as a formula: all layers at once, then all linear pools, then the logistic part.
 
 use super::{AutoFusion, IndependentFusion, Layer, LinearRule, Rule};
-use crate::export::{Matrix, Scoring, Value};
+use crate::formula::{Matrix, Scoring, Value};
 use crate::methods::stacking::scoring::{filled_logs, predictor};
 
 pub(super) fn ln_joint(auto: &AutoFusion, scoring: &mut Scoring) -> Value {

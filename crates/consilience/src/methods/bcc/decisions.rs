@@ -43,7 +43,7 @@ impl Decisions {
         }
     }
 
-    /// Adds what was counted elsewhere, for as many classifiers and classes.
+    /// Adds the decisions on other items, of the same classifiers and classes.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.sums.iter_mut().zip(&other.sums).for_each(|(sum, other)| sum.merge(*other));
     }

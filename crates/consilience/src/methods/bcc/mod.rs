@@ -25,13 +25,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::independent::{Alpha, check_dirichlets};
-use super::{Block, Fit, FitMethod, FittedMethod, Fusion, MethodOption, TrainingSet, read};
+use super::{
+    Block, Fit, FitDetails, FitMethod, FittedMethod, Fusion, MethodOption, TrainingSet, read,
+};
 use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::{Items, Outputs};
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
-use crate::export::{Matrix, Scoring, Value as FormulaValue};
-use crate::model::Model;
+use crate::formula::{Matrix, Scoring, Value as FormulaValue};
 use crate::simulation::Truth;
 
 pub(crate) use decisions::Decisions;
@@ -122,7 +123,7 @@ impl FittedMethod for BccFusion {
         json!(Parameters { confusion: self.confusion.clone() })
     }
 
-    fn describe(&self, _: &Model) -> Result<String> {
+    fn describe(&self, _: &FitDetails<'_>) -> Result<String> {
         Ok(describe::describe(&self.schema, &self.confusion))
     }
 
@@ -233,10 +234,7 @@ impl Fusion for BccFusion {
     }
 
     fn ln_density(&self, _: &Items<'_>, _: &mut Block) -> Result<()> {
-        Err(Error::Unsupported {
-            method: "bcc".into(),
-            cannot: "has no density: it models decisions, not outputs".into(),
-        })
+        Err(Error::unsupported("bcc", "has no density: it models decisions, not outputs"))
     }
 }
 

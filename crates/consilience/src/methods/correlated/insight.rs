@@ -38,7 +38,7 @@ fn class_correlation(class: &CorrelatedDirichlet, (a, b): (usize, usize)) -> Res
     Ok(components.iter().map(|component| component.correlation).collect())
 }
 
-/// How many independent classifiers `n` equally correlated ones are worth: n / (1 + (n−1) r).
+/// The effective number of `n` equally correlated classifiers: n / (1 + (n−1) r).
 ///
 /// n at r = 0, one at r = 1. `r` is the mean implied correlation over all pairs.
 pub fn effective_number(n_classifiers: usize, r: f64) -> f64 {

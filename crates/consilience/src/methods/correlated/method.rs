@@ -9,10 +9,9 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::Result;
-use crate::export::{Scoring, Value as FormulaValue};
+use crate::formula::{Scoring, Value as FormulaValue};
 use crate::methods::independent::{IndependentFusion, describe_dirichlets};
-use crate::methods::{Block, Draw, FittedMethod, Fusion};
-use crate::model::Model;
+use crate::methods::{Block, Draw, FitDetails, FittedMethod, Fusion};
 use crate::simulation::Truth;
 
 /// The fitted correlated model.
@@ -73,13 +72,15 @@ impl FittedMethod for CorrelatedMethod {
         }
     }
 
-    fn describe(&self, model: &Model) -> Result<String> {
-        let margins = self.margins()?.map(|margins| describe_dirichlets(model, &margins));
+    fn describe(&self, details: &FitDetails<'_>) -> Result<String> {
+        let margins = self.margins()?.map(|margins| describe_dirichlets(details, &margins));
         let shared = match self {
-            Self::Joint(parameters) => describe::describe_joint(model, parameters),
-            Self::Tree(parameters) => describe::describe_tree(model, parameters.fusion()),
+            Self::Joint(parameters) => describe::describe_joint(details, parameters),
+            Self::Tree(parameters) => describe::describe_tree(details, parameters.fusion()),
         };
-        let correlations = describe::describe_correlations(model)?;
+        let implied = self.implied_correlations(details.class_prior)?;
+        let correlations =
+            implied.map_or_else(String::new, |pairs| describe::correlations(details, &pairs));
         Ok(margins.transpose()?.unwrap_or_default() + &shared + &correlations)
     }
 

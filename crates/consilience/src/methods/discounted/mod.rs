@@ -19,13 +19,14 @@ use super::independent::{Alpha, Independent, IndependentFusion, describe_dirichl
 use super::log_linear::{self, LogLinear};
 use super::presence::{ByPresence, presence};
 use super::shares::EvidenceCovariance;
-use super::{Block, Fit, FitMethod, FittedMethod, Fusion, MethodOption, TrainingSet, read};
+use super::{
+    Block, Fit, FitDetails, FitMethod, FittedMethod, Fusion, MethodOption, TrainingSet, read,
+};
 use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
-use crate::export::{MOST_TABULATED, Matrix, Scoring, Value as FormulaValue};
-use crate::model::Model;
+use crate::formula::{MOST_TABULATED, Matrix, Scoring, Value as FormulaValue};
 use crate::simulation::Truth;
 
 /// Options of `discounted`: those of the independent model.
@@ -86,11 +87,11 @@ impl DiscountedFusion {
     pub fn new(margins: IndependentFusion, covariance: EvidenceCovariance) -> Result<Self> {
         let n = margins.alpha().len();
         if covariance.n_classifiers() != n {
-            return Err(Error::Mismatch {
-                what: "rows of `covariance` and classifiers",
-                expected: n.to_string(),
-                found: covariance.n_classifiers().to_string(),
-            });
+            return Err(Error::mismatch(
+                "rows of `covariance` and classifiers",
+                n,
+                covariance.n_classifiers(),
+            ));
         }
         let shares = covariance.shares(|_| true);
         let complete = margins.weighted_evidence(&shares);
@@ -127,8 +128,8 @@ impl FittedMethod for DiscountedFusion {
         Some(&self.covariance)
     }
 
-    fn describe(&self, model: &Model) -> Result<String> {
-        describe_dirichlets(model, &self.margins)
+    fn describe(&self, details: &FitDetails<'_>) -> Result<String> {
+        describe_dirichlets(details, &self.margins)
     }
 
     fn ln_joint_formula(&self, scoring: &mut Scoring) -> Result<FormulaValue, &'static str> {
@@ -186,9 +187,6 @@ impl Fusion for DiscountedFusion {
     }
 
     fn ln_density(&self, _: &Items<'_>, _: &mut Block) -> Result<()> {
-        Err(Error::Unsupported {
-            method: "discounted".into(),
-            cannot: "has no density: weighted evidence is none".into(),
-        })
+        Err(Error::unsupported("discounted", "has no density: weighted evidence is none"))
     }
 }

@@ -14,12 +14,12 @@ use crate::error::{Error, Result};
 use crate::methods::{Draw, Fit, FitMethod, FitReport, MethodOption, TrainingSet, read};
 use crate::progress::Progress;
 use crate::sampling::diagnostics::Diagnostics;
-use crate::sampling::{Draws, climb, find_mode, sample};
+use crate::sampling::{Draws, find_mode, sample, search_mode};
 use crate::warning::Warning;
 use consilience_numerics::log_space::log_sum_exp;
 use consilience_numerics::parallel;
 
-/// What a fit of the independent model gives.
+/// The result of fitting the independent model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedIndependent {
     /// The model at its point estimate.
@@ -263,7 +263,7 @@ pub(in crate::methods) fn posterior_modes(statistics: &SufficientStatistics) -> 
             return vec![1.0; n_classes];
         }
         let target = DirichletPosterior::new(statistics, (k, j), &options, Measure::Alpha);
-        let (point, at_mode) = climb(&target, &target.start());
+        let (point, at_mode) = search_mode(&target, &target.start());
         converged &= at_mode;
         point.iter().map(|theta| theta.exp()).collect()
     };

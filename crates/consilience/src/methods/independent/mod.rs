@@ -30,13 +30,12 @@ pub(super) use posterior::DirichletPosterior;
 pub use statistics::SufficientStatistics;
 
 use super::log_linear::{self, LogLinear};
-use super::{Block, Draw, FittedMethod, Fusion};
+use super::{Block, Draw, FitDetails, FittedMethod, Fusion};
 use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
-use crate::export::{Scoring, Value as FormulaValue};
-use crate::model::Model;
+use crate::formula::{Scoring, Value as FormulaValue};
 use crate::simulation::Truth;
 use consilience_numerics::special::{digamma, ln_gamma, ln_multivariate_beta};
 use correlated_dirichlet::{CorrelatedDirichlet, Dirichlet};
@@ -109,6 +108,11 @@ impl IndependentFusion {
         Self::new(schema, vec![self.alpha[classifier].clone()])
     }
 
+    /// The meta classifiers of all classifiers.
+    pub(crate) fn metas(&self) -> Result<Vec<Self>> {
+        (0..self.alpha.len()).map(|k| self.meta(k)).collect()
+    }
+
     /// The evidence with every classifier's part multiplied by its weight.
     pub(super) fn weighted_evidence(&self, weights: &[f64]) -> LogLinear {
         self.evidence.weighted(weights)
@@ -135,8 +139,8 @@ impl FittedMethod for IndependentFusion {
         Ok(Some(self.clone()))
     }
 
-    fn describe(&self, model: &Model) -> Result<String> {
-        describe_dirichlets(model, self)
+    fn describe(&self, details: &FitDetails<'_>) -> Result<String> {
+        describe_dirichlets(details, self)
     }
 
     fn has_posterior(&self) -> bool {
@@ -203,12 +207,12 @@ pub(crate) fn strength(rows: &[Vec<f64>], prior: &ClassPrior) -> f64 {
     sum
 }
 
-/// Whether there is one legal Dirichlet over the classes for every classifier and class.
+/// Refuses concentrations that are not one valid Dirichlet per classifier and class.
 pub(crate) fn check_alpha(schema: &Schema, alpha: &Alpha) -> Result<()> {
     check_dirichlets("alpha", "shapes of `alpha` and the model", schema, alpha)
 }
 
-/// The same for Dirichlets of another name; `shapes` is what an error says of their shape.
+/// The same for Dirichlets of another name; `shapes` is the subject of an error about their shape.
 pub(crate) fn check_dirichlets(
     name: &str,
     shapes: &'static str,

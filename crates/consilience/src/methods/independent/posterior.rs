@@ -4,7 +4,7 @@ use nalgebra::{DMatrix, DVector};
 
 use super::config::{AlphaPrior, Independent};
 use super::statistics::SufficientStatistics;
-use crate::sampling::{Target, climb, factorise};
+use crate::sampling::{Target, factorise, search_mode};
 use consilience_numerics::log_space::log_sum_exp;
 use consilience_numerics::special::{digamma, ln_gamma, trigamma};
 
@@ -107,7 +107,7 @@ impl DirichletPosterior {
 
     /// The mode of θ.
     pub(in crate::methods) fn mode(&self) -> Vec<f64> {
-        climb(self, &self.start()).0
+        search_mode(self, &self.start()).0
     }
 
     /// The same made wider where the largest shape would be above `most`.

@@ -1,4 +1,4 @@
-//! All that the Dirichlet fits need of the data: counts, weights and sums of logarithms.
+//! The sufficient statistics of the Dirichlets: counts, weights and sums of logarithms.
 
 use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 use crate::math::fixed_sum::FixedSum;
 use consilience_numerics::log_space::ln_at_least_tiny;
 
-/// Items, what they count (w, 1 unless [weighted](Outputs::with_weights)) and Σ w ln x for every
-/// classifier and true class.
+/// Numbers of items, their weights (w, 1 unless [given](Outputs::with_weights)) and Σ w ln x for
+/// every classifier and true class.
 ///
 /// The likelihood of α depends on the outputs through these alone, so parts of the data can be
 /// summed on different machines and [merged](Self::merge). Sums are exact: the result does not
@@ -20,7 +20,7 @@ pub struct SufficientStatistics {
     class_counts: Vec<u64>,
     /// Outputs present, at k·J + j.
     counts: Vec<u64>,
-    /// What the items of every class count, and the outputs at k·J + j.
+    /// The weight of the items of every class, and of the outputs at k·J + j.
     class_weights: Vec<FixedSum>,
     weights: Vec<FixedSum>,
     /// Σ w ln xᵏₗ over them, at (k·J + j)·J + l.
@@ -69,14 +69,14 @@ impl SufficientStatistics {
         Ok(())
     }
 
-    /// Adds what was counted elsewhere.
+    /// Adds the statistics of other items.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         if (self.n_classifiers, self.n_classes) != (other.n_classifiers, other.n_classes) {
-            return Err(Error::Mismatch {
-                what: "shapes of statistics",
-                expected: format!("{} × {}", self.n_classifiers, self.n_classes),
-                found: format!("{} × {}", other.n_classifiers, other.n_classes),
-            });
+            return Err(Error::mismatch(
+                "shapes of statistics",
+                format!("{} × {}", self.n_classifiers, self.n_classes),
+                format!("{} × {}", other.n_classifiers, other.n_classes),
+            ));
         }
         let add = |a: &mut [u64], b: &[u64]| a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
         add(&mut self.class_counts, &other.class_counts);
@@ -105,12 +105,12 @@ impl SufficientStatistics {
         self.counts[classifier * self.n_classes + class]
     }
 
-    /// What the labelled items of every class count together.
+    /// The weight of the labelled items of every class.
     pub fn class_weights(&self) -> Vec<f64> {
         self.class_weights.iter().map(|sum| sum.value()).collect()
     }
 
-    /// What the outputs of a classifier present among the items of a class count together.
+    /// The weight of a classifier's outputs among the items of a class.
     pub fn weight(&self, classifier: usize, class: usize) -> f64 {
         self.weights[classifier * self.n_classes + class].value()
     }
@@ -204,17 +204,17 @@ mod file {
         items: Vec<u64>,
         /// Outputs present, `[classifier][class]`.
         outputs: Vec<Vec<u64>>,
-        /// What they count; 1 each if left out.
+        /// Their weights; 1 each if left out.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         weights: Option<Weights>,
         /// Sums of logarithms, `[classifier][class][component]`.
         sum_ln: Vec<Vec<Vec<f64>>>,
-        /// What rounding each sum to a double left over, so that updates stay exact.
+        /// The remainder of rounding each sum to a double, so that updates stay exact.
         #[serde(default)]
         sum_ln_rest: Vec<Vec<Vec<f64>>>,
     }
 
-    /// Sums of weights, each with what rounding it to a double left over.
+    /// Sums of weights, each with the remainder of its rounding to a double.
     #[derive(Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Weights {

@@ -1,4 +1,4 @@
-//! Outputs as softmax of normal or Student t variables: what all methods on log-ratios share.
+//! Outputs as softmax of normal or Student t variables, for all methods on log-ratios.
 //!
 //! ```text
 //! xᵏ = softmax(gᵏ),   g = (g¹, …, gᴷ) normal or Student t
@@ -63,11 +63,11 @@ impl LogDistribution {
             && self.scale.len() == width
             && self.scale.iter().all(|row| row.len() == width);
         if !fits {
-            return Err(Error::Mismatch {
-                what: "shapes of `location` and `scale` and the model",
-                expected: format!("{k} × {j} and {width} × {width}"),
-                found: format!("{} and {} rows", self.location.len(), self.scale.len()),
-            });
+            return Err(Error::mismatch(
+                "shapes of `location` and `scale` and the model",
+                format!("{k} × {j} and {width} × {width}"),
+                format!("{} and {} rows", self.location.len(), self.scale.len()),
+            ));
         }
         let contrasts = log_ratio::contrasts(j, k);
         let location = DMatrix::from_iterator(width, 1, self.location.iter().flatten().copied());
@@ -97,15 +97,15 @@ pub(super) fn check_size(schema: &Schema, method: &str, distributions: usize) ->
         1 => "use `auto` or `stacking`",
         _ => "use fewer components, chains or draws, or another method",
     };
-    Err(Error::Unsupported {
-        method: method.into(),
-        cannot: format!(
+    Err(Error::unsupported(
+        method,
+        format!(
             "would need {entries} numbers for {} classifiers and {} classes, and the limit is \
              {LARGEST_MODEL}: {cure}",
             schema.n_classifiers(),
             schema.n_classes()
         ),
-    })
+    ))
 }
 
 /// A mixture of such distributions for every class.
@@ -146,7 +146,7 @@ impl Mixtures {
                     (max, error) = (ln, error.max(own));
                 } else {
                     sum += (ln - max).exp();
-                    // What hardly counts may be off by much.
+                    // The error of a component counts in proportion to its weight.
                     error = error.max(own * (ln - max).exp());
                 }
             }
@@ -156,7 +156,7 @@ impl Mixtures {
         worst
     }
 
-    /// What is left when only some classifiers are present.
+    /// The marginal mixtures of the classifiers that are present.
     fn of_present(&self, present: &[bool], per_classifier: usize) -> Self {
         let own = |k: usize| k * per_classifier..(k + 1) * per_classifier;
         let places: Vec<usize> = (0..present.len()).filter(|&k| present[k]).flat_map(own).collect();

@@ -1,4 +1,4 @@
-//! Training items in log-ratio coordinates, class by class, and what is the same for all classes.
+//! Training items in log-ratio coordinates, class by class, and their pooled moments.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -50,11 +50,11 @@ impl ClassRows {
     }
 }
 
-/// Steps of expectation maximisation where outputs are absent, and what is added to variances.
+/// Steps of expectation maximisation where outputs are absent, and the ridge added to variances.
 const EM_STEPS: usize = 8;
 const RIDGE: f64 = 1e-6;
 
-/// Outputs are known to some 3 % at best: rounding, quoting, ties.
+/// Standard deviation of the logarithms that rounding, quoting and ties leave at best: 3 %.
 const RESOLUTION: f64 = 0.03;
 
 /// All training items.
@@ -94,8 +94,8 @@ impl LogRatioTable {
         })
     }
 
-    /// What a class is like before its own items are seen: the mean of the class means, and the
-    /// covariance within classes, half of it as it is and half the same in all directions of each
+    /// The prior expectation of a class: the mean of the class means, and the covariance within
+    /// classes, half of it as it is and half the same in all directions of each
     /// classifier, without correlation. The spread of the class means counts as one more item, so
     /// that a class with a single item has a scale, too.
     pub(in crate::methods) fn pooled(&self) -> Gaussian {

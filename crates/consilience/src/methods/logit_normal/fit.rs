@@ -14,7 +14,7 @@ use crate::methods::log_ratio::{ClassRows, LogRatioTable, check_size};
 use crate::methods::{Fit, FitMethod, MethodOption, TrainingSet, read};
 use crate::warning::Warning;
 
-/// What a fit gives.
+/// The result of a fit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedLogitNormal {
     /// The fitted rule.
@@ -23,8 +23,8 @@ pub struct FittedLogitNormal {
     pub warnings: Vec<Warning>,
 }
 
-/// Variational steps where outputs are absent. Each shrinks what is left by the share of
-/// information that is missing: at 30 % absent, thirty leave 1e-15.
+/// Variational steps where outputs are absent. Each multiplies the remaining error by the share of
+/// information that is missing: at 30 % absent, thirty steps leave 1e-15.
 const STEPS: usize = 30;
 
 impl FitMethod for LogitNormal {
@@ -69,8 +69,9 @@ impl LogitNormal {
 /// The posterior of a class's mean and covariance.
 ///
 /// With absent outputs it is the variational one, in which these and the parameters are
-/// independent: the absent coordinates at their conditional moments, over and over. It takes what
-/// was filled in for observed, so in the end the items count by the share of outputs present.
+/// independent: the absent coordinates are replaced by their conditional moments, repeatedly. This
+/// treats filled-in values as observed, so that in the end items are weighted by the share of
+/// outputs present.
 fn posterior(prior: &NormalInverseWishart, class: &ClassRows) -> NormalInverseWishart {
     let patterns = class.patterns();
     let n = class.len() as f64;

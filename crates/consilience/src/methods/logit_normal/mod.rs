@@ -1,4 +1,4 @@
-//! One normal distribution a class of all log-ratios together.
+//! One normal distribution per class over all log-ratios.
 //!
 //! ```text
 //! xᵏ = softmax(gᵏ),   (g¹, …, gᴷ) | t=j ~ N(μⱼ, Σⱼ)
@@ -28,18 +28,16 @@ pub(crate) use config::{COVARIANCE_ITEMS, MEAN_ITEMS};
 pub use fit::FittedLogitNormal;
 
 use super::log_ratio::{Mixtures, Weighted, for_each_item, ln_jacobian};
-use super::{Block, Fusion};
+use super::{Block, FitDetails, FittedMethod, Fusion};
 use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
-use crate::export::{Scoring, Value as FormulaValue};
-use crate::methods::FittedMethod;
-use crate::model::Model;
+use crate::formula::{Scoring, Value as FormulaValue};
 use crate::simulation::Truth;
 use serde_json::{Value, json};
 
-/// All that the model needs to fuse.
+/// The parameters of the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LogitNormalParameters {
@@ -71,11 +69,11 @@ impl LogitNormalFusion {
     /// Checks shape and range of the parameters.
     pub fn new(schema: Arc<Schema>, parameters: LogitNormalParameters) -> Result<Self> {
         if parameters.classes.len() != schema.n_classes() {
-            return Err(Error::Mismatch {
-                what: "rows of `classes` and classes",
-                expected: schema.n_classes().to_string(),
-                found: parameters.classes.len().to_string(),
-            });
+            return Err(Error::mismatch(
+                "rows of `classes` and classes",
+                schema.n_classes(),
+                parameters.classes.len(),
+            ));
         }
         let class = |distribution: &LogDistribution| {
             let distribution = distribution.coordinates(&schema)?;
@@ -106,7 +104,7 @@ impl FittedMethod for LogitNormalFusion {
         json!(self.parameters())
     }
 
-    fn describe(&self, _: &Model) -> Result<String> {
+    fn describe(&self, _: &FitDetails<'_>) -> Result<String> {
         Ok(super::log_ratio::describe(&self.schema, &self.parameters.classes))
     }
 

@@ -13,15 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::independent::{Independent, IndependentFusion};
-use super::method::Draw;
-use super::{Block, Fit, FitMethod, FittedMethod, Fusion, MethodOption, TrainingSet};
-use crate::data::class_prior::ClassPrior;
-use crate::data::outputs::Items;
+use super::{Fit, FitMethod, MethodOption, TrainingSet};
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
-use crate::export::{Scoring, Value as FormulaValue};
-use crate::model::Model;
-use crate::simulation::Truth;
 
 /// Options of `meta:<classifier>`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -42,7 +36,7 @@ impl Meta {
 }
 
 impl FitMethod for Meta {
-    type Fitted = MetaFusion;
+    type Fitted = IndependentFusion;
 
     const OPTIONS: &'static [MethodOption] = Independent::OPTIONS;
 
@@ -54,86 +48,26 @@ impl FitMethod for Meta {
         self.dirichlets.needs_items()
     }
 
-    fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<MetaFusion>> {
-        Ok(self.dirichlets.fit_method(data)?.map(MetaFusion))
+    fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<IndependentFusion>> {
+        self.dirichlets.fit_method(data)
     }
 
     fn update_method(
         &self,
-        fitted: &MetaFusion,
+        fitted: &IndependentFusion,
         data: &TrainingSet<'_>,
-    ) -> Option<Result<Fit<MetaFusion>>> {
-        let updated = self.dirichlets.update_method(&fitted.0, data)?;
-        Some(updated.map(|fit| fit.map(MetaFusion)))
+    ) -> Option<Result<Fit<IndependentFusion>>> {
+        self.dirichlets.update_method(fitted, data)
     }
 
-    fn read_parameters(schema: Arc<Schema>, parameters: Value) -> Result<MetaFusion> {
+    fn read_parameters(schema: Arc<Schema>, parameters: Value) -> Result<IndependentFusion> {
         if schema.n_classifiers() != 1 {
             return Err(Error::InvalidModel("a meta classifier has one classifier".into()));
         }
-        Independent::read_parameters(schema, parameters).map(MetaFusion)
+        Independent::read_parameters(schema, parameters)
     }
 
     fn classifier(&self) -> Option<&str> {
         Some(&self.classifier)
-    }
-}
-
-/// A fitted meta classifier.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MetaFusion(IndependentFusion);
-
-impl MetaFusion {
-    /// Name of the classifier.
-    pub fn classifier(&self) -> &str {
-        &self.0.schema().classifiers()[0]
-    }
-}
-
-impl FittedMethod for MetaFusion {
-    fn file_parameters(&self) -> Value {
-        self.0.file_parameters()
-    }
-
-    fn margins(&self) -> Result<Option<IndependentFusion>> {
-        self.0.margins()
-    }
-
-    fn has_posterior(&self) -> bool {
-        true
-    }
-
-    fn rule_of_draw(&self, draw: &Draw) -> Result<Box<dyn Fusion>> {
-        self.0.rule_of_draw(draw)
-    }
-
-    fn describe(&self, model: &Model) -> Result<String> {
-        self.0.describe(model)
-    }
-
-    fn ln_joint_formula(&self, scoring: &mut Scoring) -> Result<FormulaValue, &'static str> {
-        self.0.ln_joint_formula(scoring)
-    }
-
-    fn truth(&self) -> Result<Truth, &'static str> {
-        self.0.truth()
-    }
-}
-
-impl Fusion for MetaFusion {
-    fn schema(&self) -> &Arc<Schema> {
-        self.0.schema()
-    }
-
-    fn ln_joint(&self, items: &Items<'_>, prior: &ClassPrior, block: &mut Block) {
-        self.0.ln_joint(items, prior, block);
-    }
-
-    fn ln_density(&self, items: &Items<'_>, block: &mut Block) -> Result<()> {
-        self.0.ln_density(items, block)
-    }
-
-    fn items_per_task(&self) -> usize {
-        self.0.items_per_task()
     }
 }

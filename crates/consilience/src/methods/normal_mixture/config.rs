@@ -53,7 +53,7 @@ pub struct NormalMixture {
     pub covariance_items: f64,
     /// The expected covariance of a component beforehand, as a share of that within classes. By
     /// default 1, 0.3 or 0.1, whichever has the smallest log-loss in two-fold cross-validation: a
-    /// class that is no single cloud has components smaller than itself.
+    /// class with several clusters needs components smaller than itself.
     pub covariance_share: Option<f64>,
     /// Weight of the prior mean of a component, as a number of items; 1 by default.
     pub mean_items: f64,
@@ -63,7 +63,7 @@ pub struct NormalMixture {
     pub warmup: usize,
     /// Draws of each chain that are kept; 4 by default.
     pub draws: usize,
-    /// One draw of so many is kept; 5 by default.
+    /// Thinning: one draw out of this many is kept; 5 by default.
     pub every: usize,
     /// Seed of the chains.
     pub seed: u64,

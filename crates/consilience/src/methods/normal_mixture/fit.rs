@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use rand::SeedableRng;
-use rand::rngs::ChaCha8Rng;
 use serde_json::Value;
 
 use super::config::OPTIONS;
@@ -15,13 +13,14 @@ use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
 use crate::distributions::{MultivariateT, NormalInverseWishart};
 use crate::error::Result;
+use crate::math::random::stream;
 use crate::methods::log_ratio::{LogRatioTable, check_size};
 use crate::methods::{Fit, FitMethod, MethodOption, TrainingSet, read};
 use crate::progress::Progress;
 use crate::warning::Warning;
 use consilience_numerics::parallel;
 
-/// What a fit gives.
+/// The result of a fit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedNormalMixture {
     /// The fitted rule.
@@ -85,7 +84,7 @@ impl NormalMixture {
         let prior = NormalInverseWishart::around(&expected, self.covariance_items, self.mean_items);
         let chains = parallel::map(self.chains * n_classes, |i| {
             let class = &table.classes[i / self.chains];
-            Chain::new(self, &prior, class, self.stream(i))?.run(progress)
+            Chain::new(self, &prior, class, stream(self.seed, i as u64))?.run(progress)
         });
         let mut classes = vec![Vec::new(); n_classes];
         for (i, chain) in chains.into_iter().enumerate() {
@@ -97,13 +96,6 @@ impl NormalMixture {
         let classes = classes.into_iter().map(class).collect();
         let parameters = NormalMixtureParameters { draws: vec![classes] };
         Ok((parameters, table.warning.into_iter().collect()))
-    }
-
-    /// A random stream of its own for every chain.
-    fn stream(&self, number: usize) -> ChaCha8Rng {
-        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-        rng.set_stream(number as u64);
-        rng
     }
 }
 

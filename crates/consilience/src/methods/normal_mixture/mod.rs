@@ -28,14 +28,12 @@ pub use config::NormalMixture;
 pub use fit::FittedNormalMixture;
 
 use super::log_ratio::{Mixtures, Weighted, for_each_item, ln_jacobian};
-use super::{Block, Fusion};
+use super::{Block, FitDetails, FittedMethod, Fusion};
 use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
-use crate::export::{Scoring, Value as FormulaValue};
-use crate::methods::FittedMethod;
-use crate::model::Model;
+use crate::formula::{Scoring, Value as FormulaValue};
 use crate::simulation::Truth;
 use crate::text;
 use consilience_numerics::log_space::{log_add_exp, log_sum_exp};
@@ -51,7 +49,7 @@ pub struct MixtureComponent {
     pub logarithms: LogDistribution,
 }
 
-/// All that the model needs to fuse.
+/// The parameters of the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "StoredParameters")]
 pub struct NormalMixtureParameters {
@@ -106,11 +104,11 @@ impl NormalMixtureFusion {
     pub fn new(schema: Arc<Schema>, parameters: NormalMixtureParameters) -> Result<Self> {
         let NormalMixtureParameters { draws } = &parameters;
         if draws.is_empty() || draws.iter().any(|draw| draw.len() != schema.n_classes()) {
-            return Err(Error::Mismatch {
-                what: "rows of `draws` and classes",
-                expected: format!("at least one draw of {}", schema.n_classes()),
-                found: draws.first().map_or(0, Vec::len).to_string(),
-            });
+            return Err(Error::mismatch(
+                "rows of `draws` and classes",
+                format!("at least one draw of {}", schema.n_classes()),
+                draws.first().map_or(0, Vec::len),
+            ));
         }
         let draw = |classes: &Vec<Vec<MixtureComponent>>| {
             let class = |class: &Vec<MixtureComponent>| mixture(class, &schema);
@@ -125,8 +123,8 @@ impl NormalMixtureFusion {
         &self.parameters
     }
 
-    /// One distribution a class with the mean location of all components and their mean scale plus
-    /// the spread of their locations: a mixture at a glance.
+    /// One distribution per class, a summary of its mixture: the mean location of all components, and
+    /// their mean scale plus the spread of their locations.
     pub fn overall(&self) -> Vec<LogDistribution> {
         (0..self.schema.n_classes()).map(|j| self.overall_of(j)).collect()
     }
@@ -221,7 +219,7 @@ impl FittedMethod for NormalMixtureFusion {
         json!(self.parameters())
     }
 
-    fn describe(&self, _: &Model) -> Result<String> {
+    fn describe(&self, _: &FitDetails<'_>) -> Result<String> {
         Ok(self.describe_mixtures())
     }
 

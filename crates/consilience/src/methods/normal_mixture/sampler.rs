@@ -1,8 +1,8 @@
 //! Gibbs sampling of a mixture with conjugate priors.
 //!
 //! Weights w ~ Dirichlet, means and covariances normal-inverse-Wishart, given the labels; then the
-//! labels ∝ w N(y; μ, Σ); then absent coordinates given the labels. What is kept of a draw are the
-//! labels: given them, a component predicts new items as Student t, its mean and covariance
+//! labels ∝ w N(y; μ, Σ); then absent coordinates given the labels. Of a draw, the labels are kept:
+//! given them, a component predicts new items as Student t, its mean and covariance
 //! integrated out.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! How large a component is beside its class, chosen by cross-validation.
+//! The size of a component relative to its class, chosen by cross-validation.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::folds;
 use crate::methods::fuse;
 use crate::progress::Progress;
 
-/// What is tried; the first where there is no telling.
+/// The candidates; the first is used where there are too few items to choose.
 const SHARES: [f64; 3] = [1.0, 0.3, 0.1];
 
-/// Classes of fewer items are not halved.
+/// Fewest items per class for choosing; with fewer, halves are too small to fit.
 const FEWEST_ITEMS: u64 = 20;
 
 /// Draws that are kept of the single chain of a trial.
@@ -21,7 +21,7 @@ const DRAWS: usize = 4;
 
 impl NormalMixture {
     /// The share given, or else the one with the smallest log-loss on the half of the items that
-    /// was not fitted, every class counting the same.
+    /// was not fitted, classes weighted equally.
     pub(super) fn share_in_force(&self, outputs: &Outputs, progress: &dyn Progress) -> Result<f64> {
         if let Some(share) = self.covariance_share {
             return Ok(share);

@@ -8,7 +8,8 @@ use consilience_numerics::log_space::ln_at_least_tiny;
 use consilience_numerics::optimise::{Minimum, projected_gradient};
 use consilience_numerics::simplex;
 
-/// Weights have a prior N(1/K, 10²): next to nothing, but it keeps separable data finite.
+/// Weights have a prior N(1/K, 10²). It is nearly flat, and it keeps the weights finite if the classes
+/// are separable.
 const VARIANCE: f64 = 100.0;
 
 /// The weights, none below `least`, of P ∝ p^(1−Σw) ∏ x^w with the smallest log-loss. An absent

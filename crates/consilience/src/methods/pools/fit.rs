@@ -19,13 +19,15 @@ pub struct FittedWeights {
     pub converged: bool,
 }
 
+/// Largest movement of a weight by a projected gradient step at which the search ends, and most
+/// steps; a search that takes all of them is reported as not converged.
 pub(super) const TOLERANCE: f64 = 1e-9;
 pub(super) const MAX_STEPS: usize = 5000;
 
 /// Finds the weights of a linear or logarithmic pool.
 ///
-/// Fitted weights minimise the log-loss under `prior`, items weighted so that the classes count
-/// as the prior demands. Convex where no output is missing, and for free and non-negative weights
+/// Fitted weights minimise the log-loss under `prior`, with items weighted so that the weight of every
+/// class is its prior probability. Convex where no output is missing, and for free and non-negative weights
 /// always; greedy selection is a heuristic.
 pub fn fit_weights(
     kind: PoolKind,
@@ -85,8 +87,8 @@ fn minimise(kind: PoolKind, outputs: &Outputs, prior: &ClassPrior) -> Result<Min
     Ok(projected_gradient(&vec![1.0 / n as f64; n], objective, project, TOLERANCE, MAX_STEPS))
 }
 
-/// No weight of an average goes below this where outputs are missing: the weights of those present
-/// are scaled up, and of nothing there is nothing to scale.
+/// Smallest weight of an average where outputs are missing: the weights of those present are divided
+/// by their sum, which may not be 0.
 const LEAST_WEIGHT: f64 = 1e-6;
 
 pub(super) fn least_weight(outputs: &Outputs) -> f64 {

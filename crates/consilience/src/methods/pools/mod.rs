@@ -24,13 +24,12 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Block, FittedMethod, Fusion};
+use super::{Block, FitDetails, FittedMethod, Fusion};
 use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
-use crate::export::{Scoring, Value as FormulaValue};
-use crate::model::Model;
+use crate::formula::{Scoring, Value as FormulaValue};
 use crate::simulation::Truth;
 use crate::text;
 use consilience_numerics::log_space::ln_at_least_tiny;
@@ -60,7 +59,7 @@ impl PoolKind {
     }
 }
 
-/// Larger weights are a mistake, and would overflow.
+/// Largest size of a weight; larger ones are a mistake, and would overflow.
 const LARGEST_WEIGHT: f64 = 1e6;
 
 /// A pool with its weights.
@@ -81,11 +80,11 @@ impl Pool {
     /// A pool with given weights, one per classifier; a linear pool's must not be negative.
     pub fn new(schema: Arc<Schema>, kind: PoolKind, weights: Vec<f64>) -> Result<Self> {
         if weights.len() != schema.n_classifiers() {
-            return Err(Error::Mismatch {
-                what: "weights and classifiers",
-                expected: schema.n_classifiers().to_string(),
-                found: weights.len().to_string(),
-            });
+            return Err(Error::mismatch(
+                "weights and classifiers",
+                schema.n_classifiers(),
+                weights.len(),
+            ));
         }
         for (k, weight) in weights.iter().enumerate() {
             let name = || format!("weights[{k}]");
@@ -184,7 +183,7 @@ impl FittedMethod for Pool {
         }
     }
 
-    fn describe(&self, _: &Model) -> Result<String> {
+    fn describe(&self, _: &FitDetails<'_>) -> Result<String> {
         let names = self.schema.classifiers().iter().zip(&self.weights);
         let rows: Vec<Vec<String>> =
             names.map(|(name, weight)| vec![name.clone(), format!("{weight:.4}")]).collect();
@@ -217,9 +216,9 @@ impl Fusion for Pool {
     }
 
     fn ln_density(&self, _: &Items<'_>, _: &mut Block) -> Result<()> {
-        Err(Error::Unsupported {
-            method: self.kind.name().into(),
-            cannot: "has no density: a pool does not model the classifiers".into(),
-        })
+        Err(Error::unsupported(
+            self.kind.name(),
+            "has no density: a pool does not model the classifiers",
+        ))
     }
 }

@@ -1,7 +1,7 @@
 //! The rules of pools as formulas.
 
 use super::{Pool, PoolKind};
-use crate::export::{Matrix, Scoring, Value};
+use crate::formula::{Matrix, Scoring, Value};
 
 /// Weighted sums of probabilities or of their logarithms. Weights of missing classifiers are 0, and
 /// those of an average are divided by the sum of the others.

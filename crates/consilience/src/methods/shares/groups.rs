@@ -72,7 +72,7 @@ pub(super) struct GroupSums {
     pub(super) n_classes: usize,
     /// The class of every group.
     classes: Vec<usize>,
-    /// The number of items with weight 1 that an item of the group is worth.
+    /// Σ w² / Σ w of the group's items.
     shapes: Vec<f64>,
     layout: Layout,
     numbers: Vec<f64>,

@@ -13,13 +13,12 @@
 //! experiments/insight).
 
 use nalgebra::DMatrix;
-use rand::SeedableRng;
-use rand::rngs::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::EvidenceCovariance;
 use super::groups::CentredLogs;
 use super::replicates::SEED;
+use crate::math::random;
 use crate::methods::independent::Alpha;
 use correlated_dirichlet::sample_ln_gamma;
 
@@ -39,8 +38,7 @@ pub(super) fn degrees_of_freedom(logs: &CentredLogs<'_>, alpha: &Alpha) -> f64 {
 /// The effective number of independent classifiers with these variances of evidence, drawn once.
 pub(super) fn draw_number(covariance: &EvidenceCovariance, freedom: f64, stream: u64) -> f64 {
     let n = covariance.n_classifiers();
-    let mut rng = ChaCha8Rng::seed_from_u64(SEED);
-    rng.set_stream(stream);
+    let mut rng = random::stream(SEED, stream);
     let mut factor = DMatrix::zeros(n, n);
     for k in 0..n {
         for m in (0..k).filter(|m| (*m as f64) < freedom) {

@@ -30,7 +30,7 @@ const WIDEST: usize = 300;
 /// Most items times products of logarithms: some seconds.
 const LARGEST_WORK: usize = 4_000_000_000;
 
-/// Intervals of what a model tells about its classifiers.
+/// Intervals of a model's shares, influences, effective number and correlations of evidence.
 ///
 /// They are found by a Bayesian bootstrap of the labelled items. The quantiles of the replicates
 /// around their median are added to the estimate.

@@ -1,4 +1,4 @@
-//! How much independent evidence each of several classifiers carries.
+//! The independent share of the evidence of each of several classifiers.
 //!
 //! The evidence of classifier k for class t is eₖₜ = ln Dirₖₜ(xᵏ), centred over t. With C the
 //! covariance of the classifiers' evidences around their means given the true class, the shares
@@ -185,7 +185,7 @@ fn divided(mut values: Vec<f64>, groups: &[Vec<usize>]) -> Vec<f64> {
     values
 }
 
-/// Sums of products over the items that have two classifiers' outputs, and what these count.
+/// Sums of products over the items that have two classifiers' outputs, and their weight.
 struct Products {
     own: [f64; 2],
     cross: f64,
@@ -196,7 +196,7 @@ struct Products {
 /// missing.
 struct Evidence {
     values: Vec<f64>,
-    /// What every item counts.
+    /// The weight of every item.
     weights: Vec<f64>,
     n_classifiers: usize,
     n_classes: usize,

@@ -10,13 +10,12 @@
 //! ```
 
 use nalgebra::DMatrix;
-use rand::SeedableRng;
-use rand::rngs::ChaCha8Rng;
 use rand_distr::{Distribution, Exp1};
 
 use super::groups::{GroupSums, Sums};
 use super::{EvidenceCovariance, divided};
 use crate::data::class_prior::ClassPrior;
+use crate::math::random::stream;
 use crate::methods::independent::{Alpha, strength};
 use consilience_numerics::special::trigamma;
 use correlated_dirichlet::sample_ln_gamma;
@@ -60,8 +59,7 @@ impl Replicates<'_> {
     }
 
     fn weights(&self, replicate: usize) -> Vec<f64> {
-        let mut rng = ChaCha8Rng::seed_from_u64(SEED);
-        rng.set_stream(replicate as u64);
+        let mut rng = stream(SEED, replicate as u64);
         let mut weight = |shape: &f64| {
             if *shape == 1.0 {
                 return Exp1.sample(&mut rng);

@@ -58,8 +58,9 @@ pub enum ClassBalance {
     /// The logarithm of the class's frequency is added in training and left out in prediction.
     #[default]
     Offset,
-    /// Every class counts the same in training, whatever its number of items. Equal at natural
-    /// frequencies; worse where a class is rare, because its few items then count for many.
+    /// Every class has the same weight in training, whatever its number of items. It predicts as
+    /// well at natural frequencies, and worse where a class is rare, because its few items then have
+    /// large weights.
     Weights,
 }
 

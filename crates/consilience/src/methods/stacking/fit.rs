@@ -16,12 +16,12 @@ use crate::folds;
 use crate::methods::{Fit, FitMethod, MethodOption, TrainingSet, fuse, read};
 use crate::warning::Warning;
 
-/// What a fit of stacking gives.
+/// The result of fitting stacking.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedStacking {
     /// The fitted rule.
     pub fusion: StackingFusion,
-    /// The prior standard deviation in force.
+    /// The prior standard deviation that was used.
     pub sd: f64,
     /// Warnings for the user.
     pub warnings: Vec<Warning>,
@@ -75,8 +75,8 @@ impl Stacking {
         Ok((StackingFusion::new(Arc::clone(schema), parameters)?, converged))
     }
 
-    /// The candidate with the smallest out-of-fold log-loss, every class counting the same; the
-    /// default where the classes are too small for folds.
+    /// The candidate with the smallest out-of-fold log-loss, classes weighted equally; the default
+    /// where the classes are too small for folds.
     fn choose_sd(&self, training: &Training) -> Result<f64> {
         let n_classes = training.class_weights.len();
         if training.outputs.class_counts().iter().any(|count| *count < 2) {
@@ -110,7 +110,7 @@ impl Stacking {
 pub(in crate::methods) struct Training {
     pub(in crate::methods) outputs: Outputs,
     pub(in crate::methods) labels: Vec<usize>,
-    /// What every item counts, and all items of every class, none 0.
+    /// The weight of every item, and of all items of every class, none 0.
     pub(in crate::methods) weights: Vec<f64>,
     pub(in crate::methods) class_weights: Vec<f64>,
 }

@@ -7,12 +7,12 @@
 //! ```
 //!
 //! with a fixed offset o, one number per class. It is strictly concave, so there is one maximum. What
-//! Aᵢ looks like is the business of a [`Design`].
+//! Aᵢ is depends on the [`Design`].
 
 use nalgebra::DMatrix;
 
 use crate::math::lbfgs::lbfgs;
-use crate::sampling::{Target, climb};
+use crate::sampling::{Target, search_mode};
 
 /// How parameters make linear predictors.
 pub(in crate::methods) trait Design: Sync {
@@ -228,11 +228,12 @@ pub(in crate::methods) struct LogitPosterior<'a, D> {
     pub(in crate::methods) precisions: Vec<f64>,
 }
 
-/// Up to so many parameters Newton's method is used: few steps, each with a matrix to build and to
-/// factorise. Beyond, L-BFGS: many cheap steps.
+/// Up to this many parameters, Newton's method is used: few steps, each of which builds and factorises
+/// a matrix. Beyond, L-BFGS: many cheap steps.
 const NEWTON_PARAMETERS: usize = 150;
 
-/// L-BFGS ends here. The prior's precision is about 1, so the parameters are as near to the optimum.
+/// L-BFGS ends when no entry of the gradient is larger. The prior's precision is about 1, so that the
+/// parameters are then about as far from the optimum.
 const GRADIENT_TOLERANCE: f64 = 1e-5;
 const MAX_STEPS: usize = 5000;
 
@@ -240,7 +241,7 @@ impl<D: Design> LogitPosterior<'_, D> {
     /// The most probable parameters, and whether the search ended there.
     pub(in crate::methods) fn solve(&self) -> (Vec<f64>, bool) {
         if self.dimension() <= NEWTON_PARAMETERS {
-            return climb(self, &self.means);
+            return search_mode(self, &self.means);
         }
         let objective = |point: &[f64], gradient: &mut [f64]| {
             let value = self.ln_density(point, gradient);

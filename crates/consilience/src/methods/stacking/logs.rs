@@ -32,11 +32,11 @@ pub(in crate::methods) fn floored_logs(output: &[f64], logs: &mut [f64]) {
 const EM_STEPS: usize = 8;
 const RIDGE: f64 = 1e-3;
 
-/// Items a parameter that the regression on the classifiers present must rest on before it counts
-/// as much as their plain mean.
+/// Items per parameter at which the regression on the classifiers present has the same weight as
+/// their plain mean.
 const ITEMS_PER_LOG: f64 = 5.0;
 
-/// What stands in for the logarithms g of an absent classifier:
+/// Fills in the logarithms g of an absent classifier:
 ///
 /// ```text
 /// g = a E[g | present] + (1 − a) · mean over the present classifiers of their g
@@ -46,7 +46,7 @@ const ITEMS_PER_LOG: f64 = 5.0;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FillParameters {
-    /// a, from 0 to 1: what the Gaussian counts against the plain mean.
+    /// a, from 0 to 1: the weight of the Gaussian against the plain mean.
     pub weight: f64,
     /// The Gaussian's mean, `[classifier][class]`.
     pub mean: Vec<Vec<f64>>,
@@ -73,7 +73,7 @@ impl PartialEq for Filler {
 }
 
 impl Filler {
-    /// Without parameters the mean of the present classifiers is all there is.
+    /// Without parameters, absent classifiers get the mean of those present.
     pub(in crate::methods) fn new(
         schema: &Schema,
         parameters: Option<FillParameters>,
@@ -114,7 +114,7 @@ impl Filler {
         }
     }
 
-    /// Writes E[g | present]; returns what it counts.
+    /// Writes E[g | present]; returns its weight.
     fn conditional_means(&self, present: &[bool], logs: &mut [f64]) -> f64 {
         let Some((FillParameters { weight, .. }, gaussian)) = &self.parameters else { return 0.0 };
         let make = || {
@@ -160,11 +160,11 @@ impl FillParameters {
             && self.covariance.len() == width
             && self.covariance.iter().all(|row| row.len() == width);
         if !fits {
-            return Err(Error::Mismatch {
-                what: "shapes of `fill` and the model",
-                expected: format!("mean {k} × {j}, covariance {width} × {width}"),
-                found: format!("{} and {} rows", self.mean.len(), self.covariance.len()),
-            });
+            return Err(Error::mismatch(
+                "shapes of `fill` and the model",
+                format!("mean {k} × {j}, covariance {width} × {width}"),
+                format!("{} and {} rows", self.mean.len(), self.covariance.len()),
+            ));
         }
         if !(0.0..=1.0).contains(&self.weight) {
             return Err(Error::parameter("fill.weight", "from 0 to 1", self.weight));
@@ -282,7 +282,7 @@ mod tests {
         };
         let filler = Filler::new(&schema, Some(parameters)).unwrap();
         filler.fill(&[true, false], &mut logs);
-        // E = −2 + ½(−.5 + 1) = −1.75 and −2 + ½(−1 + 1) = −2.
+        // E = −2 + ½(−0.5 + 1) = −1.75 and −2 + ½(−1 + 1) = −2.
         assert_eq!(logs, [-0.5, -1.0, 0.5 * (-1.75 - 0.5), 0.5 * (-2.0 - 1.0)]);
     }
 }

@@ -29,14 +29,12 @@ pub use logs::FillParameters;
 pub(super) use logs::{Filler, LogTable, floored_logs, linear_floor};
 
 use super::log_linear::LogLinear;
-use super::{Block, Fusion};
+use super::{Block, FitDetails, FittedMethod, Fusion};
 use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
-use crate::export::{Scoring, Value as FormulaValue};
-use crate::methods::FittedMethod;
-use crate::model::Model;
+use crate::formula::{Scoring, Value as FormulaValue};
 use crate::simulation::Truth;
 use serde_json::{Value, json};
 
@@ -50,13 +48,13 @@ pub struct LogisticParameters {
     pub weights: Vec<Vec<Vec<f64>>>,
 }
 
-/// All that stacking needs to fuse.
+/// The parameters of stacking.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StackingParameters {
     /// The linear predictors.
     pub logistic: LogisticParameters,
-    /// What stands in for an absent classifier; the mean of those present if left out.
+    /// Fills in absent classifiers; by the mean of those present if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill: Option<FillParameters>,
 }
@@ -102,7 +100,7 @@ impl FittedMethod for StackingFusion {
         json!(self.parameters())
     }
 
-    fn describe(&self, _: &Model) -> Result<String> {
+    fn describe(&self, _: &FitDetails<'_>) -> Result<String> {
         Ok(describe_logistic(&self.schema, &self.parameters().logistic))
     }
 
@@ -139,10 +137,10 @@ impl Fusion for StackingFusion {
     }
 
     fn ln_density(&self, _: &Items<'_>, _: &mut Block) -> Result<()> {
-        Err(Error::Unsupported {
-            method: "stacking".into(),
-            cannot: "has no density: a regression does not model the classifiers".into(),
-        })
+        Err(Error::unsupported(
+            "stacking",
+            "has no density: a regression does not model the classifiers",
+        ))
     }
 }
 
@@ -192,7 +190,7 @@ pub(super) struct Logistic {
     pub(super) evidence: LogLinear,
 }
 
-/// Larger coefficients are a mistake, and would overflow.
+/// Largest size of a coefficient; larger ones are a mistake, and would overflow.
 pub(super) const LARGEST_COEFFICIENT: f64 = 1e6;
 
 impl Logistic {
@@ -203,11 +201,11 @@ impl Logistic {
             && weights.len() == j
             && weights.iter().all(|row| row.len() == k && row.iter().all(|w| w.len() == j));
         if !fits {
-            return Err(Error::Mismatch {
-                what: "shapes of `logistic` and the model",
-                expected: format!("{j} biases and weights of {j} × {k} × {j}"),
-                found: format!("{} biases and {} rows", bias.len(), weights.len()),
-            });
+            return Err(Error::mismatch(
+                "shapes of `logistic` and the model",
+                format!("{j} biases and weights of {j} × {k} × {j}"),
+                format!("{} biases and {} rows", bias.len(), weights.len()),
+            ));
         }
         let all = bias.iter().chain(weights.iter().flatten().flatten());
         if let Some(value) = all.copied().find(|value| !(value.abs() <= LARGEST_COEFFICIENT)) {

@@ -1,7 +1,7 @@
 //! The parts of a logistic rule as formulas.
 
 use super::{FillParameters, Filler, LogisticParameters, linear_floor};
-use crate::export::{Matrix, Scoring, Value};
+use crate::formula::{Matrix, Scoring, Value};
 
 /// The logarithms of all outputs after the floor, those of absent classifiers filled in, K × J.
 pub(in crate::methods) fn filled_logs(filler: &Filler, scoring: &mut Scoring) -> Value {

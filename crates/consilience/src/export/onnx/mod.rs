@@ -4,9 +4,8 @@
 
 mod graph;
 
-use super::formula::{Binary, Condition, Matrix, Step, Value};
 use super::protobuf::Message;
-use super::scoring::Rule;
+use crate::formula::{Binary, Condition, Matrix, Rule, Step, Value};
 use crate::model::Model;
 use graph::{Attribute, Graph, Shape, size};
 

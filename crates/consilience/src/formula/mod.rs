@@ -1,22 +1,30 @@
 //! A fusion rule as a formula over matrices: one description, from which all exports are written.
 //!
 //! Every value belongs to one item and is a matrix with a row per classifier, or one row, and a
-//! column per class, or one column. Rows and columns of length 1 are broadcast.
+//! column per class, or one column. Rows and columns of length 1 are broadcast. Methods describe their
+//! rules with [`Scoring`]; `export` writes formulas as ONNX or Python.
+
+mod scoring;
+
+pub(crate) use scoring::{Rule, Scoring};
+
+/// Largest number of classifiers for which a rule may depend on the set of those present by a table.
+pub(crate) const MOST_TABULATED: usize = 10;
 
 /// A value of a formula.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Value(pub(super) usize);
+pub(crate) struct Value(pub(crate) usize);
 
 /// A condition of a formula, for every entry of a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Condition(pub(super) usize);
+pub(crate) struct Condition(pub(crate) usize);
 
 /// A matrix of constants.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Matrix {
-    pub(super) columns: usize,
+    pub(crate) columns: usize,
     /// Row by row.
-    pub(super) values: Vec<f64>,
+    pub(crate) values: Vec<f64>,
 }
 
 impl Matrix {
@@ -45,14 +53,14 @@ impl Matrix {
         self.values.iter().any(|value| *value != 0.0)
     }
 
-    pub(super) fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.values.len() / self.columns
     }
 }
 
 /// An operation on entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Binary {
+pub(crate) enum Binary {
     Add,
     Subtract,
     Multiply,
@@ -62,7 +70,7 @@ pub(super) enum Binary {
 
 /// One step of a formula.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Step {
+pub(crate) enum Step {
     /// The numbers as they come in, K × J; NaN where they are missing.
     Raw,
     /// The class prior, 1 × J.
@@ -99,11 +107,11 @@ pub(super) enum Step {
 /// The steps that lead from an item's outputs to its fused probabilities.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Formula {
-    pub(super) steps: Vec<Step>,
+    pub(crate) steps: Vec<Step>,
 }
 
 impl Formula {
-    pub(super) fn push(&mut self, step: Step) -> Value {
+    pub(crate) fn push(&mut self, step: Step) -> Value {
         self.steps.push(step);
         Value(self.steps.len() - 1)
     }
@@ -183,6 +191,13 @@ impl Formula {
     pub(crate) fn indicator(&mut self, condition: Condition) -> Value {
         let (one, zero) = (self.number(1.0), self.number(0.0));
         self.select(condition, one, zero)
+    }
+
+    /// Whether both conditions hold.
+    pub(crate) fn both(&mut self, a: Condition, b: Condition) -> Condition {
+        let (a, b, one) = (self.indicator(a), self.indicator(b), self.number(1.0));
+        let product = self.multiply(a, b);
+        self.is_equal(product, one)
     }
 
     /// The sum over columns.

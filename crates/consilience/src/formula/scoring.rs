@@ -1,13 +1,8 @@
 //! What all methods share: reading an item's outputs, and normalising its fused probabilities.
 
-use super::formula::{Condition, Formula, Matrix, Step, Value};
-use crate::data::input_format::{InputFormat, ValueKind};
+use super::{Condition, Formula, Step, Value};
+use crate::data::input_format::{InputFormat, ROUNDING, SUM_ROUNDING, ValueKind};
 use crate::data::schema::Schema;
-
-/// Rounding of a sum of doubles, and the size of values that count as errors of arithmetic: those of
-/// [`InputFormat`].
-const SUM_ROUNDING: f64 = 1e-12;
-const ROUNDING: f64 = 1e-6;
 
 /// A formula that begins with the outputs of an item as a method sees them.
 pub(crate) struct Scoring {
@@ -25,11 +20,11 @@ pub(crate) struct Scoring {
     /// The logarithms of the class prior, 1 × J.
     pub(crate) ln_prior: Value,
     /// Whether each output is one that a fit would accept, K × 1.
-    pub(super) is_valid: Condition,
+    pub(crate) is_valid: Condition,
 }
 
 impl Scoring {
-    pub(super) fn new(schema: &Schema, format: &InputFormat) -> Self {
+    pub(crate) fn new(schema: &Schema, format: &InputFormat) -> Self {
         let mut formula = Formula::default();
         let f = &mut formula;
         let n_classes = schema.n_classes();
@@ -123,10 +118,7 @@ fn is_between(f: &mut Formula, values: Value, least: f64, most: f64) -> Conditio
     let (below, above) = (f.subtract(least, values), f.subtract(values, most));
     let (below, above) = (f.largest_over_classes(below), f.largest_over_classes(above));
     let (fits_below, fits_above) = (f.is_at_least(zero, below), f.is_at_least(zero, above));
-    let (a, b) = (f.indicator(fits_below), f.indicator(fits_above));
-    let both = f.multiply(a, b);
-    let half = f.number(0.5);
-    f.is_at_least(both, half)
+    f.both(fits_below, fits_above)
 }
 
 /// Whether every output is in its range and adds up to 1.
@@ -134,30 +126,29 @@ fn valid(f: &mut Formula, values: Value, range: Option<Condition>, tolerance: f6
     let sum = f.sum_over_classes(values);
     let sums_to_one =
         is_between(f, sum, 1.0 - tolerance - SUM_ROUNDING, 1.0 + tolerance + SUM_ROUNDING);
-    let Some(range) = range else { return sums_to_one };
-    let (a, b) = (f.indicator(sums_to_one), f.indicator(range));
-    let both = f.multiply(a, b);
-    let half = f.number(0.5);
-    f.is_at_least(both, half)
+    match range {
+        Some(range) => f.both(sums_to_one, range),
+        None => sums_to_one,
+    }
 }
 
 /// A complete formula.
 pub(crate) struct Rule {
-    pub(super) formula: Formula,
+    pub(crate) formula: Formula,
     /// Whether each output is one that a fit would accept, K × 1.
-    pub(super) is_valid: Condition,
+    pub(crate) is_valid: Condition,
     /// Whether all of them are, 1 × 1.
-    pub(super) all_valid: Condition,
+    pub(crate) all_valid: Condition,
     /// The fused probabilities, 1 × J.
-    pub(super) probabilities: Value,
+    pub(crate) probabilities: Value,
 }
 
 impl Rule {
     /// From the unnormalised log posterior of every class, 1 × J.
-    pub(super) fn new(scoring: Scoring, ln_joint: Value) -> Self {
+    pub(crate) fn new(scoring: Scoring, ln_joint: Value) -> Self {
         let Scoring { mut formula, is_valid, n_classifiers, .. } = scoring;
         let valid = formula.indicator(is_valid);
-        let n_valid = formula.combine(Matrix::row(&vec![1.0; n_classifiers]), valid);
+        let n_valid = formula.sum_over_rows(n_classifiers, valid);
         let all = formula.number(n_classifiers as f64 - 0.5);
         let all_valid = formula.is_at_least(n_valid, all);
         let probabilities = formula.softmax(ln_joint);
