@@ -33,7 +33,7 @@ impl Part {
         }
         work.own.resize(k, 0.0);
         work.one.resize(k, 0.0);
-        let n = core.votes.votes_on(item);
+        let n = core.votes_on(item);
         self.discount.apply(&work.scores, n, &mut work.own, &mut work.one);
         out.iter_mut().zip(&work.own).for_each(|(p, q)| *p += self.share * q);
     }

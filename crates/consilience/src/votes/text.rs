@@ -79,6 +79,7 @@ impl fmt::Display for Aggregation {
             writeln!(f, "Markov chains: R-hat {:.3}, effective sample size {ess:.0}", d.r_hat)?;
         }
         write!(f, "\n{}\n{}", self.shares_table(), self.sources_table())?;
+        write!(f, "{}", self.groups_text())?;
         if let Some(check) = self.check() {
             write!(f, "\n{check}")?;
         }
@@ -96,6 +97,16 @@ impl Aggregation {
             ]
         });
         aligned(&["class", "share", "90 % interval"], &rows.collect::<Vec<_>>())
+    }
+
+    /// One line per group of similar sources.
+    fn groups_text(&self) -> String {
+        let as_one = !self.model().groups().is_empty();
+        let what = if as_one { "count as one source" } else { "may be copies" };
+        let names = |group: &Vec<usize>| {
+            group.iter().map(|w| &*self.votes().sources()[*w]).collect::<Vec<_>>().join(", ")
+        };
+        self.groups().iter().map(|group| format!("{what}: {}\n", names(group))).collect()
     }
 
     fn sources_table(&self) -> String {
