@@ -99,24 +99,28 @@ impl Copies {
             (common + pair.common, agree + pair.agree, expected + pair.expected)
         });
         let percent = |n: f64| 100.0 * n / common as f64;
-        let names: Vec<String> =
-            group.iter().take(MOST_NAMES).map(|w| votes.sources()[*w].to_string()).collect();
-        let more = match group.len() - names.len() {
-            0 => String::new(),
-            n => format!(" ({n} more)"),
-        };
         let count = if as_one {
             "the group counts as one source"
         } else {
             "this method counts every one of them; leave out all but one, or use `auto`"
         };
         Warning::data(format!(
-            "sources {}{more} agree on {:.0} % of their common items, where their agreement with \
+            "sources {} agree on {:.0} % of their common items, where their agreement with \
              the other sources explains {:.0} %; they may be copies, and {count}",
-            crate::error::quoted(&names),
+            listed(votes, group),
             percent(agree as f64),
             percent(expected),
         ))
+    }
+}
+
+/// The names of the first sources of a group, and how many more there are.
+pub(super) fn listed(votes: &Votes, group: &[usize]) -> String {
+    let shown = group.iter().take(MOST_NAMES);
+    let names: Vec<String> = shown.map(|source| votes.sources()[*source].to_string()).collect();
+    match group.len() - names.len() {
+        0 => crate::error::quoted(&names),
+        n => format!("{} ({n} more)", crate::error::quoted(&names)),
     }
 }
 

@@ -85,7 +85,7 @@ pub(super) struct Learned {
     /// Passes over the votes, and whether they ended because nothing changed.
     pub(super) passes: usize,
     pub(super) converged: bool,
-    /// Share of votes by sources of one label, where it was looked at.
+    /// Log-losses of gold items from fits without their labels.
     pub(super) check: Option<GoldCheck>,
     pub(super) sampling: Option<Diagnostics>,
     pub(super) warnings: Vec<Warning>,

@@ -110,7 +110,7 @@ fn groups_are_reported_and_a_model_keeps_them() {
     assert!(warned(&fit("ibcc", &copied), "or use `auto`"));
     let json = result.to_json();
     assert_eq!(json["groups"], serde_json::json!([["3", "1000"]]));
-    assert!(result.to_string().contains("count as one source: 3, 1000"), "{result}");
+    assert!(result.to_string().contains("count as one source: `3` and `1000`"), "{result}");
     let model = VoteModel::from_json(&result.model().to_json()).unwrap();
     assert_eq!((&model, model.groups()), (result.model(), result.groups()));
     // Votes of both members on a new item count as one vote.
