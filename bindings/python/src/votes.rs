@@ -203,6 +203,13 @@ impl Aggregation {
         table.reshape([votes.n_items(), votes.n_classes()])
     }
 
+    /// The effective number of votes on every item.
+    fn effective_votes<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        let items = 0..self.result.votes().n_items();
+        let each = items.map(|item| self.result.effective_votes(item));
+        each.collect::<Vec<f64>>().into_pyarray(py)
+    }
+
     /// The columns of the table of sources; classes are numbers.
     fn sources<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let mut table = SourceColumns::default();
@@ -337,16 +344,6 @@ impl VoteModel {
         let found = watched(py, None, |_| self.model.predict(&votes.votes))?;
         let table = PyArray1::from_slice(py, found.table()).reshape([n, k])?;
         Ok((table, json!(found.warnings).to_string()))
-    }
-
-    /// n / (1 + (n − 1) ρ) for numbers of votes.
-    fn effective_votes<'py>(
-        &self,
-        py: Python<'py>,
-        counts: Vec<usize>,
-    ) -> Bound<'py, PyArray1<f64>> {
-        let each = counts.into_iter().map(|n| self.model.effective_votes(n));
-        each.collect::<Vec<f64>>().into_pyarray(py)
     }
 
     /// Scores on the gold labels of votes, beside the baselines, as JSON.

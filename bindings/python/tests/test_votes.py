@@ -199,7 +199,7 @@ def test_results_agree_with_each_other(votes):
     assert many["w7"] and not many["w0"]
     assert_allclose(model.class_shares_["share"].sum(), 1)
     assert "an assumption" in model.summary() and "auto" in model._repr_mimebundle_()["text/html"]
-    assert model.similar_sources_.empty
+    assert model.similar_sources_.empty and model.groups_ == []
 
 
 def test_frames_of_polars(votes, truth):
@@ -314,7 +314,7 @@ def test_comparisons(votes, truth):
 def test_pickles_files_and_clones(votes, truth, tmp_path):
     model = cs.VoteFusion(rho=0.3, random_state=1).fit(votes, truth[:10])
     again = pickle.loads(pickle.dumps(model))
-    for name in ("labels_", "probabilities_", "sources_", "confusion_", "class_shares_", "similar_sources_"):
+    for name in ("labels_", "probabilities_", "sources_", "confusion_", "class_shares_", "similar_sources_", "groups_"):
         pd.testing.assert_frame_equal(getattr(again, name), getattr(model, name))
     assert again.rho_ == model.rho_ and again.diagnostics_ == model.diagnostics_ and again.summary() == model.summary()
     assert_array_equal(again.predict_proba(votes), model.predict_proba(votes))
@@ -369,10 +369,11 @@ def test_warnings_of_the_core(votes, truth):
         cs.VoteFusion().fit(pd.concat([votes, votes[:1]]))
     with pytest.warns(cs.DataWarning, match="items without votes, such as `nowhere`"):
         cs.VoteFusion().fit(votes, {"i1": "cat", "nowhere": "dog"})
-    with pytest.warns(cs.DataWarning, match="sources `w5` and `copy` agree"):
+    with pytest.warns(cs.DataWarning, match="sources `w5` and `copy` agree on 100 %.*counts as one source"):
         copies = votes[votes["source"] == "w5"].assign(source="copy")
         model = cs.VoteFusion().fit(pd.concat([votes, copies]))
     assert model.similar_sources_[["first", "second"]].to_numpy().tolist() == [["w5", "copy"]]
+    assert model.groups_ == [["w5", "copy"]]
     assert any("agree" in text for text in model.diagnostics_["warnings"])
     with pytest.warns(cs.DataWarning, match="1 items have no votes"):
         cs.VoteFusion().fit(pd.concat([votes, pd.DataFrame({"item": ["x"], "source": ["w0"], "label": [None]})]))

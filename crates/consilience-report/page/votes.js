@@ -18,7 +18,7 @@ function voteSourceSection() {
   });
   const part = drawn.length < votes.sources.length ? ` The ${MOST_DRAWN / 2} best and the ${MOST_DRAWN / 2} worst of ${count(votes.sources.length)} sources are drawn.` : "";
   const more = votes.n_sources > votes.sources.length ? ` The table has the ${count(votes.sources.length)} sources with the most votes, of ${count(votes.n_sources)}.` : "";
-  const similar = votes.similar.map((pair) => el("p", { class: "note" }, joined(pair.between), ` agree on ${count(pair.agree)} of ${count(pair.common)} common items, where independent sources would agree on ${fixed(pair.expected, 0)}: one of them may be a copy.`));
+  const similar = votes.similar.map((pair) => el("p", { class: "note" }, joined(pair.between), ` agree on ${count(pair.agree)} of ${count(pair.common)} common items, where independent sources would agree on ${fixed(pair.expected, 0)}. They may be copies.`));
   return section("sources", "How good the sources are",
     "The probability that a vote of the source is right, with 90 % intervals. Sources in grey cannot be told from guessing.",
     el("div", { class: "cards" },

@@ -126,8 +126,11 @@ class VoteFusion(HtmlSummary, BaseEstimator):  # type: ignore[misc]
     rho_ : Rho
         The correlation of sources by which votes are discounted, with its 90 % interval.
     similar_sources_ : data frame
-        Pairs of sources that agree more often than independent ones, such as copies: `first`, `second`,
-        the number of `common` items, on how many they `agree`, and the number `expected`.
+        Pairs of sources that agree far more often than their agreement with the other sources explains,
+        such as copies: `first`, `second`, the number of `common` items, on how many they `agree`, and
+        the number `expected`.
+    groups_ : list of lists
+        Groups of similar sources. "auto" counts each group as one source.
     diagnostics_ : dict
         `passes` over the votes; whether the method `converged`; `warnings`; `gold_check`, log-losses of
         gold items from fits without their labels; `sampling`, R-hat and effective sample size of the
@@ -312,7 +315,7 @@ class VoteFusion(HtmlSummary, BaseEstimator):  # type: ignore[misc]
             p = self._result.probabilities()
             columns = {
                 "label": self.classes_[p.argmax(axis=1)], "probability": p.max(axis=1),
-                "votes": self._counts, "effective_votes": self.model_.effective_votes(self._counts.tolist()),
+                "votes": self._counts, "effective_votes": self._result.effective_votes(),
             }
             return frame(self._library, {"item": self._names["item"]}, columns)
         return self._table("labels_", make)
@@ -354,7 +357,7 @@ class VoteFusion(HtmlSummary, BaseEstimator):  # type: ignore[misc]
 
     @property
     def similar_sources_(self) -> Any:
-        """Pairs of sources that agree more often than independent ones."""
+        """Pairs of sources that agree far more often than their agreement with others explains."""
         def make() -> Any:
             found = self._report["similar_sources"]
             names = {name_of(source): source for source in self._names["source"].tolist()}
@@ -363,6 +366,14 @@ class VoteFusion(HtmlSummary, BaseEstimator):  # type: ignore[misc]
             columns |= {name: [row[name] for row in found] for name in ("common", "agree", "expected")}
             return frame(self._library, {"pair": np.arange(len(found))}, columns)
         return self._table("similar_sources_", make)
+
+    @property
+    def groups_(self) -> list[list[Any]]:
+        """Groups of similar sources; `auto` counts each group as one source."""
+        def make() -> list[list[Any]]:
+            names = {name_of(source): source for source in self._names["source"].tolist()}
+            return [[names[source] for source in group] for group in self._report["groups"]]
+        return self._table("groups_", make)  # type: ignore[no-any-return]
 
     @property
     def rho_(self) -> Rho:

@@ -294,7 +294,8 @@ pub(super) fn fuse_votes(
         names: &names,
         first: false,
     };
-    columns.write(&options.table, |item| model.effective_votes(votes.votes_on(item)), quiet)?;
+    let counted = model.counted_votes(&votes);
+    columns.write(&options.table, |item| model.effective_votes(counted[item]), quiet)?;
     messages.note(format_args!(
         "fused {} votes on {} items with `{}` -> {}",
         votes.n_votes(),

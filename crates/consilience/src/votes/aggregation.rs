@@ -5,11 +5,12 @@ use serde_json::{Value, json};
 
 use super::auto::sources::logistic;
 use super::config::VoteConfig;
-use super::copies::{SimilarSources, similar};
+use super::copies::{Copies, SimilarSources};
 use super::estimates::{Estimates, Interval};
 use super::learned::Learned;
 use super::model::VoteModel;
 use super::report::{Bias, GoldCheck, Rho, RhoOrigin, SourceReport, strength};
+use super::sharing::Sharing;
 use super::table::Votes;
 use crate::sampling::diagnostics::Diagnostics;
 use crate::warning::Warning;
@@ -27,12 +28,18 @@ pub struct Aggregation {
     converged: bool,
     check: Option<GoldCheck>,
     sampling: Option<Diagnostics>,
-    similar: Vec<SimilarSources>,
+    copies: Copies,
+    sharing: Option<Sharing>,
     warnings: Vec<Warning>,
 }
 
 impl Aggregation {
-    pub(super) fn new(config: VoteConfig, votes: &Votes, learned: Learned) -> Self {
+    pub(super) fn new(
+        config: VoteConfig,
+        votes: &Votes,
+        learned: Learned,
+        (copies, sharing): (Copies, Option<Sharing>),
+    ) -> Self {
         let rho = rho(&config, votes, &learned);
         let estimates = learned.estimates;
         let summary = |source: usize| {
@@ -51,13 +58,13 @@ impl Aggregation {
             quartiles,
             parts: learned.parts,
             rho,
+            groups: if sharing.is_some() { copies.groups.clone() } else { Vec::new() },
             estimator: None,
         };
         let mut warnings = votes.warnings().to_vec();
         warnings.extend(learned.warnings);
         warnings.extend(unused_classes(votes));
-        let similar = similar(votes, &estimates);
-        warnings.extend(similar_warning(votes, &similar));
+        warnings.extend(copies.warnings(votes, sharing.is_some()));
         Self {
             model,
             votes: votes.clone(),
@@ -67,7 +74,8 @@ impl Aggregation {
             converged: learned.converged,
             check: learned.check,
             sampling: learned.sampling,
-            similar,
+            copies,
+            sharing,
             warnings,
         }
     }
@@ -103,9 +111,11 @@ impl Aggregation {
         simplex::arg_max(self.probabilities(item))
     }
 
-    /// The effective number of votes on an item, n / (1 + (n − 1) ρ).
+    /// The effective number of votes on an item, n / (1 + (n − 1) ρ), where n counts the votes of a
+    /// group of sources as one.
     pub fn effective_votes(&self, item: usize) -> f64 {
-        self.model.effective_votes(self.votes.votes_on(item))
+        let all = || self.votes.votes_on(item);
+        self.model.effective_votes(self.sharing.as_ref().map_or_else(all, |s| s.counted(item)))
     }
 
     /// The share of every class among the items, with 90 % intervals.
@@ -183,9 +193,15 @@ impl Aggregation {
         self.sampling.as_ref()
     }
 
-    /// Pairs of sources that agree more often than independent sources would, such as copies.
+    /// Pairs of sources that agree far more often than their agreement with the other sources
+    /// explains, such as copies.
     pub fn similar_sources(&self) -> &[SimilarSources] {
-        &self.similar
+        &self.copies.pairs
+    }
+
+    /// Groups of similar sources, by index. `auto` counts each group as one source.
+    pub fn groups(&self) -> &[Vec<usize>] {
+        &self.copies.groups
     }
 
     /// The report as JSON, without the sources and with the warnings as given.
@@ -196,12 +212,13 @@ impl Aggregation {
             |(class, s)| json!({"class": class, "share": s.value, "low": s.low, "high": s.high}),
         );
         let name = |source: usize| &*votes.sources()[source];
-        let similar = self.similar.iter().map(|pair| {
+        let similar = self.similar_sources().iter().map(|pair| {
             json!({
                 "between": [name(pair.between.0), name(pair.between.1)],
                 "common": pair.common, "agree": pair.agree, "expected": pair.expected,
             })
         });
+        let groups = self.groups().iter().map(|group| group.iter().map(|w| name(*w)).collect());
         json!({
             "method": self.model.config.name(),
             "settings": self.model.config,
@@ -215,6 +232,7 @@ impl Aggregation {
             "class_shares": shares.collect::<Vec<_>>(),
             "mean_accuracy": self.mean_accuracy(),
             "similar_sources": similar.collect::<Vec<_>>(),
+            "groups": groups.collect::<Vec<Vec<_>>>(),
             "gold_check": self.check,
             "diagnostics": self.sampling,
             "warnings": self.warnings,
@@ -243,21 +261,6 @@ fn rho(config: &VoteConfig, votes: &Votes, learned: &Learned) -> Rho {
         high: discount.quantile(0.95),
         origin,
     }
-}
-
-/// Warns of the first pair of similar sources.
-fn similar_warning(votes: &Votes, similar: &[SimilarSources]) -> Option<Warning> {
-    let first = similar.first()?;
-    let [a, b] = [first.between.0, first.between.1].map(|source| &votes.sources()[source]);
-    let more = match similar.len() - 1 {
-        0 => String::new(),
-        n => format!(" ({n} more such pairs)"),
-    };
-    let SimilarSources { common, agree, expected, .. } = first;
-    Some(Warning::data(format!(
-        "sources `{a}` and `{b}` agree on {agree} of {common} common items, where independent \
-         sources would agree on {expected:.0}{more}; if one copies the other, leave it out"
-    )))
 }
 
 /// Warns of classes without votes and of votes with one label only.

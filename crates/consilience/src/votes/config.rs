@@ -6,9 +6,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::aggregation::Aggregation;
+use super::copies::Copies;
 use super::core::Core;
 use super::family::Rule;
 use super::learned::Learned;
+use super::sharing::Sharing;
 use super::table::Votes;
 use super::{auto, dbcc, ebcc, family, gibbs};
 use crate::error::{Error, Result};
@@ -249,8 +251,14 @@ impl VoteConfig {
             _ => votes.grading().map(|_| votes.ungraded()),
         };
         let used = bare.as_ref().unwrap_or(votes);
-        let learned = self.learn(&Core::new(used, &gold), progress)?;
-        Ok(Aggregation::new(self.clone(), votes, learned))
+        let copies = Copies::find(votes);
+        let sharing = match self {
+            Self::Auto(_) => Sharing::new(used, &copies.groups),
+            _ => None,
+        };
+        let core = Core { sharing: sharing.as_ref(), ..Core::new(used, &gold) };
+        let learned = self.learn(&core, progress)?;
+        Ok(Aggregation::new(self.clone(), votes, learned, (copies, sharing)))
     }
 
     fn learn(&self, core: &Core<'_>, progress: &dyn Progress) -> Result<Learned> {

@@ -15,6 +15,7 @@
 
 use consilience_numerics::{parallel, simplex};
 
+use super::sharing::Sharing;
 use super::table::{GRADES, UNGRADED, Votes};
 
 /// Items, cells or sources per piece of work.
@@ -28,6 +29,8 @@ pub(super) struct Core<'a> {
     pub(super) gold: &'a [Option<usize>],
     /// Number of states per class.
     pub(super) subtypes: usize,
+    /// What votes count, if groups of sources count as one.
+    pub(super) sharing: Option<&'a Sharing>,
 }
 
 /// Scores F and probabilities q of all items, n × S.
@@ -39,7 +42,7 @@ pub(super) struct States {
 
 impl<'a> Core<'a> {
     pub(super) fn new(votes: &'a Votes, gold: &'a [Option<usize>]) -> Self {
-        Self { votes, gold, subtypes: 1 }
+        Self { votes, gold, subtypes: 1, sharing: None }
     }
 
     /// Number of states.
@@ -47,17 +50,47 @@ impl<'a> Core<'a> {
         self.votes.n_classes() * self.subtypes
     }
 
+    /// The number of votes on an item, where those of a group are one.
+    pub(super) fn votes_on(&self, item: usize) -> usize {
+        self.sharing.map_or_else(|| self.votes.votes_on(item), |sharing| sharing.counted(item))
+    }
+
+    /// What a source counts: 1, or one over the size of its group.
+    pub(super) fn source_weight(&self, source: usize) -> f64 {
+        self.sharing.map_or(1.0, |sharing| sharing.sources[source])
+    }
+
+    /// What the votes on an item count: 1, or one over the votes of the same group.
+    pub(super) fn vote_weights(&self, item: usize) -> impl Iterator<Item = f64> + '_ {
+        let shared = self.sharing.map(|sharing| sharing.on(self.votes, item).iter().copied());
+        let alike = self.sharing.is_none().then(|| std::iter::repeat(1.0));
+        shared.into_iter().flatten().chain(alike.into_iter().flatten())
+    }
+
+    /// What the votes of every label count.
+    fn label_counts(&self) -> Vec<f64> {
+        if self.sharing.is_none() {
+            return self.votes.label_counts();
+        }
+        let mut counts = vec![0.0; self.votes.n_classes()];
+        for item in 0..self.votes.n_items() {
+            let votes = self.votes.of_item(item).zip(self.vote_weights(item));
+            votes.for_each(|((_, label), weight)| counts[label] += weight);
+        }
+        counts
+    }
+
     /// The start of all methods: the shares of the votes on an item, with `smoothing` more votes
     /// spread as all labels are. One state per class.
     pub(super) fn start(&self, smoothing: f64) -> States {
         let k = self.votes.n_classes();
-        let mut spread: Vec<f64> = self.votes.label_counts().iter().map(|n| n + 1.0).collect();
+        let mut spread: Vec<f64> = self.label_counts().iter().map(|n| n + 1.0).collect();
         simplex::normalise(&mut spread);
         let mut states = States::new(self.votes.n_items(), k);
         for (item, row) in states.q.chunks_exact_mut(k).enumerate() {
             row.iter_mut().zip(&spread).for_each(|(q, p)| *q = smoothing * p);
-            for &cell in self.votes.item_cells(item) {
-                row[self.votes.cell_label(cell as usize)] += 1.0;
+            for (&cell, weight) in self.votes.item_cells(item).iter().zip(self.vote_weights(item)) {
+                row[self.votes.cell_label(cell as usize)] += weight;
             }
             simplex::normalise(row);
             self.clamp(item, row);
@@ -143,23 +176,31 @@ impl<'a> Core<'a> {
 
     /// Adds the weights T(cell, ·) of the votes on an item.
     pub(super) fn add_weights(&self, item: usize, weights: &[f64], row: &mut [f64]) {
-        add_rows(row, weights, self.votes.item_cells(item));
+        let cells = self.votes.item_cells(item);
+        let Some(sharing) = self.sharing else { return add_rows(row, weights, cells) };
+        let n = row.len();
+        for (&cell, weight) in cells.iter().zip(sharing.on(self.votes, item)) {
+            let own = &weights[cell as usize * n..][..n];
+            row.iter_mut().zip(own).for_each(|(sum, value)| *sum += weight * value);
+        }
     }
 
     /// Adds the evidence of the grades of the votes on an item to the voted classes; sources × grades.
     pub(super) fn add_grades(&self, item: usize, evidence: &[f64], row: &mut [f64]) {
-        self.grades_on(item).for_each(|(at, label)| row[label] += evidence[at]);
+        self.grades_on(item).for_each(|(at, label, weight)| row[label] += weight * evidence[at]);
     }
 
-    /// The places of the graded votes on an item in a table of sources × grades, and their labels.
-    pub(super) fn grades_on(&self, item: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
+    /// The places of the graded votes on an item in a table of sources × grades, their labels, and
+    /// what they count.
+    pub(super) fn grades_on(&self, item: usize) -> impl Iterator<Item = (usize, usize, f64)> + '_ {
         let votes = self.votes;
         let grades = votes.grades_of(item).unwrap_or_default();
-        let graded = votes.item_cells(item).iter().zip(grades);
-        graded.filter(|(_, grade)| **grade != UNGRADED).map(move |(&cell, &grade)| {
+        let graded = votes.item_cells(item).iter().zip(grades).zip(self.vote_weights(item));
+        let graded = graded.filter(|((_, grade), _)| **grade != UNGRADED);
+        graded.map(move |((&cell, &grade), weight)| {
             let (source, label) =
                 (votes.cell_source(cell as usize), votes.cell_label(cell as usize));
-            (source * GRADES + usize::from(grade), label)
+            (source * GRADES + usize::from(grade), label, weight)
         })
     }
 }

@@ -94,8 +94,8 @@ impl<'a> Regression<'a> {
     fn scores(&self, theta: &[f64], item: usize, row: &mut [f64]) {
         let k = row.len();
         row.copy_from_slice(&theta[..k]);
-        for place in self.places_of(item) {
-            row.iter_mut().zip(&theta[(place + 1) * k..]).for_each(|(f, v)| *f += v);
+        for (place, weight) in self.places_of(item) {
+            row.iter_mut().zip(&theta[(place + 1) * k..]).for_each(|(f, v)| *f += weight * v);
         }
         if self.n_grades > 0 {
             self.core.add_grades(item, &theta[self.first_grade()..], row);
@@ -106,17 +106,19 @@ impl<'a> Regression<'a> {
     fn add_residuals(&self, item: usize, residuals: &[f64], gradient: &mut [f64]) {
         let k = residuals.len();
         let (rows, grades) = gradient.split_at_mut(self.first_grade());
-        for place in std::iter::once(0).chain(self.places_of(item).map(|place| place + 1)) {
-            rows[place * k..].iter_mut().zip(residuals).for_each(|(g, r)| *g += r);
+        let places = self.places_of(item).map(|(place, weight)| (place + 1, weight));
+        for (place, weight) in std::iter::once((0, 1.0)).chain(places) {
+            rows[place * k..].iter_mut().zip(residuals).for_each(|(g, r)| *g += weight * r);
         }
-        for (at, label) in self.core.grades_on(item).filter(|_| self.n_grades > 0) {
-            grades[at] += residuals[label];
+        for (at, label, weight) in self.core.grades_on(item).filter(|_| self.n_grades > 0) {
+            grades[at] += weight * residuals[label];
         }
     }
 
-    fn places_of(&self, item: usize) -> impl Iterator<Item = usize> + '_ {
-        let cells = self.core.votes.item_cells(item).iter();
-        cells.filter_map(|cell| self.places[*cell as usize]).map(|place| place as usize)
+    /// The places of an item's votes among the parameters, and what the votes count.
+    fn places_of(&self, item: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
+        let cells = self.core.votes.item_cells(item).iter().zip(self.core.vote_weights(item));
+        cells.filter_map(|(cell, weight)| Some((self.places[*cell as usize]? as usize, weight)))
     }
 
     /// The coefficients with the largest penalised likelihood of some gold items.

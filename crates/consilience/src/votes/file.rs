@@ -33,6 +33,8 @@ struct VoteFile {
     settings: VoteConfig,
     classes: Vec<String>,
     rho: Rho,
+    #[serde(default)]
+    groups: Vec<Vec<usize>>,
     estimator: Option<Map<String, Value>>,
     parts: Vec<PartFile>,
     sources: Vec<SourceFile>,
@@ -103,9 +105,13 @@ impl VoteModel {
         let kept = self.estimator.as_ref();
         let estimator =
             kept.map_or_else(String::new, |kept| format!("\"estimator\": {},\n", json(kept)));
+        let groups = match &*self.groups {
+            [] => String::new(),
+            groups => format!("\"groups\": {},\n", json(&groups)),
+        };
         let mut text = format!(
             "{{\n\"format\": \"{FORMAT}\",\n\"version\": {VERSION},\n\"software\": {},\n\
-             \"settings\": {},\n\"classes\": {},\n\"rho\": {},\n{estimator}\"parts\": {},\n\"sources\": [",
+             \"settings\": {},\n\"classes\": {},\n\"rho\": {},\n{groups}{estimator}\"parts\": {},\n\"sources\": [",
             json(&env!("CARGO_PKG_VERSION")),
             json(&self.config),
             json(&self.classes),
@@ -191,6 +197,7 @@ impl VoteFile {
         for (number, part) in self.parts.iter().enumerate() {
             parts.push(part.read(number, k, &self.sources, graded)?);
         }
+        check_groups(&self.groups, self.sources.len())?;
         let mut names = Names::default();
         let (mut source_cells, mut cell_labels) = (vec![0], Vec::new());
         for source in &self.sources {
@@ -222,6 +229,7 @@ impl VoteFile {
             cell_labels,
             parts,
             rho: self.rho,
+            groups: self.groups,
             estimator: self.estimator,
         })
     }
@@ -283,6 +291,19 @@ impl PartFile {
             discount: self.discount.clone(),
         })
     }
+}
+
+/// Groups have two or more sources each, and no source is in two of them.
+fn check_groups(groups: &[Vec<usize>], n_sources: usize) -> Result<()> {
+    let mut all = groups.concat();
+    all.sort_unstable();
+    let apart = all.windows(2).all(|pair| pair[0] < pair[1]);
+    let known = all.last().is_none_or(|last| *last < n_sources);
+    if apart && known && groups.iter().all(|group| group.len() > 1) {
+        return Ok(());
+    }
+    let rule = "`groups` needs lists of two or more numbers of sources, from 0, each in one list";
+    Err(invalid(rule.into()))
 }
 
 fn invalid(reason: String) -> Error {

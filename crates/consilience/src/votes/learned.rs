@@ -33,7 +33,7 @@ impl Part {
         }
         work.own.resize(k, 0.0);
         work.one.resize(k, 0.0);
-        let n = core.votes.votes_on(item);
+        let n = core.votes_on(item);
         self.discount.apply(&work.scores, n, &mut work.own, &mut work.one);
         out.iter_mut().zip(&work.own).for_each(|(p, q)| *p += self.share * q);
     }
@@ -85,7 +85,7 @@ pub(super) struct Learned {
     /// Passes over the votes, and whether they ended because nothing changed.
     pub(super) passes: usize,
     pub(super) converged: bool,
-    /// Share of votes by sources of one label, where it was looked at.
+    /// Log-losses of gold items from fits without their labels.
     pub(super) check: Option<GoldCheck>,
     pub(super) sampling: Option<Diagnostics>,
     pub(super) warnings: Vec<Warning>,

@@ -49,6 +49,7 @@ mod names;
 #[cfg(test)]
 mod reference;
 mod report;
+mod sharing;
 mod table;
 mod text;
 mod weights;

@@ -12,6 +12,7 @@ use super::family;
 use super::learned::{Part, probabilities};
 use super::names::Names;
 use super::report::Rho;
+use super::sharing::Sharing;
 use super::table::{GRADES, Votes};
 use super::weights::Weights;
 use crate::error::{Error, Result};
@@ -33,6 +34,8 @@ pub struct VoteModel {
     /// Empty for `majority`.
     pub(super) parts: Vec<Part>,
     pub(super) rho: Rho,
+    /// Groups of sources that count as one.
+    pub(super) groups: Vec<Vec<usize>>,
     /// The description of a front end's estimator, which the file keeps.
     pub(super) estimator: Option<Map<String, Value>>,
 }
@@ -102,6 +105,18 @@ impl VoteModel {
         self
     }
 
+    /// Groups of sources that count as one, by index.
+    pub fn groups(&self) -> &[Vec<usize>] {
+        &self.groups
+    }
+
+    /// The number of votes on every item, where those of a group of sources are one.
+    pub fn counted_votes(&self, votes: &Votes) -> Vec<usize> {
+        let sharing = self.sharing(votes);
+        let of = |item| sharing.as_ref().map_or_else(|| votes.votes_on(item), |s| s.counted(item));
+        (0..votes.n_items()).map(of).collect()
+    }
+
     /// The effective number of n votes, n / (1 + (n − 1) ρ).
     pub fn effective_votes(&self, n: usize) -> f64 {
         n as f64 / (1.0 + n.saturating_sub(1) as f64 * self.rho.value)
@@ -140,7 +155,8 @@ impl VoteModel {
             None => votes.ungraded(),
         };
         let gold = vec![None; votes.n_items()];
-        let core = Core::new(&graded, &gold);
+        let sharing = self.sharing(votes);
+        let core = Core { sharing: sharing.as_ref(), ..Core::new(&graded, &gold) };
         let probabilities = if self.parts.is_empty() {
             family::majority(&core)
         } else {
@@ -149,6 +165,16 @@ impl VoteModel {
             probabilities(&core, &parts)
         };
         Ok(PredictedVotes { n_classes: self.classes.len(), probabilities, warnings })
+    }
+
+    /// What other votes count, given the groups of the model's sources.
+    fn sharing(&self, votes: &Votes) -> Option<Sharing> {
+        let place = |source: &usize| votes.table.sources.get(&self.sources.list()[*source]);
+        let present = |group: &Vec<usize>| {
+            group.iter().filter_map(place).map(|place| place as usize).collect::<Vec<usize>>()
+        };
+        let groups: Vec<Vec<usize>> = self.groups.iter().map(present).collect();
+        Sharing::new(votes, &groups)
     }
 
     /// A part with the weights of the cells of other votes.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::aggregation::Aggregation;
+use super::copies::listed;
 use super::report::{GoldCheck, Rho, RhoOrigin, verdict};
 use crate::text::aligned;
 
@@ -79,6 +80,11 @@ impl fmt::Display for Aggregation {
             writeln!(f, "Markov chains: R-hat {:.3}, effective sample size {ess:.0}", d.r_hat)?;
         }
         write!(f, "\n{}\n{}", self.shares_table(), self.sources_table())?;
+        let as_one = !self.model().groups().is_empty();
+        let what = if as_one { "count as one source" } else { "may be copies" };
+        for group in self.groups() {
+            writeln!(f, "{what}: {}", listed(votes, group))?;
+        }
         if let Some(check) = self.check() {
             write!(f, "\n{check}")?;
         }
@@ -131,6 +137,8 @@ impl Aggregation {
         if all > shown {
             text += &format!("… and {} more sources\n", all - shown);
         }
+        text += "strength: information of one vote about the class, in nats; worst class: with its \
+                 accuracy; bias: the label given too often\n";
         match self.n_guessing() {
             0 => text,
             n => text + &format!("{n} of {all} sources cannot be told from guessing\n"),

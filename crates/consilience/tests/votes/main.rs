@@ -2,6 +2,7 @@
 //! tables at the edge.
 #![allow(clippy::print_stderr)] // prints measurements
 
+mod copies;
 mod edges;
 mod laws;
 mod real_sets;

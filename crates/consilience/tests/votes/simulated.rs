@@ -1,5 +1,5 @@
 //! Votes with known truth: recovery of sources, coverage of intervals, agreement of Gibbs sampling
-//! with collapsed variational Bayes, copied sources.
+//! with collapsed variational Bayes.
 
 use consilience::votes::{Votes, VotesBuilder};
 use rand::rngs::ChaCha8Rng;
@@ -24,7 +24,7 @@ impl Default for Panel {
 }
 
 /// Accuracy of a source, from 0.55 to 0.95.
-fn skill(source: usize) -> f64 {
+pub(crate) fn skill(source: usize) -> f64 {
     0.55 + 0.4 * ((source * 37 + 11) % 101) as f64 / 100.0
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn simulate(panel: &Panel, seed: u64) -> (Votes, Vec<usize>) {
     (votes_of(k, &rows, &[]), truth)
 }
 
-fn number(name: &str) -> usize {
+pub(crate) fn number(name: &str) -> usize {
     name.parse().unwrap()
 }
 
@@ -126,69 +126,6 @@ fn deceptive_items_make_independence_overconfident_and_the_discount_helps() {
     };
     let (auto, independent) = (loss("auto"), loss(r#"{"method": "auto", "rho": 0.0}"#));
     assert!(auto < 0.7 * independent, "{auto} {independent}");
-}
-
-/// A copy of a source hardly changes the labels, and is reported; honest sources are not.
-#[test]
-fn a_copied_source_changes_little_and_is_reported() {
-    let honest = Panel { items: 400, sources: 8, per_item: 8, ..Panel::default() };
-    let (votes, _) = simulate(&honest, 9);
-    let before = fit("auto", &votes);
-    assert_eq!(before.similar_sources(), []);
-    let original = |item: usize| votes.of_item(item).find(|(source, _)| *source == 3).unwrap().1;
-    let mut rows = Vec::new();
-    for item in 0..votes.n_items() {
-        let name = number(votes.item(item));
-        rows.extend(votes.of_item(item).map(|(source, label)| (name, source, label)));
-        rows.push((name, 99, original(item)));
-    }
-    let copied = votes_of(2, &rows, &[]);
-    let after = fit("auto", &copied);
-    let off = before.table().iter().zip(after.table()).map(|(p, q)| (p - q).abs());
-    let mean = off.sum::<f64>() / before.table().len() as f64;
-    assert!(mean < 0.05, "{mean}");
-    let changed = (0..400).filter(|&item| before.label(item) != after.label(item)).count();
-    assert!(changed < 40, "{changed}");
-    let found = after.similar_sources();
-    assert_eq!((found.len(), found[0].between, found[0].agree), (1, (3, 8), 400), "{found:?}");
-    assert!(
-        after
-            .warnings()
-            .iter()
-            .any(|w| w.message.contains("sources `3` and `99` agree on 400 of 400"))
-    );
-}
-
-/// Three copies of the weakest source lower the accuracy little, and all pairs are reported. This does
-/// not hold yet: four votes that always agree look like a perfect source, so that the accuracy falls
-/// from 0.963 to 0.600 without a warning.
-#[test]
-#[ignore = "fails: exact copies of a weak source take over without gold labels"]
-fn three_copies_of_a_weak_source_do_not_take_over() {
-    let panel = Panel { items: 600, sources: 8, per_item: 8, ..Panel::default() };
-    let weakest = (0..8).min_by(|a, b| skill(*a).total_cmp(&skill(*b))).unwrap();
-    for seed in [9, 10, 11] {
-        let (votes, truth) = simulate(&panel, seed);
-        let mut rows = Vec::new();
-        for item in 0..votes.n_items() {
-            let name = number(votes.item(item));
-            for (source, label) in votes.of_item(item) {
-                let copies = if source == weakest { 0..3 } else { 0..0 };
-                rows.push((name, source, label));
-                rows.extend(copies.map(|copy| (name, 100 + copy, label)));
-            }
-        }
-        let accuracy = |result: &consilience::votes::Aggregation| {
-            let right = (0..600)
-                .filter(|&item| result.label(item) == truth[number(result.votes().item(item))]);
-            right.count() as f64 / 600.0
-        };
-        let copied = votes_of(2, &rows, &[]);
-        let (before, after) = (fit("auto", &votes), fit("auto", &copied));
-        eprintln!("accuracy {:.3} without, {:.3} with copies", accuracy(&before), accuracy(&after));
-        assert!(accuracy(&after) > accuracy(&before) - 0.03);
-        assert_eq!(after.similar_sources().len(), 6, "{:?}", after.similar_sources());
-    }
 }
 
 /// Sources whose probability is the chance that they are right: the grades use it, and a model

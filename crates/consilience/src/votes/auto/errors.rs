@@ -6,8 +6,7 @@
 
 use consilience_numerics::special::digamma;
 
-use super::super::core::block_sums;
-use super::super::table::Votes;
+use super::super::core::{Core, block_sums};
 use super::sources::Hits;
 
 /// Imagined sources, and how often each gave wrong labels of each class.
@@ -52,21 +51,21 @@ impl WrongLabels {
 
     /// Some steps of the fixed point. With two classes there is one wrong label, and nothing to
     /// learn.
-    pub(crate) fn learn(&mut self, votes: &Votes, counts: &[f64], hits: &Hits, steps: usize) {
+    pub(crate) fn learn(&mut self, core: &Core<'_>, counts: &[f64], hits: &Hits, steps: usize) {
         if self.k > 2 {
-            (0..steps).for_each(|_| self.step(votes, counts, hits));
+            (0..steps).for_each(|_| self.step(core, counts, hits));
         }
     }
 
-    fn step(&mut self, votes: &Votes, counts: &[f64], hits: &Hits) {
+    fn step(&mut self, core: &Core<'_>, counts: &[f64], hits: &Hits) {
         let k = self.k;
         let psi: Vec<f64> = self.concentration.iter().map(|a| psi(*a)).collect();
         let psi_total: Vec<f64> = self.totals.iter().map(|a| digamma(*a)).collect();
         let this = &*self;
         // Numerators by class and label, then denominators by class.
-        let sums = block_sums(votes.n_sources(), k * k + k, |sources, sums| {
+        let sums = block_sums(core.votes.n_sources(), k * k + k, |sources, sums| {
             for source in sources {
-                this.add_source(votes, source, counts, hits, (&psi, &psi_total), sums);
+                this.add_source(core, source, counts, hits, (&psi, &psi_total), sums);
             }
         });
         let imagined = IMAGINED_ERRORS / (k as f64 - 1.0);
@@ -85,28 +84,29 @@ impl WrongLabels {
 
     fn add_source(
         &self,
-        votes: &Votes,
+        core: &Core<'_>,
         source: usize,
         counts: &[f64],
         hits: &Hits,
         (psi, psi_total): (&[f64], &[f64]),
         sums: &mut [f64],
     ) {
-        let k = self.k;
+        let (votes, k) = (core.votes, self.k);
+        let weight = core.source_weight(source);
         for cell in votes.cells_of(source) {
             let label = votes.cell_label(cell);
             for j in (0..k).filter(|j| *j != label) {
                 let n = counts[cell * k + j];
                 if n > 0.0 {
                     let at = j * k + label;
-                    sums[at] += digamma(n + self.concentration[at]) - psi[at];
+                    sums[at] += weight * (digamma(n + self.concentration[at]) - psi[at]);
                 }
             }
         }
         for j in 0..k {
             let errors = self.errors(hits, source, j);
             if errors > 0.0 {
-                sums[k * k + j] += digamma(errors + self.totals[j]) - psi_total[j];
+                sums[k * k + j] += weight * (digamma(errors + self.totals[j]) - psi_total[j]);
             }
         }
     }

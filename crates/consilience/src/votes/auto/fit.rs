@@ -74,8 +74,8 @@ impl IndependentFit {
         let counts = core.counts(&self.states.q);
         let hits = Hits::of(votes, &counts);
         let steps = if self.passes == 0 { FIRST_STEPS } else { LATER_STEPS };
-        self.population.learn(&mut self.logits, &hits, steps);
-        self.wrong.learn(votes, &counts, &hits, LABEL_STEPS);
+        self.population.learn(core, &mut self.logits, &hits, steps);
+        self.wrong.learn(core, &counts, &hits, LABEL_STEPS);
         let around = (&self.logits, &self.population, &self.wrong);
         let mut weights = weights(core, &counts, &hits, around);
         weights.grades = grade_evidence(votes, &self.states.q);

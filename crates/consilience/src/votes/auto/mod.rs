@@ -193,7 +193,7 @@ impl OutOfFold {
                 let inside = split(&folds, fold).0;
                 let mut gold = core.gold.to_vec();
                 inside.iter().for_each(|&i| gold[items[i]] = None);
-                let fit = fit(&Core::new(core.votes, &gold), progress)?;
+                let fit = fit(&Core { gold: &gold, ..*core }, progress)?;
                 let mut own = Vec::with_capacity(inside.len() * k);
                 let rows = inside.iter().map(|&i| &fit.states.scores[items[i] * k..][..k]);
                 rows.for_each(|row| own.extend_from_slice(row));
@@ -206,7 +206,7 @@ impl OutOfFold {
                 }
             }
         }
-        let votes = items.iter().map(|&item| core.votes.votes_on(item)).collect();
+        let votes = items.iter().map(|&item| core.votes_on(item)).collect();
         Ok(Self { items, labels, folds, scores, votes })
     }
 
@@ -214,7 +214,7 @@ impl OutOfFold {
     /// count alike, discounted; and of ours without discount.
     fn losses(&self, core: &Core<'_>, prior: &Discount) -> Vec<[f64; 3]> {
         let k = core.votes.n_classes();
-        let alike = Base::votes(&Core::new(core.votes, &vec![None; core.votes.n_items()]));
+        let alike = Base::votes(&Core { gold: &vec![None; core.votes.n_items()], ..*core });
         let mut losses = vec![[0.0; 3]; self.labels.len()];
         let none = Discount::none();
         for fold in 0..self.n_folds() {

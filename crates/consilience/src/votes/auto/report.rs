@@ -108,7 +108,7 @@ fn probabilities(core: &Core<'_>, scores: &[f64], discount: &Discount, m: usize)
     let mut q = vec![0.0; scores.len()];
     for_rows(&mut q, k, |item, row| match core.gold[item] {
         Some(label) => row[label] = 1.0,
-        None => discount.apply_one(m, &scores[item * k..][..k], core.votes.votes_on(item), row),
+        None => discount.apply_one(m, &scores[item * k..][..k], core.votes_on(item), row),
     });
     q
 }
@@ -126,7 +126,7 @@ fn part(
     let mut before = population.clone();
     for _ in 0..ROUNDS {
         before.clone_from(&population);
-        population.learn(&mut logits, &hits, STEPS);
+        population.learn(core, &mut logits, &hits, STEPS);
     }
     let totals = core.totals(q);
     let all = totals.iter().sum::<f64>() + k as f64;

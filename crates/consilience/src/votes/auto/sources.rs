@@ -6,7 +6,7 @@
 
 use consilience_numerics::parallel;
 
-use super::super::core::{block_sums, for_blocks};
+use super::super::core::{Core, block_sums, for_blocks};
 use super::super::table::Votes;
 
 /// Mean logit of a source before any vote: an accuracy of 0.75.
@@ -150,7 +150,13 @@ impl Population {
     }
 
     /// Newton steps for all sources, then new hyperparameters.
-    pub(crate) fn learn(&mut self, logits: &mut Logits, hits: &Hits, steps: usize) {
+    pub(crate) fn learn(
+        &mut self,
+        core: &Core<'_>,
+        logits: &mut Logits,
+        hits: &Hits,
+        steps: usize,
+    ) {
         let k = self.mean.len();
         let n_sources = hits.all.len() / k;
         let mut spreads = vec![[0.0; 2]; n_sources];
@@ -173,28 +179,32 @@ impl Population {
                 }
             });
         }
-        self.update(&logits.x, &spreads);
+        self.update(core, &logits.x, &spreads);
     }
 
     /// New hyperparameters from all logits; `spreads` has the trace and the sum of each source's
     /// covariance matrix.
-    fn update(&mut self, x: &[f64], spreads: &[[f64; 2]]) {
+    fn update(&mut self, core: &Core<'_>, x: &[f64], spreads: &[[f64; 2]]) {
         let k = self.mean.len();
-        let weight = spreads.len() as f64 + IMAGINED;
-        let sums = block_sums(spreads.len(), k, |sources, sums| {
-            for row in x[sources.start * k..sources.end * k].chunks_exact(k) {
-                sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
+        let sums = block_sums(spreads.len(), k + 1, |sources, sums| {
+            for source in sources {
+                let weight = core.source_weight(source);
+                let row = x[source * k..(source + 1) * k].iter();
+                sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += weight * x);
+                sums[k] += weight;
             }
         });
-        self.mean = sums.iter().map(|sum| (sum + IMAGINED * START) / weight).collect();
+        let weight = sums[k] + IMAGINED;
+        self.mean = sums[..k].iter().map(|sum| (sum + IMAGINED * START) / weight).collect();
         let mean = &self.mean;
         let moments = block_sums(spreads.len(), 2, |sources, sums| {
-            let rows = x[sources.start * k..sources.end * k].chunks_exact(k);
-            for (row, spread) in rows.zip(&spreads[sources]) {
+            for source in sources {
+                let (row, spread) = (&x[source * k..(source + 1) * k], spreads[source]);
+                let weight = core.source_weight(source);
                 let off = row.iter().zip(mean).map(|(x, m)| x - m);
                 let (squares, sum) = off.fold((0.0, 0.0), |(s, t), d| (s + d * d, t + d));
-                sums[0] += squares + spread[0];
-                sums[1] += sum * sum + spread[1];
+                sums[0] += weight * (squares + spread[0]);
+                sums[1] += weight * (sum * sum + spread[1]);
             }
         });
         let classes = k as f64;
