@@ -145,13 +145,17 @@ fn fused_probabilities_are_those_of_the_log_posteriors() {
 }
 
 /// Without labels `auto` is the mean of the linear and the geometric pool of the outputs that are
-/// present, whose mean outputs are their class priors.
+/// present, whose mean outputs are their class priors, at their temperatures. Independent sources are
+/// sharpened.
 #[test]
 fn without_labels_it_is_the_average_of_both_pools() {
     let test = simulate(3, 200, 2);
     let unlabelled = without_labels(&test);
     let fitted = auto(&unlabelled);
     assert!(fitted.warnings[0].message.contains("no labelled items"), "{:?}", fitted.warnings);
+    let mut parameters = fitted.fusion.parameters().clone();
+    let (a, b) = (pool(&mut parameters).exponent, 3.0 * layer(&mut parameters).output_exponents[0]);
+    assert!(1.1 < a && a < b + 1e-12 && b < 4.0, "{a} {b}");
     let prior = ClassPrior::new(&[0.2, 0.3, 0.5]).unwrap();
     let got = fuse(&fitted.fusion, &test, &prior).unwrap();
     let n = test.n_items() as f64;
@@ -165,16 +169,14 @@ fn without_labels_it_is_the_average_of_both_pools() {
     let means: Vec<Vec<f64>> = (0..3).map(|k| (0..3).map(|t| raw_mean(k, t)).collect()).collect();
     let normalised = |weights: [f64; 3]| weights.map(|w| w / weights.iter().sum::<f64>());
     for item in 0..test.n_items() {
-        let of = |t: usize, values: &dyn Fn(usize) -> f64| {
-            prior.probabilities()[t] * (0..3).map(values).sum::<f64>()
-        };
         let linear = normalised(std::array::from_fn(|t| {
-            let mean = (0..3).map(|k| means[k][t]).sum::<f64>() / 3.0;
-            of(t, &|k| output(item, k, t)) / 3.0 / mean
+            let mean = (0..3).map(|k| means[k][t]).sum::<f64>();
+            let sum = (0..3).map(|k| output(item, k, t)).sum::<f64>();
+            prior.probabilities()[t] * (sum / mean).powf(a)
         }));
         let geometric = normalised(std::array::from_fn(|t| {
             let ln = (0..3).map(|k| (output(item, k, t) / means[k][t]).ln()).sum::<f64>() / 3.0;
-            prior.probabilities()[t] * ln.exp()
+            prior.probabilities()[t] * (b * ln).exp()
         }));
         for t in 0..3 {
             let want = 0.5 * (linear[t] + geometric[t]);

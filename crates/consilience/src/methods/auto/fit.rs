@@ -9,6 +9,7 @@ use super::evidence::Evidence;
 use super::features::{Features, MeanOutputs};
 use super::layers::{LAYERS, Scored};
 use super::pools::Pools;
+use super::temperature::Temperatures;
 use super::weights::{prune, pseudo_bma};
 use super::{AutoFusion, AutoParameters, Rule, file, linear};
 use crate::data::outputs::Outputs;
@@ -90,12 +91,13 @@ impl Auto {
         require_outputs(outputs)?;
         let training = Training::informative(outputs);
         let means = MeanOutputs::of(outputs);
+        let plain = Temperatures::of(outputs, &means);
         let table = LogTable::with_fill_of(&training.outputs, outputs)?;
         progress.advance(1);
         progress.check()?;
         let mut warnings = data_warnings(&training);
         let mut parameters = AutoParameters {
-            members: prune(Pools::without_labels(&means)),
+            members: prune(Pools::without_labels(&means, plain)),
             alpha: None,
             logistic: None,
             logistic_share: 0.0,
@@ -104,7 +106,7 @@ impl Auto {
         if !training.labels.is_empty() {
             let features = Features::new(&training, &table, &means);
             let evidence = Evidence::new(&training, progress)?;
-            let (rules, mut converged) = weigh(&features, &evidence, &means, progress)?;
+            let (rules, mut converged) = weigh(&features, &evidence, &means, plain, progress)?;
             converged &= evidence.converged;
             parameters.members = prune(rules);
             parameters.alpha = Some(evidence.dirichlets.alpha().clone());
@@ -132,10 +134,11 @@ fn weigh(
     features: &Features,
     evidence: &Evidence,
     means: &MeanOutputs,
+    plain: Temperatures,
     progress: &dyn Progress,
 ) -> Result<(Vec<(f64, Rule)>, bool)> {
     let scored = scored_items(features.n_items());
-    let pools = Pools::new(features, means, &scored);
+    let pools = Pools::new(features, means, plain, &scored);
     progress.advance(1);
     let with_evidence = features.class_size >= FEWEST_FOR_EVIDENCE;
     let mut fitted: Vec<Scored> = Vec::new();
@@ -191,8 +194,8 @@ fn data_warnings(training: &Training) -> Vec<Warning> {
     warnings.extend(contrary_sources(training));
     if training.labels.is_empty() {
         warnings.push(Warning::data(
-            "no labelled items: the average of the linear and the geometric pool is used, which \
-             assumes that the classifiers are calibrated and about equally good"
+            "no labelled items: the average of the linear and the geometric pool is used, in which \
+             all classifiers count the same; its confidence rests on how much they agree"
                 .into(),
         ));
     } else {

@@ -21,10 +21,11 @@
 //!   with m, the harmonic mean of the class sizes.
 //!
 //! The other weights ω come from leave-one-out log scores of the labelled items (pseudo-BMA+, Yao
-//! et al. 2018). Without labels the mixture is half the linear and half the geometric pool. The
-//! class prior enters last, so that it can be changed without refitting: every member estimates
-//! evidence, and the mean output of a classifier over all items, labelled or not, is the prior that
-//! its outputs contain.
+//! et al. 2018). Without labels the mixture is half the linear and half the geometric pool, whose
+//! temperatures follow from how much the classifiers agree (module `temperature`). The class prior
+//! enters last, so that it can be changed without refitting: every member estimates evidence, and the
+//! mean output of a classifier over all items, labelled or not, is the prior that its outputs
+//! contain.
 //!
 //! Nothing is drawn at random: the fit does not depend on a seed, nor on the order and the names of
 //! classes and classifiers. Absent outputs are filled in, never by 0: the evidence of an absent
@@ -42,6 +43,7 @@ mod linear;
 mod members;
 mod pools;
 mod scoring;
+mod temperature;
 mod weights;
 
 use std::sync::Arc;

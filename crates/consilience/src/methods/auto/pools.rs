@@ -11,6 +11,7 @@ use rand_distr::StandardNormal;
 use super::features::{Features, MeanOutputs};
 use super::linear::LN_TEMPERATURE;
 use super::members::{Layer, LinearRule, Rule};
+use super::temperature::Temperatures;
 use consilience_numerics::log_space::log_sum_exp;
 use consilience_numerics::simplex;
 use consilience_numerics::special::normal_quantile;
@@ -56,15 +57,21 @@ const NEGLIGIBLE: f64 = 100.0;
 
 impl Pools {
     /// Without labels: half the linear and half the geometric pool.
-    pub(super) fn without_labels(means: &MeanOutputs) -> Vec<(f64, Rule)> {
+    pub(super) fn without_labels(means: &MeanOutputs, plain: Temperatures) -> Vec<(f64, Rule)> {
         let weights = equal_weights(means.order.len());
-        [true, false].map(|linear| (0.5, rule(linear, &weights, 1.0, means))).to_vec()
+        let pools = [(true, plain.linear), (false, plain.geometric)];
+        pools.map(|(linear, a)| (0.5, rule(linear, &weights, a, means))).to_vec()
     }
 
     /// Weights the pools by the likelihood of the items of `scored`.
-    pub(super) fn new(features: &Features, means: &MeanOutputs, scored: &[usize]) -> Self {
+    pub(super) fn new(
+        features: &Features,
+        means: &MeanOutputs,
+        plain: Temperatures,
+        scored: &[usize],
+    ) -> Self {
         let weights = weight_sets(&means.order);
-        let particles = particles();
+        let particles = particles(plain);
         let width = particles.len();
         let mut totals: Vec<f64> = particles.iter().map(|p| p.prior.ln()).collect();
         let mut likelihoods = vec![0.0; scored.len() * width];
@@ -112,25 +119,25 @@ fn weight_sets(order: &[usize]) -> Vec<Vec<f64>> {
 }
 
 /// Of each kind: the plain pool, pools with equal weights, and pools with each of the other weights.
-/// Temperatures are quantiles of their prior.
-fn particles() -> Vec<Particle> {
-    let kind = |linear: bool| {
-        let plain = Particle { linear, weights: 0, temperature: 1.0, prior: PLAIN / 2.0 };
+/// Temperatures of the latter two are quantiles of their prior.
+fn particles(plain: Temperatures) -> Vec<Particle> {
+    let kind = |linear: bool, temperature: f64| {
+        let plain = Particle { linear, weights: 0, temperature, prior: PLAIN / 2.0 };
         let group = move |size: usize, weights: fn(usize) -> usize| {
             (0..size).map(move |i| Particle {
                 linear,
                 weights: weights(i),
-                temperature: temperature(i, size),
+                temperature: quantile(i, size),
                 prior: (1.0 - PLAIN) / (4 * size) as f64,
             })
         };
         std::iter::once(plain).chain(group(EQUAL, |_| 0)).chain(group(WEIGHTED, |i| i + 1))
     };
-    kind(true).chain(kind(false)).collect()
+    kind(true, plain.linear).chain(kind(false, plain.geometric)).collect()
 }
 
 /// The temperature at place `i` of `size` quantiles of the prior.
-fn temperature(i: usize, size: usize) -> f64 {
+fn quantile(i: usize, size: usize) -> f64 {
     let place = (i as f64 + 0.5) / size as f64;
     (LN_TEMPERATURE + LN_TEMPERATURE_SD * normal_quantile(place)).exp()
 }
