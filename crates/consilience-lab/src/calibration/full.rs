@@ -127,7 +127,8 @@ fn draw(n_classes: usize, prior: DeltaPrior, replication: u64) -> Result<(Shapes
         let pairs = (1..PARTS.len()).map(pair).collect();
         CorrelatedDirichlet::new(vec![alpha(n_classes, j); 3], Some(shapes[0][j].clone()), pairs)
     };
-    let classes = (0..n_classes).map(class).collect::<Result<Vec<_>, correlated_dirichlet::Error>>()?;
+    let classes =
+        (0..n_classes).map(class).collect::<Result<Vec<_>, correlated_dirichlet::Error>>()?;
     let names = (1..=n_classes).map(|class| class.to_string());
     let schema = Arc::new(Schema::new(["c1", "c2", "c3"], names)?);
     let outputs = Truth::new(schema, classes)?.simulate(ITEMS, 7 + replication)?;
