@@ -159,7 +159,8 @@ test-pages: playground | toolchain
 	CONSILIENCE_PROGRAM=$(BUILD)/debug/consilience $(FRESH) -m pytest -p no:cacheprovider playground
 	$(CHECK) tests/test_report_page.py
 
-# Every figure of speed that the documentation claims, into experiments/speed; `make bench PART="rows memory"` runs parts.
+# Every figure of speed that the documentation claims, into experiments/speed; `make bench PART="rows memory"` runs parts,
+# and `make bench BASE=main~5` measures the program of that commit beside this one.
 BENCH := .venv-bench/bin/python
 bench: $(BUILDER) | toolchain
 	scripts/setup.sh instructions
@@ -171,7 +172,7 @@ bench: $(BUILDER) | toolchain
 	test -x $(BENCH) || python3 -m venv .venv-bench
 	$(BENCH) -m pip install --quiet --requirement benches/requirements.txt
 	$(BENCH) -m pip install --quiet --force-reinstall --no-deps $(BUILD)/wheels-release/*.whl
-	$(BENCH) benches/bench.py $(PART)
+	BASE=$(BASE) $(BENCH) benches/bench.py $(PART)
 
 # Arbitrary bytes as tables and models, SECONDS for each target: `make fuzz SECONDS=600 TARGET=csv`, or all targets.
 fuzz: | toolchain
