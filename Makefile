@@ -7,7 +7,7 @@ test: lint docs test-rust instructions reference readme python package test-reac
 
 # Builds the command line and runs the whole job on embedded data.
 demo: | toolchain
-	cargo run --quiet --locked --profile demo --package consilience-cli -- demo
+	cargo run --quiet --locked --profile demo --package consilience-cli --no-default-features -- demo
 
 .PHONY: toolchain
 toolchain:
