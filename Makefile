@@ -17,7 +17,7 @@ toolchain:
 wasm: | toolchain
 	test -d "$$(rustc --print sysroot)/lib/rustlib/wasm32-unknown-unknown" || rustup target add wasm32-unknown-unknown
 
-# The libraries also compile where addresses have 32 bits.
+# The libraries also compile without threads, and where addresses have 32 bits.
 lint: | wasm
 	cargo fmt --all --check
 	cargo fetch --locked --quiet
@@ -25,8 +25,8 @@ lint: | wasm
 	python3 scripts/check_links.py
 	python3 scripts/check_versions.py
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo clippy --package consilience --no-default-features --locked -- -D warnings
-	cargo check --package consilience-report --no-default-features --target wasm32-unknown-unknown --locked
+	cargo clippy --package consilience --package consilience-report --no-default-features \
+		--target wasm32-unknown-unknown --locked -- -D warnings
 
 # The Rust pages, and the documentation site with all its code executed: target/site/html/index.html.
 docs: rustdoc site
