@@ -7,7 +7,7 @@ test: lint docs test-rust instructions reference readme python package test-reac
 
 # Builds the command line and runs the whole job on embedded data.
 demo: | toolchain
-	cargo run --quiet --locked --profile demo --package consilience-cli -- demo
+	cargo run --quiet --locked --profile demo --package consilience-cli --no-default-features -- demo
 
 .PHONY: toolchain
 toolchain:
@@ -17,7 +17,7 @@ toolchain:
 wasm: | toolchain
 	test -d "$$(rustc --print sysroot)/lib/rustlib/wasm32-unknown-unknown" || rustup target add wasm32-unknown-unknown
 
-# The libraries also compile where addresses have 32 bits.
+# The libraries also compile without threads, and where addresses have 32 bits.
 lint: | wasm
 	cargo fmt --all --check
 	cargo fetch --locked --quiet
@@ -25,8 +25,8 @@ lint: | wasm
 	python3 scripts/check_links.py
 	python3 scripts/check_versions.py
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo clippy --package consilience --no-default-features --locked -- -D warnings
-	cargo check --package consilience-report --no-default-features --target wasm32-unknown-unknown --locked
+	cargo clippy --package consilience --package consilience-report --no-default-features \
+		--target wasm32-unknown-unknown --locked -- -D warnings
 
 # The Rust pages, and the documentation site with all its code executed: target/site/html/index.html.
 docs: rustdoc site
@@ -159,7 +159,8 @@ test-pages: playground | toolchain
 	CONSILIENCE_PROGRAM=$(BUILD)/debug/consilience $(FRESH) -m pytest -p no:cacheprovider playground
 	$(CHECK) tests/test_report_page.py
 
-# Every figure of speed that the documentation claims, into experiments/speed; `make bench PART="rows memory"` runs parts.
+# Every figure of speed that the documentation claims, into experiments/speed; `make bench PART="rows memory"` runs parts,
+# and `make bench BASE=main~5` measures the program of that commit beside this one.
 BENCH := .venv-bench/bin/python
 bench: $(BUILDER) | toolchain
 	scripts/setup.sh instructions
@@ -171,7 +172,7 @@ bench: $(BUILDER) | toolchain
 	test -x $(BENCH) || python3 -m venv .venv-bench
 	$(BENCH) -m pip install --quiet --requirement benches/requirements.txt
 	$(BENCH) -m pip install --quiet --force-reinstall --no-deps $(BUILD)/wheels-release/*.whl
-	$(BENCH) benches/bench.py $(PART)
+	BASE=$(BASE) $(BENCH) benches/bench.py $(PART)
 
 # Arbitrary bytes as tables and models, SECONDS for each target: `make fuzz SECONDS=600 TARGET=csv`, or all targets.
 fuzz: | toolchain

@@ -46,11 +46,11 @@ fn cases(n: usize, scale: f64, ratio: f64, resolution: f64) -> Vec<Case> {
 /// One fused item of two classifiers and three classes: the density of every class at the same outputs.
 fn fused_items(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("pair_fused_item");
-    for resolution in [0.0, 0.03] {
-        let cases = cases(3, 10.0, 0.5, resolution);
+    for (ratio, resolution) in [(0.5, 0.0), (0.95, 0.0), (0.5, 0.03)] {
+        let cases = cases(3, 10.0, ratio, resolution);
         let mut scratch = Scratch::default();
         let mut next = cases.chunks_exact(3).cycle();
-        group.bench_function(format!("J3/alpha10/r0.5/eps{resolution}"), |bencher| {
+        group.bench_function(format!("J3/alpha10/r{ratio}/eps{resolution}"), |bencher| {
             bencher.iter(|| {
                 let classes = next.next().expect("endless");
                 let [x1, x2] = &classes[0].x;
