@@ -1,6 +1,7 @@
 //! Constants of the exact density.
 //!
 //! "Cost" and "error" refer to `tests/pair_density`: 133 reference cases, 46 stress cases, 500 random cases.
+//! All of them pass with twice and with half of `ONSET_GOAL`, which has no guard.
 
 /// Passes with finer and finer steps, at most, and the error, in tolerances, that is accepted.
 pub(crate) const MAX_PASSES: usize = 5;
