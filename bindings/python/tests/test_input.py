@@ -107,6 +107,46 @@ def test_two_dimensional_arrays_and_one_column_per_classifier(three):
     assert_allclose(logs.predict_proba(np.log(P[:, :, 1])), whole, rtol=1e-9)
 
 
+@pytest.mark.parametrize("frame", [pd.DataFrame, pa.table])
+def test_columns_of_a_frame_with_one_column_per_classifier(three, frame):
+    """`classifiers` selects columns by name, in its order; without it, a column `label` is left out."""
+    P, y = three
+    columns = {name: P[:, k, 1] for k, name in enumerate("abc")} | {"label": (y == "yes").astype(float)}
+    expected = cs.OpinionPool(layout="positive").fit(P[:, :, 1], y).predict_proba(P[:, :, 1])
+    with pytest.warns(cs.DataWarning, match="`label` is not taken for a classifier"):
+        model = cs.OpinionPool(layout="positive").fit(frame(columns), y)
+    assert model.classifiers_.tolist() == ["a", "b", "c"]
+    assert_array_equal(model.predict_proba(frame(columns)), expected)
+    two = cs.OpinionPool(layout="positive", classifiers=["c", "a"]).fit(frame(columns), y)
+    assert_array_equal(two.predict_proba(frame(columns)),
+                       cs.OpinionPool(layout="positive").fit(P[:, [2, 0], 1], y).predict_proba(P[:, [2, 0], 1]))
+    renamed = cs.OpinionPool(layout="positive", classifiers=["x", "y", "z", "w"]).fit(frame(columns), y)
+    assert renamed.classifiers_.tolist() == ["x", "y", "z", "w"]
+    with pytest.raises(cs.ConsilienceError, match="columns `x` are missing"):
+        cs.OpinionPool(layout="positive", classifiers=["a", "x"]).fit(frame(columns), y)
+
+
+def test_values_for_the_first_class_are_noticed(three):
+    P, y = three
+    with pytest.warns(cs.DataWarning) as record:
+        cs.AutoFusion(layout="positive").fit(P[:, :, 0], np.where(y == "yes", 1, 0))
+    texts = [str(warning.message) for warning in record]
+    assert any("values for the class 1\nhint: if they are those for 0, set `classes=[1, 0]`" in text for text in texts)
+
+
+def test_hints_name_the_layout(three):
+    P, y = three
+    names = [str(c) for c in np.unique(y)]
+    for columns, hint in [
+        (["a", "b"], f"probabilities of `{names[1]}` per classifier use `layout=\"positive\"`"),
+        (["item", "classifier", "class", "probability"], "X.pivot"),
+        ([f"{c}_a" for c in names], "swaplevel"),
+    ]:
+        with pytest.raises(cs.ConsilienceError, match="no column is named") as error:
+            cs.OpinionPool().fit(pd.DataFrame(np.zeros((len(y), len(columns))), columns=columns), y)
+        assert hint in str(error.value)
+
+
 def test_logits_log_probabilities_and_odds(train):
     P, y = train
     expected = cs.OpinionPool().fit(P, y).predict_proba(P)
@@ -226,7 +266,7 @@ def test_integer_classes_and_classes_without_items(train):
     few = labels < 3
     with pytest.raises(cs.ConsilienceError, match="class `3` has no training items"):
         cs.StackingFusion(classes=[1, 2, 3]).fit(P[few], labels[few])
-    with pytest.warns(cs.DataWarning, match="class `3` has only 0 training items"):
+    with pytest.warns(cs.DataWarning, match="class `3` has no training items"):
         cs.IndependentFusion(classes=[1, 2, 3], inference="map").fit(P[few], labels[few])
     with pytest.raises(cs.ConsilienceError, match="unknown label `3`"):
         cs.IndependentFusion(classes=[1, 2, 4]).fit(P, labels)

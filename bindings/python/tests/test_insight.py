@@ -43,7 +43,9 @@ def test_class_shares_are_the_mean_probabilities_and_labels_correct_them(copied)
     kept = np.r_[0:100, 100:150, 200:210]
     shares = model.prevalence(P[kept])
     assert_allclose([row["by_model"]["value"] for row in shares["classes"]], model.predict_proba(P[kept]).mean(0), atol=1e-12)
+    assert str(shares).splitlines()[0].split() == ["class", "share", "low", "high"]
     labelled = model.prevalence(P[kept], y[kept])
+    assert_allclose(labelled.to_frame()["share"], np.array([100, 50, 10]) / 160, atol=1e-9)
     assert_allclose([row["corrected"]["value"] for row in labelled["classes"]], np.array([100, 50, 10]) / 160, atol=1e-9)
 
 

@@ -32,7 +32,7 @@ pub(crate) struct AdviseOptions {
     /// Leave out the sources, which takes most of the time.
     #[arg(long, conflicts_with_all = ["price", "tolerance", "folds"])]
     pub(crate) no_sources: bool,
-    /// Weight all items alike under any class prior, instead of weighting the classes by it.
+    /// Give every item the same weight under any class prior, instead of weighting the classes by it.
     #[arg(long)]
     pub(crate) score_items: bool,
 }

@@ -30,9 +30,10 @@ use crate::vote_args::{AggregateOptions, VoteComparisonOptions};
         consilience fit train.csv -o model.json\n  \
         consilience fuse model.json new.csv -o fused.csv\n  \
         consilience evaluate model.json test.csv\n  \
+        consilience report model.json test.csv -o report.html\n  \
         consilience compare labelled.csv\n  \
         consilience aggregate votes.csv -o labels.csv\n\n\
-        Exit codes: 0 success, 1 bad data, settings or files, 2 wrong usage or a fault of the program,\n\
+        Exit codes: 0 success, 1 bad data, settings or files, 2 wrong usage or an internal error,\n\
         130 interrupted."
 )]
 pub(crate) struct Arguments {
@@ -98,13 +99,13 @@ pub(crate) enum Command {
     Prevalence(PrevalenceOptions),
     /// Name the items to label next and the sources to drop.
     Advise(AdviseOptions),
-    /// Write one page about a model and its sources, to look at and to send to others.
+    /// Write an HTML report about a model and its sources, to send to others.
     Report(ReportOptions),
     /// Show the parameters of a model and what they mean.
     Inspect(InspectOptions),
     /// Write a model as ONNX or as Python code without dependencies.
     Export(crate::export_args::ExportOptions),
-    /// Draw outputs from a model with known truth.
+    /// Simulate outputs from a known model.
     Simulate(SimulateOptions),
     /// Write a completion script for a shell to standard output.
     Completions {
@@ -181,7 +182,7 @@ impl From<Values> for ValueKind {
     after_help = "Writes the data, the model, the fused table, a report and pictures to the folder."
 )]
 pub(crate) struct DemoOptions {
-    /// Folder of the report.
+    /// Folder to write to.
     #[arg(long, short, default_value = "consilience-demo", value_name = "DIR")]
     pub(crate) output: PathBuf,
 }
@@ -189,15 +190,16 @@ pub(crate) struct DemoOptions {
 #[derive(Debug, Args)]
 #[command(after_help = fit_help())]
 pub(crate) struct FitOptions {
-    /// Outputs, with labels where they are known; `-` is standard input.
+    /// Table of outputs: one row per item, a column `<classifier>_<class>` for every classifier and
+    /// class, and the true class, where it is known, in `label`; `-` is standard input.
     pub(crate) data: Location,
-    /// File of the model; `-` is standard output.
+    /// File to write the model to; `-` is standard output.
     #[arg(long, short, default_value = "-", value_name = "FILE")]
     pub(crate) output: Location,
-    /// Method to fit; `consilience help fit` lists them.
+    /// Method to fit; the list is below.
     #[arg(long, default_value = "auto", value_name = "METHOD", conflicts_with = "update")]
     pub(crate) method: MethodConfig,
-    /// Probabilities of the classes before any output: empirical (frequencies of the labels, or the
+    /// Class probabilities before any output is seen: empirical (frequencies of the labels, or the
     /// mean output without labels), uniform, estimate (from the items without a label),
     /// p1,p2,... or class=p,...
     #[arg(
@@ -256,9 +258,9 @@ impl Arguments {
 pub(crate) struct ModelOptions {
     /// Model file.
     pub(crate) model: PathBuf,
-    /// Outputs of the items; `-` is standard input.
+    /// Table of outputs, in the form that `fit` reads; `-` is standard input.
     pub(crate) data: Location,
-    /// Probabilities of the classes before any output: empirical (frequencies of the training
+    /// Class probabilities before any output is seen: empirical (frequencies of the training
     /// labels), uniform, estimate (from these items), p1,p2,... or class=p,...
     /// [default: the model's].
     #[arg(long, value_name = "PRIOR", allow_hyphen_values = true)]
@@ -273,7 +275,7 @@ pub(crate) struct ModelOptions {
 /// Where a table is written.
 #[derive(Debug, Args)]
 pub(crate) struct TableOutput {
-    /// File of the table; `-` is standard output.
+    /// File to write the table to; `-` is standard output.
     #[arg(long, short, default_value = "-", value_name = "FILE")]
     pub(crate) output: Location,
     /// Format of the output: csv, parquet, arrow or jsonl [default: by extension; csv for `-`].
@@ -331,7 +333,7 @@ Examples:\n  consilience evaluate model.json test.csv\n  \
 pub(crate) struct EvaluateOptions {
     #[command(flatten)]
     pub(crate) model: ModelOptions,
-    /// Weight all items alike under any class prior, instead of weighting the classes by it.
+    /// Give every item the same weight under any class prior, instead of weighting the classes by it.
     #[arg(long)]
     pub(crate) score_items: bool,
     /// Bootstrap replicates for the 95 % intervals: 0 (no intervals) or at least 20.
@@ -379,11 +381,11 @@ pub(crate) struct CompareOptions {
     /// Share of every class that a random split uses for testing.
     #[arg(long, default_value_t = 0.2, value_name = "P", allow_negative_numbers = true)]
     pub(crate) test_share: f64,
-    /// Probabilities of the classes before any output: empirical (frequencies of the labels),
+    /// Class probabilities before any output is seen: empirical (frequencies of the labels),
     /// uniform, p1,p2,... or class=p,...; may be given several times for one table each.
     #[arg(long, default_value = "empirical", value_name = "PRIOR", allow_hyphen_values = true)]
     pub(crate) class_prior: Vec<PriorChoice>,
-    /// Weight all items alike under any class prior, instead of weighting the classes by it.
+    /// Give every item the same weight under any class prior, instead of weighting the classes by it.
     #[arg(long)]
     pub(crate) score_items: bool,
     /// How Dirichlets and shared shapes are learned: by posterior modes, which takes seconds, or

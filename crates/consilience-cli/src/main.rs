@@ -1,7 +1,7 @@
 //! `consilience`: fuses the probability outputs of several classifiers from the command line.
 //!
 //! Standard output carries data and reports, standard error everything else. Exit code 0 is
-//! success, 1 bad data or settings, 2 wrong usage or a fault of the program, 130 an interruption.
+//! success, 1 bad data or settings, 2 wrong usage or an internal error, 130 an interruption.
 
 #![forbid(unsafe_code)]
 

@@ -52,11 +52,11 @@ impl Messages {
         }
     }
 
-    /// Prints a fault of the program itself.
+    /// Prints a bug of the program itself.
     pub(crate) fn panic(panic: &std::panic::PanicHookInfo<'_>) {
         print_line(format_args!("{RED}error:{RED:#} internal error: {panic}"));
         print_line(format_args!(
-            "{CYAN}hint:{CYAN:#} this is a fault of the program; please report it"
+            "{CYAN}hint:{CYAN:#} this is a bug in the program; please report it"
         ));
     }
 

@@ -18,7 +18,7 @@ votes, and the method of the model is fitted to them.\n\nExamples:\n  \
 pub(crate) struct ReportOptions {
     #[command(flatten)]
     pub(crate) model: ModelOptions,
-    /// File of the page; `-` is standard output. With `--format json` and no file, only the JSON is
+    /// File to write the page to; `-` is standard output. With `--format json` and no file, only the JSON is
     /// printed.
     #[arg(long, short, default_value = "-", value_name = "FILE")]
     pub(crate) output: Location,

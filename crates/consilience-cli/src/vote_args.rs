@@ -13,7 +13,7 @@ use crate::error::Failure;
 #[derive(Debug, Args)]
 #[command(after_help = help())]
 pub(crate) struct AggregateOptions {
-    /// Votes: columns item, source, label (or task, worker, label), optionally probability and
+    /// Table of votes: columns item, source, label (or task, worker, label), optionally probability and
     /// gold; `-` is standard input.
     pub(crate) votes: Location,
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub(crate) struct AggregateOptions {
     /// Draw the accuracies of sources and, with gold or held-out labels, reliability diagrams.
     #[arg(long, value_name = "DIR")]
     pub(crate) plots: Option<PathBuf>,
-    /// Also write one page about sources, class shares and items, to look at and to send to others.
+    /// Also write an HTML report about sources, class shares and items, to send to others.
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<Location>,
     #[command(flatten)]

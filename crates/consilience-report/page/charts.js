@@ -78,7 +78,7 @@ function intervalChart(rows, { unit, zero, from, to, band, bandLabel }) {
     rows.forEach((row, i) => {
       const y = top + step * (i + 0.5);
       const paint = row.strong ? "var(--accent)" : "var(--soft)";
-      parts.push(short(0, y + 4, row.name, left, row.strong ? { "font-weight": 650 } : {}));
+      parts.push(short(0, y + 4, row.name, row.strong ? 0.88 * left : left, row.strong ? { "font-weight": 650 } : {}));
       if (!missing(row.low)) parts.push(line(x(row.low), y, x(row.high), y, { stroke: paint, "stroke-width": 2, "stroke-linecap": "round" }));
       if (!missing(row.value)) parts.push(svg("circle", { cx: x(row.value), cy: y, r: 4.5, fill: paint }));
       parts.push(write(width, y + 4, texts[i], { "text-anchor": "end" }));
@@ -92,8 +92,11 @@ function intervalChart(rows, { unit, zero, from, to, band, bandLabel }) {
 function heatMap(names, value, { shade = (own) => own, digits = 2, columns = names, text, rowTitle, columnTitle } = {}) {
   return (width) => {
     const left = labelWidth(names, width) + (rowTitle ? 18 : 0);
-    const cell = Math.min(52, (width - left) / columns.length);
-    const slanted = Math.max(...columns.map((name) => name.length)) * 6.8 > cell - 4;
+    const even = Math.min(52, (width - left) / columns.length);
+    const slanted = Math.max(...columns.map((name) => name.length)) * 6.8 > even - 4;
+    // Slanted names reach over the cells to the right of their own, and the last ones over the edge of the map.
+    const over = slanted ? Math.max(...columns.map((name, j) => 8 + 4.9 * Math.min(20, name.length) - even * (columns.length - j - 0.5))) : 0;
+    const cell = Math.min(even, (width - left - Math.max(0, over)) / columns.length);
     const top = (slanted ? Math.min(110, 16 + 5 * Math.max(...columns.map((name) => name.length))) : 20) + (columnTitle ? 18 : 0);
     const height = top + cell * names.length + 6;
     const parts = [];

@@ -4,10 +4,10 @@ function itemSection() {
   const { disagreeing, surprising, subject, labelled } = REPORT;
   const parts = [];
   if (disagreeing.length) parts.push(el("h3", {}, "Sources disagree most"), ...folded(disagreeing));
-  if (surprising.length) parts.push(el("h3", {}, labelled ? "The fused result is most surprised by the truth" : "The fused result differs most from the average"), ...folded(surprising));
+  if (surprising.length) parts.push(el("h3", {}, labelled ? "The true class has a small fused probability" : "The fused result differs most from the average"), ...folded(surprising));
   if (!parts.length) return null;
   return section("items", "Items worth a look",
-    `Items are counted from 1 in the order of the data, ${plural(subject.n_items, "item")} in all. Left: what each source gives. Right: the evidence of each source in nats for one class against another, as far as the others do not give it; what several sources give alike is a row of its own. The rows add up to the logarithm of the fused odds: 2.3 nats are odds of 10 to 1.`, parts);
+    `Items are counted from 1 in the order of the data, ${plural(subject.n_items, "item")} in all. Left: what each source gives. Right: the evidence of each source in nats for one class against another, as far as the others do not give it; what several sources have in common is a row of its own. The rows add up to the logarithm of the fused odds: 2.3 nats are odds of 10 to 1.`, parts);
 }
 
 // The first three items, and the others on demand.
@@ -48,9 +48,9 @@ function evidenceChart(own) {
   const { classes, sources } = REPORT.subject;
   const [first, second] = own.versus;
   const rows = own.sources.map((row) => ({ name: sources[row.source], value: row.evidence }));
-  if (sources.length > 1) rows.push({ name: "several alike", value: own.shared });
+  if (sources.length > 1) rows.push({ name: "shared by several", value: own.shared });
   if (Math.abs(own.prior) >= 0.005) rows.push({ name: "class prior", value: own.prior });
-  rows.push({ name: "in all", value: own.log_odds, strong: true });
+  rows.push({ name: "total", value: own.log_odds, strong: true });
   return (width) => {
     const most = Math.max(0.5, ...rows.map((row) => Math.abs(row.value)));
     const left = labelWidth(rows.map((row) => row.name), width);

@@ -9,7 +9,8 @@ function redundancySection() {
   const parts = [el("div", { class: "cards" }, el("div", { class: "card" },
     el("span", { class: "big" }, number("redundancy/effective_number", 2), ` of ${names.length}`),
     el("span", { class: "label" }, "effective number of sources",
-      found.interval && [" (", number("redundancy/interval/0", 2), "–", number("redundancy/interval/1", 2), ")"])))];
+      found.interval && [", 90 % interval ", number("redundancy/interval/0", 2), "–", number("redundancy/interval/1", 2)],
+      found.independent && [`; ${names.length} independent sources would have `, number("redundancy/independent/0", 2), "–", number("redundancy/independent/1", 2)])))];
   if (found.interval && names.length > 1) parts.push(figure("Effective number of sources", "If the dot lies left of the shaded range, the sources share evidence. The range is where as many independent sources would lie on as many items.",
     intervalChart([{ name: "these sources", value: found.effective_number, low: found.interval[0], high: found.interval[1], strong: true, text: fixed(found.effective_number, 2) }],
       { unit: "effective number", from: Math.min(1, found.interval[0]), to: Math.max(names.length, found.independent[1]), band: found.independent, bandLabel: "if independent" })));

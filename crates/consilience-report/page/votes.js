@@ -20,10 +20,10 @@ function voteSourceSection() {
   const more = votes.n_sources > votes.sources.length ? ` The table has the ${count(votes.sources.length)} sources with the most votes, of ${count(votes.n_sources)}.` : "";
   const similar = votes.similar.map((pair) => el("p", { class: "note" }, joined(pair.between), ` agree on ${count(pair.agree)} of ${count(pair.common)} common items, where independent sources would agree on ${fixed(pair.expected, 0)}. They may be copies.`));
   return section("sources", "How good the sources are",
-    "The probability that a vote of the source is right, with 90 % intervals. Sources in grey cannot be told from guessing.",
+    "The probability that a vote of the source is right, with 90 % intervals. Sources in grey cannot be distinguished from guessing.",
     el("div", { class: "cards" },
       el("div", { class: "card" }, el("span", { class: "big" }, number("votes/mean_accuracy", 3)), el("span", { class: "label" }, "mean accuracy of a vote")),
-      el("div", { class: "card" }, el("span", { class: "big" }, number("votes/n_guessing", 0)), el("span", { class: "label" }, `of ${plural(votes.n_sources, "source")} cannot be told from guessing`)),
+      el("div", { class: "card" }, el("span", { class: "big" }, number("votes/n_guessing", 0)), el("span", { class: "label" }, `of ${plural(votes.n_sources, "source")} cannot be distinguished from guessing`)),
       rhoCard(votes.rho), votes.check && checkCard()),
     similar,
     figure("Accuracy of the sources", `The line is the accuracy of guessing, ${fixed(guess, 2)}.${part}`, intervalChart(rows, { unit: "accuracy", zero: guess, from: 0, to: 1 })),

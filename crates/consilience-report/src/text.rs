@@ -14,11 +14,23 @@ const SMALL: f64 = 0.05;
 /// Fewest labelled items for which there is no note on their number.
 const FEW: u64 = 30;
 
-/// A result as a sentence.
-pub(crate) fn sentence(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
-    format!("{first}{}.", letters.as_str())
+/// A result as sentences. Semicolons separate them, except in names between backticks.
+pub(crate) fn sentences(text: &str) -> String {
+    let (mut found, mut is_name, mut starts) = (String::new(), false, true);
+    for letter in text.chars() {
+        is_name ^= letter == '`';
+        match letter {
+            ';' if !is_name => {
+                found.push('.');
+                starts = true;
+                continue;
+            }
+            letter if starts && !is_name => found.extend(letter.to_uppercase()),
+            letter => found.push(letter),
+        }
+        starts &= letter.is_whitespace();
+    }
+    found + "."
 }
 
 /// A number with its noun.
@@ -59,7 +71,7 @@ pub(crate) fn labelled_verdict(gain: &Gain) -> String {
             text += &format!("; the gain over {name} is {mean:.3} ± {se:.3} nats");
         }
     }
-    sentence(&text)
+    sentences(&text)
 }
 
 /// What can be said without labels.
@@ -88,7 +100,7 @@ pub(crate) fn unlabelled_verdict(
         text +=
             &format!("; the evidence is that of {:.1} independent sources", found.effective_number);
     }
-    text + "."
+    sentences(&text)
 }
 
 /// What a reader should know before reading on.
@@ -155,7 +167,7 @@ pub(crate) fn explanation(study: &Study<'_>, case: &Case) -> String {
             })
             .collect();
         if case.shared * sign >= SMALL {
-            parts.push(format!("several sources alike ({:.2} nats)", case.shared * sign));
+            parts.push(format!("several sources together ({:.2} nats)", case.shared * sign));
         }
         if let Some((last, rest)) = parts.split_last() {
             let list = if rest.is_empty() {
@@ -175,5 +187,17 @@ fn probability(p: f64) -> String {
         p if p < 0.0005 => "less than 0.001".into(),
         p if p > 0.9995 => "more than 0.999".into(),
         p => format!("{p:.3}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn semicolons_end_sentences_but_not_names() {
+        let text = "fusing gains 0.1 nats; `auto; b` is better; no source guesses";
+        let expected = "Fusing gains 0.1 nats. `auto; b` is better. No source guesses.";
+        assert_eq!(sentences(text), expected);
     }
 }

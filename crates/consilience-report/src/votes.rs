@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::options::ReportOptions;
 use crate::report::{FORMAT, Kind, Note, Report, Subject, VERSION};
-use crate::text::{counted, listed};
+use crate::text::{counted, listed, sentences};
 
 /// Sources, class shares and items of aggregated votes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -17,7 +17,7 @@ pub struct VoteReport {
     pub n_sources: usize,
     /// Mean accuracy of the sources, weighted by their votes.
     pub mean_accuracy: f64,
-    /// Number of sources whose accuracy cannot be told from guessing.
+    /// Number of sources whose accuracy cannot be distinguished from guessing.
     pub n_guessing: usize,
     /// The correlation by which votes are discounted.
     pub rho: Rho,
@@ -210,13 +210,13 @@ impl VoteReport {
         let guessing: Vec<&str> =
             self.sources.iter().filter(|own| own.guesses).map(|own| own.source.as_str()).collect();
         text += &match self.n_guessing {
-            0 => "; every source is better or worse than guessing".to_owned(),
+            0 => "; every source differs clearly from guessing".to_owned(),
             n if n <= MOST_NAMED && n == guessing.len() => {
-                format!("; {} cannot be told from guessing", listed(&guessing))
+                format!("; {} cannot be distinguished from guessing", listed(&guessing))
             }
-            n => format!("; {n} sources cannot be told from guessing"),
+            n => format!("; {n} sources cannot be distinguished from guessing"),
         };
-        text + "."
+        sentences(&text)
     }
 }
 

@@ -335,7 +335,11 @@ fn the_gain_covers_independent_and_identical_sources() {
         gain(&model, outputs, &GainSettings::default(), &NoProgress)
     };
     let independent = estimate(&simulate(3, 200, 1)).unwrap();
-    assert!(independent.verdict.starts_with("fusing these 3 gains"), "{}", independent.verdict);
+    assert!(
+        independent.verdict.starts_with("fusing these 3 sources gains"),
+        "{}",
+        independent.verdict
+    );
     assert!(independent.similar.is_empty() && independent.effective_number > 2.5);
     assert!(independent.best_single.gain.mean > 5.0 * independent.best_single.gain.se);
     let one = simulate(1, 100, 1);

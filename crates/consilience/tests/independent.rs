@@ -256,7 +256,7 @@ fn errors_contain_the_names_of_missing_classes_and_classifiers() {
     // The pooled prior can stand alone.
     let model = independent().fit(&outputs).unwrap();
     let warnings = &model.training().unwrap().warnings;
-    assert!(warnings.iter().any(|w| w.message.starts_with("class `j2` has only 0 training items")));
+    assert!(warnings.iter().any(|w| w.message.starts_with("class `j2` has no training items")));
 
     let schema = Schema::new(["a", "b"], ["x", "y"]).unwrap();
     let mut builder = OutputsBuilder::new(schema, InputFormat::default()).unwrap();

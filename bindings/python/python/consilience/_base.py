@@ -15,14 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _core
 from ._advice import Advising
-from ._errors import ConsilienceError, warn_all
+from ._errors import ConsilienceError, DataWarning, warn, warn_all
 from ._export import Exports
 from ._files import describe
 from ._learned import Insight, LearnedAttributes
 from ._parameters import ClassPrior, Values, estimator
 from ._progress import Progress, listener
 from ._reading import OutputReader
-from ._scoring import Evaluation, Gain
+from ._scoring import Evaluation, Gain, Prevalence
 from ._sklearn import BaseEstimator, ClassifierMixin, TransformerMixin
 from ._summary import HtmlSummary
 from ._tables import Floats
@@ -164,7 +164,12 @@ class Fusion(HtmlSummary, OutputReader, LearnedAttributes, Advising, Exports, Tr
         self._use(self._file["classifiers"])
         self._insight = Insight(model)
         if not quiet:
-            warn_all(self._file.get("training", {}).get("warnings", []))
+            found = self._file.get("training", {}).get("warnings", [])
+            warn_all(found)
+            if self.layout == "positive" and any("is worse than chance" in own["message"] for own in found):
+                other, second = self.classes_.tolist()
+                warn(f"with `layout=\"positive\"` the columns are values for the class {second!r}\nhint: if they are "
+                     f"those for {other!r}, set `classes=[{second!r}, {other!r}]`", DataWarning)
         return self
 
     # Predicting
@@ -363,8 +368,8 @@ class Fusion(HtmlSummary, OutputReader, LearnedAttributes, Advising, Exports, Tr
 
     def prevalence(
         self, X: Any, y: Any = None, *, class_prior: ClassPrior | None = None, predictive: bool = False,
-        target: str = "population",
-    ) -> dict[str, Any]:
+        target: Literal["population", "items"] = "population",
+    ) -> Prevalence:
         """Share of each class among items, with 95 % intervals.
 
         Parameters
@@ -386,9 +391,10 @@ class Fusion(HtmlSummary, OutputReader, LearnedAttributes, Advising, Exports, Tr
 
         Returns
         -------
-        dict
+        Prevalence
             The shares, as `consilience prevalence --format json` prints them: for each class of
-            `classes`, `by_model` and, with labels, `corrected`, each with `value`, `low` and `high`.
+            `classes`, `by_model` and, with labels, `corrected`, each with `value`, `low` and `high`. It
+            prints as a table, and is a dict as well.
         """
         if target not in ("population", "items"):
             raise ConsilienceError(f"`target` must be 'population' or 'items', got {target!r}")
@@ -401,7 +407,7 @@ class Fusion(HtmlSummary, OutputReader, LearnedAttributes, Advising, Exports, Tr
             warnings.warn(
                 "y has as many items of every class as the model was fitted to: if they are the same, the "
                 "corrected intervals are too short; fit the model to other items", UserWarning, stacklevel=2)
-        return found  # type: ignore[no-any-return]
+        return Prevalence(found)
 
     def _some_labels(self, y: Any, n_items: int) -> Any:
         """The index of every item's class; -1 where it is unknown."""

@@ -19,7 +19,8 @@ sum_tolerance : float, default=0.02
     Outputs whose sum differs from 1 by at most this much are normalised; others are an error.
 layout : {"wide", "positive", "labels"}, default="wide"
     "wide": one column per classifier and class. "positive": two classes, and one column per
-    classifier, its value for the second class. "labels" (`BccFusion` only): one column per classifier,
+    classifier, its value for the second class (of `classes`, or in sorted order); of a data frame,
+    the columns in `classifiers`, or all but `label`. "labels" (`BccFusion` only): one column per classifier,
     its label; missing labels are missing outputs.
 n_classifiers : int, default=None
     Number of classifiers in a two-dimensional array. If None, the number of columns divided by the

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from . import _core
-from ._errors import ConsilienceError
+from ._errors import ConsilienceError, DataWarning, warn
 from ._labels import NO_LABELS, Labels, has_unlabelled_mark, read_labels
 from ._tables import (
     Floats, as_frame, both_classes, classifiers_in, column_names, quoted, select, shared_suffixes,
@@ -183,6 +183,8 @@ class OutputReader:
         columns = column_names(X)
         if columns is None:
             return self._select_from_array(X, reset)
+        if self.layout == "positive":
+            return Selection(select(X, self._positive_columns(columns, reset)))
         if not self._reads_header():
             return Selection(X)
         if reset:
@@ -221,6 +223,8 @@ class OutputReader:
             if self._reads_header():
                 found = classifiers_in(columns, classes)
                 columns = output_columns(found, classes)
+            elif self.layout == "positive":
+                columns = self._positive_columns(columns, reset)
         elif hasattr(self, "feature_names_in_"):
             columns = list(self.feature_names_in_)
         else:  # fitted on an array
@@ -229,6 +233,24 @@ class OutputReader:
                 return Selection(select(table, columns))
             columns = own
         return Selection(select(table, columns), columns=columns, classifiers=found)
+
+    def _positive_columns(self, columns: list[str], reset: bool) -> list[str]:
+        """The columns of a data frame that are sources, one column each.
+
+        They are the columns named by `classifiers`, if there are such columns, or all but `label`. Names that are
+        no columns rename all of them.
+        """
+        if not reset:
+            own = [str(name) for name in getattr(self, "feature_names_in_", columns)]
+            return own if set(own) <= set(columns) else columns  # whose names are then checked
+        if self.classifiers is not None:
+            given = [str(name) for name in self.classifiers]
+            renames = len(given) == len(columns) and not set(given) <= set(columns)
+            return columns if renames else given
+        if "label" in columns:
+            warn("the column `label` is not taken for a classifier\nhint: `classifiers` names the columns to use",
+                 DataWarning)
+        return [name for name in columns if name != "label"]
 
     def _reads_header(self) -> bool:
         return self.layout == "wide" and self.n_classifiers is None
@@ -256,13 +278,17 @@ class OutputReader:
         J = len(self.classes_)
         K = self.n_classifiers or n_columns // max(J, 1)
         depth = J if selection.n_classes is None else selection.n_classes
-        if depth != J or K * J != n_columns:
+        names = quoted([str(c) for c in self.classes_])
+        if depth != J:
             raise ConsilienceError(
-                f"{n_columns} columns are not those of {K} classifiers for the {J} classes "
-                f"{quoted([str(c) for c in self.classes_])}"
-                + (f" (the last dimension is {depth})" if depth != J else "")
-                + "\nhint: X needs one column per classifier and class, or one column per classifier "
-                "with `layout=\"positive\"`"
+                f"the last dimension is {depth}, but there are {J} classes: {names}\n"
+                "hint: name every class with `classes`, in the order of X"
+            )
+        if K * J != n_columns:
+            raise ConsilienceError(
+                f"{n_columns} columns are not those of {K} classifiers for the {J} classes {names}\n"
+                "hint: X needs one column per classifier and class, or one column per classifier with "
+                "`layout=\"positive\"` (probabilities) or `BccFusion(layout=\"labels\")` (labels)"
             )
         return K, selection.classifiers or []
 

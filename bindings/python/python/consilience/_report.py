@@ -149,8 +149,8 @@ def report(
     >>> P, y = cs.simulate("sim2", correlation=0.5, items_per_class=100, random_state=1)
     >>> model = cs.AutoFusion().fit(P[::2], y[::2])
     >>> page = cs.report(model, P[1::2], y[1::2])
-    >>> page.verdict[:19]
-    'Fusing these 2 gain'
+    >>> page.verdict[:27]
+    'Fusing these 2 sources gain'
     """
     if items < 0:
         raise ConsilienceError(f"`items` must not be negative, got {items}")

@@ -6,7 +6,7 @@ from typing import Any
 
 from ._results import Entry, Result
 
-__all__ = ["Comparison", "Evaluation", "Gain"]
+__all__ = ["Comparison", "Evaluation", "Gain", "Prevalence"]
 
 SCORES = ("log_loss", "brier", "accuracy", "entropy", "ece")
 
@@ -155,3 +155,45 @@ class Comparison(Result):
         failed = [own["method"] for own in self["methods"] if own["failures"]]
         text = f"{self['n_items']} items. Differences of log-loss from the best method, with 95 % intervals."
         return text + (f" Failed: {', '.join(failed)}." if failed else "")
+
+
+class Prevalence(Result):
+    """Shares of the classes with intervals.
+
+    Attributes
+    ----------
+    classes : list
+        One entry per class: `class`, `by_model` and `corrected`, each with `value`, `low` and `high`
+        (`corrected` is None without labels), and `labelled`, the number of labels.
+    level : float
+        Level of the intervals.
+    target : str
+        "population" or "items".
+    n_items : int
+        Number of items.
+    n_labelled : int
+        Number of items with a label.
+    fitted_on : list or None
+        Number of items per class that the model was fitted to.
+    note : str
+        What the shares are shares of, and what they rely on.
+    """
+
+    classes: list[Entry]
+    level: float
+    target: str
+    n_items: int
+    n_labelled: int
+    fitted_on: list[float] | None
+    note: str
+
+    def _rows(self) -> list[dict[str, Any]]:
+        def row(own: Entry) -> dict[str, Any]:
+            best = own["corrected"] or own["by_model"]
+            cells = {"class": own["class"], "share": best["value"], "low": best["low"], "high": best["high"]}
+            return cells | ({"by_model": own["by_model"]["value"], "labelled": own["labelled"]} if self["n_labelled"] else {})
+
+        return [row(own) for own in self["classes"]]
+
+    def _note(self) -> str:
+        return str(self["note"])

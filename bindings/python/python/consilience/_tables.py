@@ -119,9 +119,23 @@ def classifiers_in(columns: Sequence[str], classes: Sequence[str]) -> list[str]:
     if not found:
         raise ConsilienceError(
             f"no column is named `<classifier>_<class>` with one of the classes {quoted(classes)}; "
-            f"the columns are {quoted(columns)}"
+            f"the columns are {quoted(columns)}\nhint: {_hint(columns, classes)}"
         )
     return sorted(found, key=lambda k: min(columns.index(f"{k}_{j}") for j in classes))
+
+
+def _hint(columns: Sequence[str], classes: Sequence[str]) -> str:
+    """What to do with a table that has no column `<classifier>_<class>`."""
+    if {"classifier", "class", "probability"} <= set(columns):
+        return ("for one row per probability use `X.pivot(index=\"item\", columns=[\"classifier\", \"class\"], "
+                "values=\"probability\")`, and y in the order of its index")
+    if any(column.startswith(f"{name}_") for column in columns for name in classes):
+        return ("the columns seem to be named `<class>_<classifier>`: exchange the two parts, with two levels "
+                "of columns by `X.swaplevel(axis=1)`")
+    labels = "for one column of labels per classifier use `BccFusion(layout=\"labels\")` or `VoteFusion`"
+    if len(classes) != 2:
+        return labels
+    return f"for one column of probabilities of `{classes[1]}` per classifier use `layout=\"positive\"`; {labels}"
 
 
 def _check_unused(

@@ -181,7 +181,7 @@ def pair(model: Fusion, X: Any, y: Any, *, between: tuple[Any, Any] = (0, 1), co
     what = f"probability of {model.classes_[component]}"
     ax.set(xlabel=f"{what}, {model.classifiers_[a]}", ylabel=f"{what}, {model.classifiers_[b]}",
            title=f"{model.classifiers_[a]} against {model.classifiers_[b]}, {int((labels >= 0).sum())} items")
-    _beside(ax, len(model.classes_), title="correlation by true class")
+    _beside(ax, len(model.classes_), title="correlation by true class", markerscale=2)
     return ax
 
 

@@ -34,7 +34,7 @@ fn a_fit_of_auto_reports_its_gain() {
         "best single: ",
         "\naverage ",
         "\nstacking ",
-        " nats over the best single one, `c",
+        " nats over the best single source, `c",
     ] {
         assert!(run.out.contains(words), "{words}: {}", run.out);
     }

@@ -5,7 +5,6 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, OutputProblem, Result};
-use crate::hint::Hint;
 use crate::math::row_sums::Plain;
 use crate::math::transpose::LANES;
 use crate::warning::Warning;
@@ -302,10 +301,16 @@ impl Doubts {
         }
         if self.n_other_kind as f64 > MOST * self.n_checked as f64 {
             let look = match self.kind {
-                ValueKind::Odds => "the odds look like percentages: they add up to 100",
-                _ => "the logits look like probabilities: they add up to 1",
+                ValueKind::Odds => {
+                    "the odds look like percentages: they add up to 100; if they are, divide them by 100 \
+                     and read them as probabilities"
+                }
+                _ => {
+                    "the logits look like probabilities: they add up to 1; if they are, read them as \
+                     probabilities"
+                }
             };
-            warnings.push(Warning::data(look.into()).with_hint(Hint::OtherValueKind));
+            warnings.push(Warning::data(look.into()));
         }
         warnings
     }

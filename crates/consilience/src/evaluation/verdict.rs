@@ -22,7 +22,7 @@ pub(super) fn verdict(gain: &Gain, n_classifiers: usize) -> String {
             format!(", 90 % interval {low:.1} to {high:.1}")
         });
         text += &format!(
-            "; classifiers {}{others} carry nearly the same information (effective number \
+            "; the sources {}{others} carry nearly the same evidence (effective number \
              {:.1}{interval})",
             quoted(&[a.clone(), b.clone()]),
             gain.effective_number
@@ -69,11 +69,13 @@ fn against_single(gain: &Gain, n_classifiers: usize) -> String {
         format!("recalibrating gains {} over the outputs of {name}", size(difference))
     } else if is_gain(difference) {
         let size = size(difference);
-        format!("fusing these {n_classifiers} gains {size} over the best single one, {name}")
+        format!(
+            "fusing these {n_classifiers} sources gains {size} over the best single source, {name}"
+        )
     } else if is_loss(difference) {
         format!(
-            "fusing these {n_classifiers} loses {} against {name} alone on {n} items: use {name} \
-             instead",
+            "fusing these {n_classifiers} sources loses {} against {name} alone on {n} items: use \
+             {name} instead",
             size(difference)
         )
     } else {
@@ -87,39 +89,42 @@ fn against_combinations(gain: &Gain) -> Option<String> {
     let best = combinations().min_by(|a, b| a.log_loss.mean.total_cmp(&b.log_loss.mean))?;
     let mut level: Vec<&Baseline> = combinations().filter(|own| !is_gain(own.gain)).collect();
     level.sort_by(|a, b| a.log_loss.mean.total_cmp(&b.log_loss.mean));
-    let named = |own: &&Baseline| format!("{} ({})", words(&own.method), signed(own.gain));
-    let names: Vec<String> = level.iter().map(named).collect();
+    let names: Vec<String> =
+        level.iter().map(|own| named(&own.method, Some(&signed(own.gain)))).collect();
     Some(match level.iter().find(|own| is_loss(own.gain)) {
         Some(better) => format!(
             "; {} is simpler and better by {}: use it instead",
-            words(&better.method),
+            named(&better.method, None),
             size(better.gain)
         ),
         None if level.is_empty() => {
             format!(
                 "; over the best simpler combination, {}, `{}` gains {}",
-                words(&best.method),
+                named(&best.method, None),
                 gain.method,
                 size(best.gain)
             )
         }
         None => format!(
-            "; simpler and level with `{0}` (gain of `{0}` within two standard errors): {1}",
+            "; `{}` is not clearly better than simpler combinations: {}",
             gain.method,
             names.join(", ")
         ),
     })
 }
 
-/// A combination with its name as a method.
-fn words(method: &str) -> String {
-    match method {
-        "average" => "the average (`linear-pool:equal`)".into(),
-        "geometric-pool" => "the geometric pool (`log-pool:equal`)".into(),
-        "linear-pool:greedy" => "greedy selection (`linear-pool:greedy`)".into(),
-        "log-pool:non-negative" => "the non-negative log pool (`log-pool:non-negative`)".into(),
-        other => format!("`{other}`"),
-    }
+/// A combination in words, with its name as a method and what else stands in brackets.
+fn named(method: &str, detail: Option<&str>) -> String {
+    let (name, code) = match method {
+        "average" => ("the average", Some("`linear-pool:equal`")),
+        "geometric-pool" => ("the geometric pool", Some("`log-pool:equal`")),
+        "linear-pool:greedy" => ("greedy selection", Some("`linear-pool:greedy`")),
+        "log-pool:non-negative" => ("the non-negative log pool", Some("`log-pool:non-negative`")),
+        other => (other, None),
+    };
+    let name = if code.is_none() { format!("`{name}`") } else { name.to_owned() };
+    let brackets: Vec<&str> = code.into_iter().chain(detail).collect();
+    if brackets.is_empty() { name } else { format!("{name} ({})", brackets.join(", ")) }
 }
 
 #[cfg(test)]
@@ -168,7 +173,10 @@ mod tests {
             "{ahead}"
         );
         let level = verdict(&gain(&[("average", 0.029, 0.015), ("stacking", 0.05, 0.01)]), 2);
-        assert!(level.contains("two standard errors): the average"), "{level}");
+        assert!(
+            level.contains("not clearly better than simpler combinations: the average"),
+            "{level}"
+        );
         assert!(!level.contains("stacking"), "{level}");
         let german = verdict(&gain(&[("average", -0.0153, 0.0049), ("stacking", 0.001, 0.01)]), 2);
         assert!(
@@ -179,7 +187,7 @@ mod tests {
         );
         let both = verdict(&gain(&[("average", -0.004, 0.003), ("stacking", 0.001, 0.01)]), 2);
         assert!(
-            both.contains("the average (`linear-pool:equal`) (-0.004 ± 0.003 nats), `stacking` (+0.001 ± 0.010 nats)"),
+            both.contains("the average (`linear-pool:equal`, -0.004 ± 0.003 nats), `stacking` (+0.001 ± 0.010 nats)"),
             "{both}"
         );
         assert_eq!(verdict(&gain(&[("average", -1.0, 0.1)]), 1).find("average"), None);

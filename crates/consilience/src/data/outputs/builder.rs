@@ -318,7 +318,7 @@ mod tests {
                 .doubts()
                 .warnings()
                 .into_iter()
-                .map(|warning| warning.message)
+                .map(|warning| warning.message.split(';').next().unwrap_or_default().to_owned())
                 .collect::<Vec<_>>()
         };
         let none: [&str; 0] = [];

@@ -308,7 +308,11 @@ impl FittedBlock {
 fn data_warnings(schema: &Schema, statistics: &SufficientStatistics) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for (j, (class, count)) in schema.classes().iter().zip(statistics.class_weights()).enumerate() {
-        if count < FEW_ITEMS {
+        if count == 0.0 {
+            warnings.push(Warning::data(format!(
+                "class `{class}` has no training items: its fit rests on the prior alone"
+            )));
+        } else if count < FEW_ITEMS {
             let items = if count == 1.0 { "item" } else { "items" };
             warnings.push(Warning::data(format!(
                 "class `{class}` has only {count} training {items}: its fit rests mostly on the prior"
