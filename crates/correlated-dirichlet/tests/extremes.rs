@@ -2,7 +2,7 @@
 //! panic, and say so where they are not resolved.
 
 use correlated_dirichlet::pair::{
-    Gradient, LearningDensity, LearningScratch, PairDensity, Scratch,
+    Gradient, LARGEST_SHAPE, LearningDensity, LearningScratch, PairDensity, Scratch,
 };
 use correlated_dirichlet::{CorrelatedDirichlet, Estimate};
 use rand::rngs::ChaCha8Rng;
@@ -154,6 +154,17 @@ fn thousands_of_extreme_parameters_are_bounded() {
     println!("drawn items resolved: {exact:.3} exactly, {smoothed:.3} with a resolution");
     println!("peak memory {:.0} MB", peak_megabytes());
     assert!(exact > 0.98 && smoothed > 0.95);
+}
+
+/// Beyond the limit a density took half a second and was not resolved, did not end, or panicked.
+#[test]
+fn larger_shapes_than_the_limit_are_refused() {
+    let new = |largest: f64| PairDensity::new(&[largest, 8.0, 9.0], &[12.0, 8.0, 9.0], &[6.0; 3]);
+    assert!(new(LARGEST_SHAPE).is_ok());
+    for largest in [2e7, 9e15, 1e300] {
+        let message = format!("`alpha1[0]` must be > 0 and at most 1e7, got {largest}");
+        assert_eq!(new(largest).unwrap_err().to_string(), message);
+    }
 }
 
 /// Hundred thousand times more concentrated in one component than in the others.

@@ -14,6 +14,9 @@ pub(crate) struct Component {
     pub(crate) ln_constant: [f64; 2],
 }
 
+/// The largest concentration of a pair. With larger ones a density takes long and is rarely resolved.
+pub const LARGEST_SHAPE: f64 = 1e7;
+
 /// Smaller shapes count as 0.
 const NEGLIGIBLE: f64 = 1e-150;
 
@@ -80,8 +83,8 @@ pub(crate) fn components(alpha1: &[f64], alpha2: &[f64], delta: &[f64]) -> Resul
 
 fn component(alpha1: f64, alpha2: f64, delta: f64, l: usize) -> Result<Component> {
     for (name, value) in [("alpha1", alpha1), ("alpha2", alpha2)] {
-        if !(value > 0.0 && value.is_finite()) {
-            return Err(Error::parameter(format!("{name}[{l}]"), "finite and > 0", value));
+        if !(value > 0.0 && value <= LARGEST_SHAPE) {
+            return Err(Error::parameter(format!("{name}[{l}]"), "> 0 and at most 1e7", value));
         }
     }
     if !(delta >= 0.0 && delta <= alpha1.min(alpha2)) {

@@ -42,6 +42,7 @@ use pulp::Arch;
 use crate::{Error, Estimate, Result};
 use accuracy::Accuracy;
 use component::Component;
+pub use component::LARGEST_SHAPE;
 use consilience_numerics::instructions::four_lanes;
 use consilience_numerics::laguerre::Laguerre;
 use consilience_numerics::special::ln_multivariate_beta;
@@ -74,14 +75,14 @@ pub use smoothed::{LearningDensity, LearningScratch, LearningShapes, RatioNodes}
 /// ```
 ///
 /// # Limits
-/// - Shapes from 0 to 1e5, outputs from 1e-12. δ = 0 and δ = α are limits: a gamma variable of shape 0 is the constant 0.
+/// - Shapes from 0 to 1e5, outputs from 1e-12; α above [`LARGEST_SHAPE`] is refused. δ = 0 and δ = α are limits: a gamma variable of shape 0 is the constant 0.
 /// - Without a resolution the density is infinite where components with equal ratios x²ₗ/x¹ₗ have
 ///   Σ min(a¹ₗ + a²ₗ − 1, 0) ≤ −1, and 0 outside its support.
 /// - Resolutions from 1e-5 to 0.2. Tables for a resolution are made at the first item: 2 to 10 ms for three components with
 ///   shapes up to 100, up to 4 s for shapes of 20 000 or resolutions below 1e-4. Tables that would take longer or more than
 ///   500 MB are not made; the exact density is returned then, with the change that smoothing may make as its error.
 /// - Time per item for three components: 20 µs without a resolution for shapes around 10, 100 to 200 µs for small shapes
-///   or high correlations; 30 to 80 µs with a resolution of 0.03. No item takes longer than about half a second.
+///   or high correlations; 30 to 80 µs with a resolution of 0.03. No item takes longer than about 0.3 s.
 ///
 /// # Error
 /// [`Estimate::error`] is the estimated absolute error of the log density. It aims at the tolerance (1e-6 by default) and
@@ -118,7 +119,7 @@ pub const LARGEST_RESOLUTION: f64 = 0.2;
 const INSIDE: f64 = 1e-9;
 
 impl PairDensity {
-    /// Checks and prepares α¹, α² and δ of one class: α finite and > 0, 0 ≤ δ ≤ min(α¹, α²).
+    /// Checks and prepares α¹, α² and δ of one class: 0 < α ≤ [`LARGEST_SHAPE`], 0 ≤ δ ≤ min(α¹, α²).
     pub fn new(alpha1: &[f64], alpha2: &[f64], delta: &[f64]) -> Result<Self> {
         let components = component::components(alpha1, alpha2, delta)?;
         let mut density = Self {
@@ -145,6 +146,8 @@ impl PairDensity {
             return Err(Error::parameter("tolerance", "between 0 and 0.1", tolerance));
         }
         self.accuracy = Accuracy::new(tolerance.max(1e-12));
+        self.tables = OnceLock::new();
+        self.slope_tables = OnceLock::new();
         if let Some(inside) = self.inside.take() {
             self.inside = Some(Box::new(inside.with_tolerance(tolerance)?));
         }

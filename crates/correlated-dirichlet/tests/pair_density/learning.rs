@@ -2,8 +2,8 @@
 
 use correlated_dirichlet::CorrelatedDirichlet;
 use correlated_dirichlet::pair::{LearningDensity, LearningScratch, PairDensity, Scratch};
-use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 /// Mean and standard deviation of the difference in ln f from [`PairDensity`] over 60 items, and the mean difference of the
 /// derivative in the logarithm of δ₁.
@@ -102,5 +102,45 @@ fn learning_agrees_with_the_density_for_many_tiny_outputs() {
         let (mean, largest, slopes) = compare_tiny(share);
         assert!(mean.abs() < bound && largest < widest, "{share}: {mean} {largest}");
         assert!(slopes.iter().all(|s| s.abs() < bound), "{share}: {slopes:?}");
+    }
+}
+
+/// Ten components with tiny private shapes, and items drawn from the model: mean and largest difference in ln f from
+/// [`PairDensity`].
+fn compare_drawn(private: f64, seed: u64) -> (f64, f64) {
+    let rng = &mut ChaCha8Rng::seed_from_u64(seed);
+    let delta: Vec<f64> =
+        (0..10).map(|l| if l == 0 { 1.5 } else { 0.03 * 16f64.powf(rng.random()) }).collect();
+    let mut alpha =
+        || -> Vec<f64> { delta.iter().map(|d| d + private * rng.random_range(0.5..1.5)).collect() };
+    let alpha = [alpha(), alpha()];
+    let truth = CorrelatedDirichlet::new(alpha.to_vec(), Some(delta.clone()), vec![]).unwrap();
+    let learning = LearningDensity::new([&alpha[0], &alpha[1]], &delta, 0.1, false).unwrap();
+    let exact = PairDensity::new(&alpha[0], &alpha[1], &delta).unwrap();
+    let exact = exact.with_resolution(0.1).unwrap();
+    let (mut s, mut g) = (Scratch::default(), LearningScratch::default());
+    let (mut mean, mut largest) = (0.0, 0.0f64);
+    for _ in 0..20 {
+        let drawn = truth.sample(rng);
+        let [a, b] = [0, 10].map(|k| {
+            let x: Vec<f64> = drawn[k..k + 10].iter().map(|x| x.max(1e-6)).collect();
+            let total: f64 = x.iter().sum();
+            x.iter().map(|x| x / total).collect::<Vec<f64>>()
+        });
+        let nodes = learning.nodes(&a, &b, &mut g);
+        let found = learning.ln_density(&a, &b, &nodes, &mut g, &mut [0.0; 10]);
+        let off = found - exact.ln_density(&a, &b, &mut s).ln_density;
+        (mean, largest) = (mean + off / 20.0, largest.max(off.abs()));
+    }
+    (mean, largest)
+}
+
+#[test]
+fn learning_agrees_with_the_density_at_tiny_private_shapes() {
+    for private in [1e-3, 1e-2, 0.1] {
+        for seed in 0..3 {
+            let (mean, largest) = compare_drawn(private, seed);
+            assert!(mean.abs() < 1e-3 && largest < 1e-2, "{private} {seed}: {mean} {largest}");
+        }
     }
 }

@@ -13,6 +13,7 @@ use crate::methods::correlated::{CorrelatedFusion, FullFusion, PairInsight, SMAL
 use crate::methods::independent::{Alpha, IndependentFusion, check_alpha};
 use crate::simulation::Truth;
 use crate::warning::Warning;
+use correlated_dirichlet::pair::LARGEST_SHAPE;
 use correlated_dirichlet::{CorrelatedDirichlet, SharedPair};
 
 /// Margins α and shared shapes δ of the paper's model for every class.
@@ -183,13 +184,31 @@ pub(crate) fn pair_classes(alpha: &Alpha, pair: &TreePair) -> Result<Vec<Correla
     pair.delta.iter().enumerate().map(class).collect()
 }
 
+/// Whether every classifier and class has a Dirichlet with shapes for which densities of pairs are computed.
+pub(crate) fn check_margins(schema: &Schema, alpha: &Alpha) -> Result<()> {
+    check_alpha(schema, alpha)?;
+    for (k, rows) in alpha.iter().enumerate() {
+        for (j, row) in rows.iter().enumerate() {
+            if let Some(l) = row.iter().position(|a| *a > LARGEST_SHAPE) {
+                let name = format!("alpha[{k}][{j}][{l}]");
+                return Err(Error::parameter(
+                    name,
+                    "at most 1e7 for correlated classifiers",
+                    row[l],
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
 fn distributions(
     schema: &Schema,
     alpha: &Alpha,
     common: Option<&[Vec<f64>]>,
     pairs: &[(usize, usize, Vec<Vec<f64>>)],
 ) -> Result<Vec<CorrelatedDirichlet>> {
-    check_alpha(schema, alpha)?;
+    check_margins(schema, alpha)?;
     let rows = common.into_iter().chain(pairs.iter().map(|(_, _, rows)| rows.as_slice()));
     for rows in rows {
         if rows.len() != schema.n_classes() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::parameters::pair_classes;
+use super::parameters::{check_margins, pair_classes};
 use crate::data::class_prior::ClassPrior;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
@@ -96,7 +96,7 @@ impl TreeParameters {
 
     /// Whether a draw has the shape of these parameters and is legal.
     pub(crate) fn check_draw(&self, draw: &Draw) -> Result<()> {
-        crate::methods::independent::check_alpha(self.schema(), &draw.alpha)?;
+        check_margins(self.schema(), &draw.alpha)?;
         for pair in self.drawn_pairs(draw)? {
             pair_classes(&draw.alpha, &pair)?;
         }

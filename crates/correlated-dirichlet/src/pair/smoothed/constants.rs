@@ -3,11 +3,32 @@
 //! With twice and with half of `TABLE_ACCURACY`, `LEARNING_TABLE_ACCURACY`, `NODE_ONSET`, `LEARNING_SERIES`, `CORE` and
 //! `LOW`, the tests of the tables pass: their stated errors have a margin there, so that these constants have no guard.
 
-/// Relative accuracy that the tabulated integrals aim at, per component.
-pub(crate) const TABLE_ACCURACY: f64 = 1e-8;
+/// How finely a component is tabulated.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Grain {
+    /// Distances between columns and between M, relative to those of [`FINE`]: twice the spacing has 256 times the error.
+    pub(crate) spacing: f64,
+    /// Relative accuracy that the tabulated integrals aim at, per component.
+    pub(crate) accuracy: f64,
+    /// M up to which the first two terms of a power series are used.
+    pub(crate) series: f64,
+    /// Relative error of a table per component, where the resolution is finer than its density.
+    pub(crate) error: f64,
+}
 
-/// The same for the tables that learning reads, whose interpolation error is 1e-5.
-pub(crate) const LEARNING_TABLE_ACCURACY: f64 = 1e-6;
+/// For densities.
+/// Guard: lib columns_and_series, lib entries_have_the_stated_error
+pub(crate) const FINE: Grain = Grain { spacing: 1.0, accuracy: 1e-8, series: 2e-4, error: 3e-8 };
+
+/// For densities to a tolerance of [`COARSE_FROM`] or more.
+/// Guard: lib entries_have_the_stated_error
+pub(crate) const COARSE: Grain = Grain { spacing: 1.5, accuracy: 1e-7, series: 1e-3, error: 3e-6 };
+pub(crate) const COARSE_FROM: f64 = 5e-5;
+
+/// For learning.
+/// Guard: lib entries_have_the_stated_error
+pub(crate) const LEARNING: Grain =
+    Grain { spacing: 2.0, accuracy: 1e-6, series: 1e-2, error: 4e-5 };
 
 /// Number of exponentials in a closed end of the integral over the shared part.
 pub(crate) const INNER_CLOSING: usize = 4;
@@ -59,11 +80,6 @@ pub(crate) const MASS_STEP: f64 = 0.11;
 pub(crate) const LOW: f64 = 0.3;
 pub(crate) const CHEBYSHEV: usize = 8;
 
-/// M up to which the first two terms of a power series are used; and in the tables that learning reads.
-/// Guard: lib columns_and_series
-pub(crate) const SERIES: f64 = 2e-4;
-pub(crate) const LEARNING_SERIES: f64 = 1e-2;
-
 /// ln s that one line may cover below the series: this, and this over the total shape.
 pub(crate) const WINDOW: [f64; 2] = [6.0, 40.0];
 
@@ -114,9 +130,6 @@ pub(crate) const TRUNCATED: f64 = 1e12;
 /// Sets of points that a line may interleave.
 pub(crate) const MAX_PHASES: usize = 32;
 
-/// Relative error of a table per component, where the resolution is finer than its density.
-pub(crate) const TABLE_ERROR: f64 = 3e-8;
-
 /// The additional error of impossible outputs, per unit of ln f below −`FAR`: tables are steep there. With shapes of 300 to
 /// 10 000 and opposite outputs, ln f at a resolution of 1e-5 is off from the exact value by up to 5e-7 of its size.
 /// Guard: extremes impossible_outputs
@@ -132,15 +145,14 @@ pub(crate) const SHARP: f64 = 3.0;
 /// The reported error over the estimated one.
 pub(crate) const SAFETY: f64 = 5.0;
 
-/// Spacing of the tables that learning reads, relative to those of fusing: 256 times the error.
-/// Guard: lib entries_have_the_stated_error
-pub(crate) const LEARNING_SPACING: f64 = 2.0;
-
 /// Accuracy of learning's integrals over the scale.
 pub(crate) const LEARNING_ACCURACY: f64 = 1e-3;
 
 /// Terms below e^−this of the largest are left out when learning.
 pub(crate) const LEARNING_CUT: f64 = 12.0;
+
+/// Terms below e^−this of the largest do not enter the derivatives: 2e-5 of a Gaussian.
+pub(crate) const LEARNING_SLOPE_CUT: f64 = 9.0;
 
 /// Error of one item that learning's nodes may have from ties.
 pub(crate) const LEARNING_KINK_ERROR: f64 = 4e-3;

@@ -14,7 +14,7 @@ use std::f64::consts::TAU;
 
 use pulp::Arch;
 
-use super::constants::{COARSER_GAUSSIAN, FIXED_NODES, NOTHING, SHORTER_GAUSSIAN};
+use super::constants::{COARSER_GAUSSIAN, FINE, FIXED_NODES, NOTHING, SHORTER_GAUSSIAN};
 use super::kernel::{Exponentiate, Gaussian, SumRows};
 use super::shared_part::{self, SharedNodes, SharedPart, flush, typical};
 use crate::pair::component::Component;
@@ -166,7 +166,7 @@ pub(crate) fn cost(
     n_masses: f64,
     (reach, n_columns, n_far): (f64, f64, f64),
 ) -> (f64, f64) {
-    let Spacing { scale, step } = Spacing::new(c, epsilon);
+    let Spacing { scale, step } = Spacing::new(c, epsilon, accuracy);
     let width = half_width(c, epsilon) * epsilon;
     let nearest = side_nodes(c, epsilon, 0.0, accuracy)[0].0;
     let rows = 2.0 * (reach.min(FIXED_NODES * epsilon) + width) / (scale * step) + 60.0;
@@ -179,7 +179,7 @@ pub(crate) fn cost(
 /// Nodes of one side and their weights, to beyond `furthest`; the innermost six are a closed end.
 fn side_nodes(c: &Component, epsilon: f64, furthest: f64, accuracy: f64) -> Vec<(f64, f64)> {
     let sharp = 1.0 + c.shared + 3.0 * c.power();
-    let Spacing { scale, step } = Spacing::new(c, epsilon);
+    let Spacing { scale, step } = Spacing::new(c, epsilon, accuracy);
     let (exponents, missing) = smallest(&[1.0, 1.0 + c.kink_power()], 1.0);
     let range = scale.min(1.0 / sharp);
     let ln_onset =
@@ -213,10 +213,12 @@ struct Spacing {
 }
 
 impl Spacing {
-    fn new(c: &Component, epsilon: f64) -> Self {
+    /// The error of a trapezoid rule falls exponentially with 1/step.
+    fn new(c: &Component, epsilon: f64, accuracy: f64) -> Self {
         let steep = typical(c) * epsilon;
         let scale = epsilon / (1.0 + epsilon * steep).sqrt();
-        Self { scale, step: (0.75 / (1.0 + 0.25 * steep)).max(0.42) }
+        let step = (0.75 / (1.0 + 0.25 * steep)).max(0.42);
+        Self { scale, step: step * FINE.accuracy.ln() / accuracy.ln() }
     }
 }
 
@@ -231,7 +233,7 @@ pub(crate) struct GaussianNodes(Vec<(f64, f64)>);
 impl GaussianNodes {
     /// Nodes for tables of this spacing; with 1 they have the step of the convolution.
     pub(crate) fn new(c: &Component, epsilon: f64, spacing: f64) -> Self {
-        let Spacing { scale, step } = Spacing::new(c, epsilon);
+        let Spacing { scale, step } = Spacing::new(c, epsilon, FINE.accuracy);
         let coarser = 1.0 + COARSER_GAUSSIAN * (spacing - 1.0);
         let step = coarser * step * scale / epsilon;
         let width = half_width(c, epsilon) - SHORTER_GAUSSIAN * (spacing - 1.0);

@@ -1,9 +1,6 @@
 //! The layout of a table: the τ of its columns, the M of its entries, and interpolation between them.
 
-use super::constants::{
-    CHEBYSHEV, CORE, CORE_STEP, EMPTY, LEARNING_TABLE_ACCURACY, LOW, SERIES, SIDE_STEP,
-    TABLE_ACCURACY,
-};
+use super::constants::{CHEBYSHEV, CORE, CORE_STEP, EMPTY, FINE, Grain, LOW, SIDE_STEP};
 use super::tail;
 use crate::pair::component::Component;
 use crate::pair::exact::kernel::GROUP;
@@ -148,9 +145,8 @@ impl Columns {
 /// Below [`LOW`] entries are values of the polynomial through a column at Chebyshev's points: T is analytic in M.
 #[derive(Debug)]
 pub(crate) struct Masses {
-    /// Of the table, and the relative accuracy of its entries.
-    pub(crate) spacing: f64,
-    pub(crate) accuracy: f64,
+    /// Of the table.
+    pub(crate) grain: Grain,
     /// Chebyshev points from 0 to `LOW`, then the lattice from there on.
     pub(crate) convolved: Vec<f64>,
     /// Lattice points below `LOW`: the weights of Chebyshev's points.
@@ -160,7 +156,7 @@ pub(crate) struct Masses {
 }
 
 impl Masses {
-    pub(crate) fn new(step: f64, first: i64, last: i64, spacing: f64) -> Self {
+    pub(crate) fn new(step: f64, first: i64, last: i64, grain: Grain) -> Self {
         let node = |i: usize| {
             let angle = std::f64::consts::PI * i as f64 / (CHEBYSHEV - 1) as f64;
             LOW * (0.5 * angle).sin().powi(2)
@@ -172,11 +168,9 @@ impl Masses {
                 others.map(|(_, other)| (x - other) / (nodes[i] - other)).product()
             })
         };
-        let (up, down) = (weights(SERIES), weights(-SERIES));
-        let slope = std::array::from_fn(|i| (up[i] - down[i]) / (2.0 * SERIES));
-        let accuracy = if spacing > 1.0 { LEARNING_TABLE_ACCURACY } else { TABLE_ACCURACY };
-        let mut masses =
-            Self { spacing, accuracy, convolved: nodes.to_vec(), low: Vec::new(), slope };
+        let (up, down) = (weights(FINE.series), weights(-FINE.series));
+        let slope = std::array::from_fn(|i| (up[i] - down[i]) / (2.0 * FINE.series));
+        let mut masses = Self { grain, convolved: nodes.to_vec(), low: Vec::new(), slope };
         for i in first..=last {
             let mass = (step * i as f64).exp();
             if mass < LOW {

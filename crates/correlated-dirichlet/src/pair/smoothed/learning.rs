@@ -12,7 +12,7 @@
 use pulp::Arch;
 
 use super::constants::{
-    LEARNING_ACCURACY, LEARNING_CUT, LEARNING_KINK_ERROR, LEARNING_SPACING, MAX_RATIOS,
+    LEARNING, LEARNING_ACCURACY, LEARNING_CUT, LEARNING_KINK_ERROR, LEARNING_SLOPE_CUT, MAX_RATIOS,
 };
 use super::nodes::{Cluster, Node, RatioNodes};
 use super::scale::{Buffers, ScaleConfig, ScaleIntegral, ScaleIntegrals};
@@ -85,7 +85,7 @@ impl LearningDensity {
         let components = &shapes.components;
         let arch = four_lanes();
         let directions: &[Direction] = if with_slopes { &[Direction::DELTA] } else { &[] };
-        let config = TableConfig { arch, epsilon, spacing: LEARNING_SPACING, directions };
+        let config = TableConfig { arch, epsilon, grain: LEARNING, directions };
         let tables = Tables::new(&config, components, |n, table| parallel::map(n, table));
         let tables = tables.ok_or_else(|| {
             let largest = alpha.concat().into_iter().fold(0.0, f64::max);
@@ -140,13 +140,14 @@ impl LearningDensity {
             nodes,
             largest: f64::NEG_INFINITY,
             total: 0.0,
+            with_slopes: 0.0,
             slopes,
             sums,
         };
         sum.both_ways(kinks::smaller_total(components));
-        let (total, largest) = (sum.total, sum.largest);
+        let (total, with_slopes, largest) = (sum.total, sum.with_slopes, sum.largest);
         for (out, weighted) in gradient.iter_mut().zip(&*sums) {
-            *out = weighted / total;
+            *out = if with_slopes > 0.0 { weighted / with_slopes } else { 0.0 };
         }
         largest + total.ln()
     }
@@ -196,6 +197,8 @@ struct RatioSum<'a> {
     /// ln of the largest integral over the scale, relative to which the sums are stored.
     largest: f64,
     total: f64,
+    /// The part of the sum whose derivatives are known.
+    with_slopes: f64,
     slopes: &'a mut [f64],
     sums: &'a mut [f64],
 }
@@ -242,6 +245,7 @@ impl RatioSum<'_> {
         if line.ln_value > self.largest {
             let factor = (self.largest - line.ln_value).exp();
             self.total *= factor;
+            self.with_slopes *= factor;
             self.sums.iter_mut().for_each(|sum| *sum *= factor);
             self.largest = line.ln_value;
         } else if line.ln_value < self.largest - LEARNING_CUT {
@@ -249,7 +253,9 @@ impl RatioSum<'_> {
         }
         let share = node.weight * (line.ln_value - self.largest).exp();
         self.total += share;
-        if !self.directions.is_empty() {
+        let counts = line.ln_value > self.largest - LEARNING_SLOPE_CUT;
+        if counts && !self.directions.is_empty() {
+            self.with_slopes += share;
             self.scales.slopes(&line, self.directions, self.slopes);
             self.sums.iter_mut().zip(&*self.slopes).for_each(|(sum, slope)| *sum += share * slope);
         }

@@ -33,7 +33,9 @@ use crate::pair::exact::kinks;
 use crate::pair::exact::trapezoid_error::{level, level_slope};
 use crate::pair::laplace::Mode;
 use crate::pair::{Estimate, PairDensity, Scratch};
-use constants::{FAR, FAR_ERROR, FINEST_TOLERANCE, MAX_PHASES, SAFETY, SHARP, TABLE_ERROR};
+use constants::{
+    COARSE, COARSE_FROM, FAR, FAR_ERROR, FINE, FINEST_TOLERANCE, Grain, MAX_PHASES, SAFETY, SHARP,
+};
 use integrate::{Corner, Panel, Panels, Total};
 use scale::{Buffers, ScaleConfig, ScaleIntegrals};
 use table::{Direction, TableConfig, Tables};
@@ -50,9 +52,14 @@ pub(crate) struct SmoothedScratch {
 impl PairDensity {
     /// The tables of this class, with slopes along these directions; none if they cost too much.
     pub(crate) fn make_tables(&self, directions: &[Direction]) -> Option<Tables> {
-        let config =
-            TableConfig { arch: self.arch, epsilon: self.epsilon, spacing: 1.0, directions };
+        let grain = self.grain();
+        let config = TableConfig { arch: self.arch, epsilon: self.epsilon, grain, directions };
         Tables::new(&config, &self.components, |n, table| (0..n).map(table).collect())
+    }
+
+    /// Tables as fine as the tolerance needs.
+    fn grain(&self) -> Grain {
+        if self.accuracy.tolerance < COARSE_FROM { FINE } else { COARSE }
     }
 
     /// The configuration of the integrals over the scale.
@@ -101,8 +108,8 @@ impl PairDensity {
             }
             let in_s = error_in_s(&total, shape, lines.step());
             if in_s <= 0.3 * accuracy.tolerance || 2 * lines.phases > MAX_PHASES {
-                let tables: f64 =
-                    self.components.iter().map(|c| table_error(c, self.epsilon)).sum();
+                let one = |c: &Component| table_error(c, self.epsilon, self.grain());
+                let tables: f64 = self.components.iter().map(one).sum();
                 let far = FAR_ERROR * (-total.ln_value - FAR).max(0.0);
                 let error = SAFETY * (total.error + in_s + (-accuracy.cut).exp()) + tables + far;
                 break Estimate { ln_density: total.ln_value, error };
@@ -156,8 +163,8 @@ fn mean_slopes(
 }
 
 /// The relative error of the table of a component, which grows if the resolution is larger than the width of its density.
-fn table_error(c: &Component, epsilon: f64) -> f64 {
-    if c.is_rigid() { 0.0 } else { TABLE_ERROR * (1.0 + 2.0 * epsilon * epsilon * c.power()) }
+fn table_error(c: &Component, epsilon: f64, grain: Grain) -> f64 {
+    if c.is_rigid() { 0.0 } else { grain.error * (1.0 + 2.0 * epsilon * epsilon * c.power()) }
 }
 
 /// Whether the density of a component changes on the scale of the resolution at its tie.

@@ -8,8 +8,8 @@ use std::f64::consts::TAU;
 use pulp::Arch;
 
 use super::constants::{
-    END_CUT, INNER_CLOSING, LARGEST_EXPONENT, LEARNING_TABLE_ACCURACY, LEARNING_WINDOWED_FROM,
-    NODE_ONSET, WINDOW_CUT, WINDOWED_FROM,
+    END_CUT, INNER_CLOSING, LARGEST_EXPONENT, LEARNING, LEARNING_WINDOWED_FROM, NODE_ONSET,
+    WINDOW_CUT, WINDOWED_FROM,
 };
 use super::kernel::{Exponentiate, SumAround, SumRows};
 use crate::pair::component::{Component, left_out, ln_gamma_safe};
@@ -275,8 +275,7 @@ fn restrict(c: &Component, step: f64, (start, end): (f64, f64)) -> (f64, f64) {
 
 /// Whether sums are taken around their peaks.
 fn is_windowed(c: &Component, accuracy: f64) -> bool {
-    let from =
-        if accuracy < LEARNING_TABLE_ACCURACY { WINDOWED_FROM } else { LEARNING_WINDOWED_FROM };
+    let from = if accuracy < LEARNING.accuracy { WINDOWED_FROM } else { LEARNING_WINDOWED_FROM };
     c.power() > from
 }
 

@@ -20,8 +20,8 @@ use std::sync::{Arc, OnceLock};
 use pulp::Arch;
 
 use super::constants::{
-    FIXED_NODES, LEARNING_SERIES, LOWEST_SCALE, MASS_STEP, MAX_TABLE_NUMBERS, MAX_TABLE_TERMS,
-    SCALES, SERIES, SLOPE_STEP, WINDOW,
+    FIXED_NODES, Grain, LOWEST_SCALE, MASS_STEP, MAX_TABLE_NUMBERS, MAX_TABLE_TERMS, SCALES,
+    SLOPE_STEP, WINDOW,
 };
 use super::convolution::{self, Convolution};
 use super::layout::{Columns, LINE_ROOM, Masses, Part, SLACK, TAPS};
@@ -53,8 +53,7 @@ pub(crate) struct Tables {
 pub(crate) struct TableConfig<'a> {
     pub(crate) arch: Arch,
     pub(crate) epsilon: f64,
-    /// Distances between columns and between M, relative to those for fusing.
-    pub(crate) spacing: f64,
+    pub(crate) grain: Grain,
     /// Directions of the slopes.
     pub(crate) directions: &'a [Direction],
 }
@@ -152,7 +151,7 @@ impl ComponentTable {
         let count = masses.count();
         let moved = config.directions.iter().map(|direction| direction.moved(c));
         let mut table = Self {
-            columns: Columns::new(c, config.epsilon, masses.spacing),
+            columns: Columns::new(c, config.epsilon, masses.grain.spacing),
             rigid: c.is_rigid(),
             pivot: typical_share(c),
             count,
@@ -178,7 +177,8 @@ impl ComponentTable {
     fn layer(&self, c: &Component) -> Layer {
         let (columns, stride) = (self.columns, self.stride);
         let convolved = &self.masses.convolved;
-        let nodes = convolution::shared_nodes(self.arch, c, columns.epsilon, self.masses.accuracy);
+        let nodes =
+            convolution::shared_nodes(self.arch, c, columns.epsilon, self.masses.grain.accuracy);
         let part = nodes.over(convolved);
         let reach = columns.furthest();
         let mut convolution = Convolution::new(self.arch, c, columns.epsilon, &part, reach);
@@ -276,17 +276,17 @@ struct Cost {
 
 impl Cost {
     fn new(config: &TableConfig<'_>, c: &Component, masses: &Masses) -> Self {
-        let (epsilon, accuracy) = (config.epsilon, masses.accuracy);
+        let (epsilon, accuracy) = (config.epsilon, masses.grain.accuracy);
         let n_masses = masses.convolved.len() as f64;
         let layers = 1.0 + config.directions.len() as f64;
-        let columns = Columns::new(c, epsilon, masses.spacing);
+        let columns = Columns::new(c, epsilon, masses.grain.spacing);
         let n_columns = columns.count() as f64;
         let far = columns.n_beyond(FIXED_NODES * epsilon);
         let cost = |reach: f64, n_columns: f64, n_far: f64| {
             convolution::cost(c, epsilon, accuracy, n_masses, (reach, n_columns, n_far))
         };
         let (terms, kept) = cost(columns.furthest(), n_columns, far);
-        let tail = cost(0.0, 0.0, 2.0 * tail::n_columns(masses.spacing)).0;
+        let tail = cost(0.0, 0.0, 2.0 * tail::n_columns(masses.grain.spacing)).0;
         let entries = layers * n_columns * masses.count() as f64;
         Self { terms: layers * terms, tail: layers * tail, entries, kept }
     }
@@ -308,15 +308,15 @@ impl Tables {
         components: &[Component],
         map: impl FnOnce(usize, &(dyn Fn(usize) -> ComponentTable + Sync)) -> Vec<ComponentTable>,
     ) -> Option<Self> {
-        let TableConfig { epsilon, spacing, .. } = *config;
+        let TableConfig { epsilon, grain, .. } = *config;
         let power: f64 = components.iter().map(Component::power).sum();
         let largest = components.iter().map(Component::power).fold(15.0, f64::max);
         // ln h_ε changes on the scale of M, and faster if ε is larger than the width of h
         let wide = (1.0 / (epsilon * largest.sqrt())).min(1.0);
-        let coarser = 1.0 + 1.5 * (spacing - 1.0) * wide.powi(5);
+        let coarser = 1.0 + 1.5 * (grain.spacing - 1.0) * wide.powi(5);
         let step = coarser * MASS_STEP * (15.0 / largest).powf(1.0 / TAPS as f64) * wide.sqrt();
         let window = (WINDOW[0] + WINDOW[1] / power).min(step * (MAX_POINTS + TAPS) as f64);
-        let ln_series = if spacing > 1.0 { LEARNING_SERIES.ln() } else { SERIES.ln() };
+        let ln_series = grain.series.ln();
         let first = ((ln_series - window) / step).floor() as i64;
         let index = |x: f64| (x / step).floor() as i64;
         let lowest = power.ln() - SCALES[0].max(SCALES[1] / power) - window;
@@ -325,7 +325,7 @@ impl Tables {
         // L is at most s₁ + s₂, which is about a gamma of shape N, observed with an error
         let highest = (power + 8.0 * power.sqrt() + 25.0) * (6.0 * epsilon).exp();
         let last = index(highest.ln()) + LINE_ROOM + 1;
-        let masses = Arc::new(Masses::new(step, first, last, spacing));
+        let masses = Arc::new(Masses::new(step, first, last, grain));
         let correlated = components.iter().filter(|c| !c.is_rigid());
         let costs: Vec<Cost> = correlated.map(|c| Cost::new(config, c, &masses)).collect();
         if !is_affordable(&costs) {
@@ -350,7 +350,7 @@ impl Tables {
 mod tests {
     use super::*;
     use crate::pair::four_lanes;
-    use crate::pair::smoothed::constants::{LEARNING_SPACING, TABLE_ERROR};
+    use crate::pair::smoothed::constants::{COARSE, FINE, LEARNING};
     use crate::pair::smoothed::layout::{BELOW, lagrange};
 
     /// An entry read at τ and M, or its derivative.
@@ -392,7 +392,7 @@ mod tests {
     }
 
     /// The largest error of entries between columns and lattice points, and of derivatives in δ times the room of δ.
-    fn largest_errors(spacing: f64) -> [f64; 2] {
+    fn largest_errors(grain: Grain) -> [f64; 2] {
         let mut errors = [0.0f64; 2];
         for (shared, private) in [(0.3, [0.4, 0.2]), (6.0, [6.0, 4.0]), (11.4, [0.6, 1.0])] {
             let c = Component::new(shared, private);
@@ -401,7 +401,7 @@ mod tests {
                 .map(|by| Component::new(shared + by * room, private.map(|a| a - by * room)));
             for epsilon in [0.003, 0.03] {
                 let directions = &[Direction::DELTA];
-                let config = TableConfig { arch: four_lanes(), epsilon, spacing, directions };
+                let config = TableConfig { arch: four_lanes(), epsilon, grain, directions };
                 let tables =
                     Tables::new(&config, &[c], |n, table| (0..n).map(table).collect()).unwrap();
                 for z in [-0.4, 0.53, 2.77, -9.3, 21.7] {
@@ -426,7 +426,7 @@ mod tests {
     /// The largest error of the entries of a fusing table over a list of z = τ/ε and M.
     fn error_at((shared, private): (f64, [f64; 2]), z: &[f64], masses: &[f64]) -> f64 {
         let (c, epsilon) = (Component::new(shared, private), 0.03);
-        let config = TableConfig { arch: four_lanes(), epsilon, spacing: 1.0, directions: &[] };
+        let config = TableConfig { arch: four_lanes(), epsilon, grain: FINE, directions: &[] };
         let tables = Tables::new(&config, &[c], |n, table| (0..n).map(table).collect()).unwrap();
         let error = |z: f64, mass: f64| {
             let expected = compute(&tables.components[0], &c, z * epsilon, mass);
@@ -444,15 +444,17 @@ mod tests {
         let core = error_at((11.0, [0.001, 0.002]), &core, &masses);
         let side = error_at((60.0, [0.2, 0.3]), &[8.3, 9.27, 11.57, 14.4, 20.1, 28.0], &masses);
         let series = error_at((0.3, [0.4, 0.2]), &[0.53, 2.77, 12.0], &[1.9e-4, 3.8e-4]);
-        let fine = core < TABLE_ERROR && side < TABLE_ERROR && series < 5e-9;
+        let fine = core < FINE.error && side < FINE.error && series < 5e-9;
         assert!(fine, "core {core:e}, sides {side:e}, series {series:e}");
     }
 
     #[test]
     fn entries_have_the_stated_error() {
-        let [fusing, _] = largest_errors(1.0);
-        assert!(fusing < TABLE_ERROR, "{fusing:e}");
-        let [learning, slopes] = largest_errors(LEARNING_SPACING);
-        assert!(learning < 4e-5 && slopes < 2.5e-4, "{learning:e} {slopes:e}");
+        for grain in [FINE, COARSE] {
+            let [found, _] = largest_errors(grain);
+            assert!(found < grain.error, "{found:e}: {grain:?}");
+        }
+        let [learning, slopes] = largest_errors(LEARNING);
+        assert!(learning < LEARNING.error && slopes < 2.5e-4, "{learning:e} {slopes:e}");
     }
 }

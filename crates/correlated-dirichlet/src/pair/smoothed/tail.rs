@@ -49,10 +49,10 @@ impl Tail {
         stride: usize,
         start: f64,
     ) -> Self {
-        let count = n_columns(masses.spacing) as usize;
+        let count = n_columns(masses.grain.spacing) as usize;
         let step = (-start).exp() / (count - BELOW - 1) as f64;
-        let nodes = SharedNodes::new(arch, c, TAIL_START, masses.accuracy);
-        let gaussian = GaussianNodes::new(c, epsilon, masses.spacing);
+        let nodes = SharedNodes::new(arch, c, TAIL_START, masses.grain.accuracy);
+        let gaussian = GaussianNodes::new(c, epsilon, masses.grain.spacing);
         let larger = &masses.convolved;
         let side = |k: usize| {
             let (near, far) = (c.private[k], c.private[1 - k]);

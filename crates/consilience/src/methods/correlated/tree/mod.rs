@@ -28,7 +28,8 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
-use crate::methods::independent::{Alpha, check_alpha};
+use crate::methods::correlated::parameters::check_margins;
+use crate::methods::independent::Alpha;
 use crate::methods::{Block, Fusion};
 use consilience_numerics::parallel;
 use correlated_dirichlet::Dirichlet;
@@ -87,7 +88,7 @@ impl TreeFusion {
         kind: TreeKind,
         resolution: f64,
     ) -> Result<Self> {
-        check_alpha(&schema, alpha)?;
+        check_margins(&schema, alpha)?;
         check_pairs(&schema, &pairs)?;
         let k = schema.n_classifiers();
         if kind == TreeKind::TreeMixture && pairs.len() != k * (k - 1) / 2 {
@@ -147,9 +148,10 @@ impl TreeFusion {
 
     fn fill(&self, items: &Items<'_>, block: &mut Block, prior: Option<&ClassPrior>) {
         let poles = if prior.is_some() { Poles::Limit } else { Poles::Infinite };
-        let mut workspace = Workspace::new(&self.schema, poles);
-        for item in 0..items.len() {
-            let error = self.ln_densities(items, item, &mut workspace);
+        let joined = self.join(items, poles);
+        let mut workspace = Workspace::new(&self.schema);
+        for (item, edges) in joined.iter().enumerate() {
+            let error = self.ln_densities(items, item, edges, &mut workspace);
             block.set_item(item, &workspace.sums, error);
         }
         if let Some(prior) = prior {
@@ -157,9 +159,52 @@ impl TreeFusion {
         }
     }
 
+    /// The pairs that join the sources of every item, with their densities.
+    fn join(&self, items: &Items<'_>, poles: Poles) -> Vec<Joined> {
+        let n_classes = self.schema.n_classes();
+        let one =
+            |item: usize| Joined::new(self.edges(|k| items.output(item, k).is_some()), n_classes);
+        let mut joined: Vec<Joined> = (0..items.len()).map(one).collect();
+        let mut scratch = Scratch::default();
+        for (p, TreePair { between: (a, b), .. }) in self.pairs.iter().enumerate() {
+            let place = |(i, of): (usize, &Joined)| of.place(p).map(|place| (i, place));
+            let places: Vec<_> = joined.iter().enumerate().filter_map(place).collect();
+            let output = |i: usize, k: usize| items.output(i, k).expect("edges join those present");
+            let outputs: Vec<_> =
+                places.iter().map(|&(i, _)| [output(i, *a), output(i, *b)]).collect();
+            let found = self.densities[p].ln_densities(&outputs, poles, &mut scratch);
+            for ((i, place), (values, error)) in places.into_iter().zip(found.rows()) {
+                joined[i].densities[place * n_classes..][..n_classes].copy_from_slice(values);
+                joined[i].errors[place] = error;
+            }
+        }
+        joined
+    }
+
+    /// The pairs that join the sources that are present: the edges of their tree, or all pairs of them.
+    fn edges(&self, present: impl Fn(usize) -> bool) -> Vec<usize> {
+        let n = self.margins.len();
+        match self.kind {
+            TreeKind::Tree if (0..n).all(&present) => self.tree.clone(),
+            TreeKind::Tree => spanning_tree(n, &candidates(&self.pairs), present),
+            TreeKind::TreeMixture => {
+                let both = |p: &usize| {
+                    present(self.pairs[*p].between.0) && present(self.pairs[*p].between.1)
+                };
+                (0..self.pairs.len()).filter(both).collect()
+            }
+        }
+    }
+
     /// Writes the log densities of one item under every class to `workspace.sums`; returns their largest
     /// error.
-    fn ln_densities(&self, items: &Items<'_>, item: usize, workspace: &mut Workspace) -> f64 {
+    fn ln_densities(
+        &self,
+        items: &Items<'_>,
+        item: usize,
+        joined: &Joined,
+        workspace: &mut Workspace,
+    ) -> f64 {
         let n_classes = self.schema.n_classes();
         workspace.sums.fill(0.0);
         let mut error = 0.0;
@@ -177,38 +222,27 @@ impl TreeFusion {
         }
         error
             + match self.kind {
-                TreeKind::Tree => self.add_tree(items, item, workspace),
-                TreeKind::TreeMixture => self.add_mixture(items, item, workspace),
+                TreeKind::Tree => self.add_tree(joined, workspace),
+                TreeKind::TreeMixture => self.add_mixture(joined, workspace),
             }
     }
 
-    fn add_tree(&self, items: &Items<'_>, item: usize, workspace: &mut Workspace) -> f64 {
-        let joined;
-        let tree = if workspace.present.iter().all(|present| *present) {
-            &self.tree
-        } else {
-            let present = |k: usize| workspace.present[k];
-            joined = spanning_tree(self.margins.len(), &candidates(&self.pairs), present);
-            &joined
-        };
+    fn add_tree(&self, joined: &Joined, workspace: &mut Workspace) -> f64 {
         let mut error = 0.0;
-        for &pair in tree {
-            error += self.gains(pair, items, item, workspace);
+        for place in 0..joined.pairs.len() {
+            error += self.gains(joined, place, workspace);
             workspace.sums.iter_mut().zip(&workspace.gains).for_each(|(sum, gain)| *sum += gain);
         }
         error
     }
 
-    fn add_mixture(&self, items: &Items<'_>, item: usize, workspace: &mut Workspace) -> f64 {
+    fn add_mixture(&self, joined: &Joined, workspace: &mut Workspace) -> f64 {
         let n_classes = self.schema.n_classes();
         let (mut all, mut error) = (vec![Vec::new(); n_classes], 0.0f64);
         let mut weights = Vec::new();
-        for (p, pair) in self.pairs.iter().enumerate() {
-            let (a, b) = pair.between;
-            if !(workspace.present[a] && workspace.present[b]) {
-                continue;
-            }
-            error = error.max(self.gains(p, items, item, workspace));
+        for (place, p) in joined.pairs.iter().enumerate() {
+            let pair = &self.pairs[*p];
+            error = error.max(self.gains(joined, place, workspace));
             weights.push((pair.between, pair.gain));
             for (edges, gain) in all.iter_mut().zip(&workspace.gains) {
                 edges.push((pair.between, pair.gain + gain));
@@ -225,17 +259,35 @@ impl TreeFusion {
     }
 
     /// Writes gₖₘ of one pair under every class to `workspace.gains`; returns the error.
-    fn gains(&self, pair: usize, items: &Items<'_>, item: usize, workspace: &mut Workspace) -> f64 {
-        let (a, b) = self.pairs[pair].between;
+    fn gains(&self, joined: &Joined, place: usize, workspace: &mut Workspace) -> f64 {
+        let (a, b) = self.pairs[joined.pairs[place]].between;
         let n_classes = self.schema.n_classes();
-        let outputs = [a, b].map(|k| items.output(item, k).expect("edges join those present"));
-        let Workspace { gains, margins, scratch, poles, .. } = workspace;
-        let error = self.densities[pair].ln_densities(outputs, *poles, scratch, gains);
+        let Workspace { gains, margins, .. } = workspace;
+        gains.copy_from_slice(&joined.densities[place * n_classes..][..n_classes]);
         for k in [a, b] {
             let margins = &margins[k * n_classes..(k + 1) * n_classes];
             gains.iter_mut().zip(margins).for_each(|(gain, margin)| *gain -= margin);
         }
-        error
+        joined.errors[place]
+    }
+}
+
+/// The pairs that join the sources of one item.
+struct Joined {
+    pairs: Vec<usize>,
+    /// ln fₖₘ under class j at place·J + j, and the largest error of every pair.
+    densities: Vec<f64>,
+    errors: Vec<f64>,
+}
+
+impl Joined {
+    fn new(pairs: Vec<usize>, n_classes: usize) -> Self {
+        let n = pairs.len();
+        Self { pairs, densities: vec![0.0; n * n_classes], errors: vec![0.0; n] }
+    }
+
+    fn place(&self, pair: usize) -> Option<usize> {
+        self.pairs.iter().position(|p| *p == pair)
     }
 }
 
@@ -246,19 +298,15 @@ struct Workspace {
     margins: Vec<f64>,
     gains: Vec<f64>,
     sums: Vec<f64>,
-    scratch: Scratch,
-    poles: Poles,
 }
 
 impl Workspace {
-    fn new(schema: &Schema, poles: Poles) -> Self {
+    fn new(schema: &Schema) -> Self {
         Self {
             present: vec![false; schema.n_classifiers()],
             margins: vec![0.0; schema.width()],
             gains: vec![0.0; schema.n_classes()],
             sums: vec![0.0; schema.n_classes()],
-            scratch: Scratch::default(),
-            poles,
         }
     }
 }
