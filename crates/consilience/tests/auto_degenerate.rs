@@ -72,7 +72,7 @@ fn degenerate_tables_give_distributions_with_any_number_of_labels() {
         .collect();
     let one_hot: Vec<Item> = (0..40)
         .map(|i| {
-            let vote = |k: usize| usize::from((i + k) % 7 == 0) ^ (i % 2);
+            let vote = |k: usize| usize::from((i + k).is_multiple_of(7)) ^ (i % 2);
             let output = |k: usize| vec![(1 - vote(k)) as f64, vote(k) as f64];
             ((0..3).map(output).collect(), i % 2)
         })
