@@ -122,14 +122,12 @@ impl CorrelatedFusion {
 
     fn fill(&self, items: &Items<'_>, block: &mut Block, prior: Option<&ClassPrior>) {
         let poles = if prior.is_some() { Poles::Limit } else { Poles::Infinite };
+        let mut scratch = Scratch::default();
         let mut densities = vec![0.0; self.schema.n_classes()];
-        let (mut pairs, mut outputs) = (Vec::new(), Vec::new());
         for item in 0..items.len() {
             let error = match [0, 1].map(|k| items.output(item, k)) {
                 [Some(x1), Some(x2)] => {
-                    pairs.push(item);
-                    outputs.push([x1, x2]);
-                    continue;
+                    self.pair.ln_densities([x1, x2], poles, &mut scratch, &mut densities)
                 }
                 [Some(x), None] => ln_margins(&self.margins[0], x, &mut densities),
                 [None, Some(x)] => ln_margins(&self.margins[1], x, &mut densities),
@@ -139,10 +137,6 @@ impl CorrelatedFusion {
                 }
             };
             block.set_item(item, &densities, error);
-        }
-        let found = self.pair.ln_densities(&outputs, poles, &mut Scratch::default());
-        for (item, (densities, error)) in pairs.into_iter().zip(found.rows()) {
-            block.set_item(item, densities, error);
         }
         if let Some(prior) = prior {
             block.add_per_class(prior.ln());

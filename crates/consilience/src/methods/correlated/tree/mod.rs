@@ -148,10 +148,9 @@ impl TreeFusion {
 
     fn fill(&self, items: &Items<'_>, block: &mut Block, prior: Option<&ClassPrior>) {
         let poles = if prior.is_some() { Poles::Limit } else { Poles::Infinite };
-        let joined = self.join(items, poles);
-        let mut workspace = Workspace::new(&self.schema);
-        for (item, edges) in joined.iter().enumerate() {
-            let error = self.ln_densities(items, item, edges, &mut workspace);
+        let mut workspace = Workspace::new(&self.schema, poles);
+        for item in 0..items.len() {
+            let error = self.ln_densities(items, item, &mut workspace);
             block.set_item(item, &workspace.sums, error);
         }
         if let Some(prior) = prior {
@@ -159,52 +158,9 @@ impl TreeFusion {
         }
     }
 
-    /// The pairs that join the sources of every item, with their densities.
-    fn join(&self, items: &Items<'_>, poles: Poles) -> Vec<Joined> {
-        let n_classes = self.schema.n_classes();
-        let one =
-            |item: usize| Joined::new(self.edges(|k| items.output(item, k).is_some()), n_classes);
-        let mut joined: Vec<Joined> = (0..items.len()).map(one).collect();
-        let mut scratch = Scratch::default();
-        for (p, TreePair { between: (a, b), .. }) in self.pairs.iter().enumerate() {
-            let place = |(i, of): (usize, &Joined)| of.place(p).map(|place| (i, place));
-            let places: Vec<_> = joined.iter().enumerate().filter_map(place).collect();
-            let output = |i: usize, k: usize| items.output(i, k).expect("edges join those present");
-            let outputs: Vec<_> =
-                places.iter().map(|&(i, _)| [output(i, *a), output(i, *b)]).collect();
-            let found = self.densities[p].ln_densities(&outputs, poles, &mut scratch);
-            for ((i, place), (values, error)) in places.into_iter().zip(found.rows()) {
-                joined[i].densities[place * n_classes..][..n_classes].copy_from_slice(values);
-                joined[i].errors[place] = error;
-            }
-        }
-        joined
-    }
-
-    /// The pairs that join the sources that are present: the edges of their tree, or all pairs of them.
-    fn edges(&self, present: impl Fn(usize) -> bool) -> Vec<usize> {
-        let n = self.margins.len();
-        match self.kind {
-            TreeKind::Tree if (0..n).all(&present) => self.tree.clone(),
-            TreeKind::Tree => spanning_tree(n, &candidates(&self.pairs), present),
-            TreeKind::TreeMixture => {
-                let both = |p: &usize| {
-                    present(self.pairs[*p].between.0) && present(self.pairs[*p].between.1)
-                };
-                (0..self.pairs.len()).filter(both).collect()
-            }
-        }
-    }
-
     /// Writes the log densities of one item under every class to `workspace.sums`; returns their largest
     /// error.
-    fn ln_densities(
-        &self,
-        items: &Items<'_>,
-        item: usize,
-        joined: &Joined,
-        workspace: &mut Workspace,
-    ) -> f64 {
+    fn ln_densities(&self, items: &Items<'_>, item: usize, workspace: &mut Workspace) -> f64 {
         let n_classes = self.schema.n_classes();
         workspace.sums.fill(0.0);
         let mut error = 0.0;
@@ -222,27 +178,38 @@ impl TreeFusion {
         }
         error
             + match self.kind {
-                TreeKind::Tree => self.add_tree(joined, workspace),
-                TreeKind::TreeMixture => self.add_mixture(joined, workspace),
+                TreeKind::Tree => self.add_tree(items, item, workspace),
+                TreeKind::TreeMixture => self.add_mixture(items, item, workspace),
             }
     }
 
-    fn add_tree(&self, joined: &Joined, workspace: &mut Workspace) -> f64 {
+    fn add_tree(&self, items: &Items<'_>, item: usize, workspace: &mut Workspace) -> f64 {
+        let joined;
+        let tree = if workspace.present.iter().all(|present| *present) {
+            &self.tree
+        } else {
+            let present = |k: usize| workspace.present[k];
+            joined = spanning_tree(self.margins.len(), &candidates(&self.pairs), present);
+            &joined
+        };
         let mut error = 0.0;
-        for place in 0..joined.pairs.len() {
-            error += self.gains(joined, place, workspace);
+        for &pair in tree {
+            error += self.gains(pair, items, item, workspace);
             workspace.sums.iter_mut().zip(&workspace.gains).for_each(|(sum, gain)| *sum += gain);
         }
         error
     }
 
-    fn add_mixture(&self, joined: &Joined, workspace: &mut Workspace) -> f64 {
+    fn add_mixture(&self, items: &Items<'_>, item: usize, workspace: &mut Workspace) -> f64 {
         let n_classes = self.schema.n_classes();
         let (mut all, mut error) = (vec![Vec::new(); n_classes], 0.0f64);
         let mut weights = Vec::new();
-        for (place, p) in joined.pairs.iter().enumerate() {
-            let pair = &self.pairs[*p];
-            error = error.max(self.gains(joined, place, workspace));
+        for (p, pair) in self.pairs.iter().enumerate() {
+            let (a, b) = pair.between;
+            if !(workspace.present[a] && workspace.present[b]) {
+                continue;
+            }
+            error = error.max(self.gains(p, items, item, workspace));
             weights.push((pair.between, pair.gain));
             for (edges, gain) in all.iter_mut().zip(&workspace.gains) {
                 edges.push((pair.between, pair.gain + gain));
@@ -259,35 +226,17 @@ impl TreeFusion {
     }
 
     /// Writes gₖₘ of one pair under every class to `workspace.gains`; returns the error.
-    fn gains(&self, joined: &Joined, place: usize, workspace: &mut Workspace) -> f64 {
-        let (a, b) = self.pairs[joined.pairs[place]].between;
+    fn gains(&self, pair: usize, items: &Items<'_>, item: usize, workspace: &mut Workspace) -> f64 {
+        let (a, b) = self.pairs[pair].between;
         let n_classes = self.schema.n_classes();
-        let Workspace { gains, margins, .. } = workspace;
-        gains.copy_from_slice(&joined.densities[place * n_classes..][..n_classes]);
+        let outputs = [a, b].map(|k| items.output(item, k).expect("edges join those present"));
+        let Workspace { gains, margins, scratch, poles, .. } = workspace;
+        let error = self.densities[pair].ln_densities(outputs, *poles, scratch, gains);
         for k in [a, b] {
             let margins = &margins[k * n_classes..(k + 1) * n_classes];
             gains.iter_mut().zip(margins).for_each(|(gain, margin)| *gain -= margin);
         }
-        joined.errors[place]
-    }
-}
-
-/// The pairs that join the sources of one item.
-struct Joined {
-    pairs: Vec<usize>,
-    /// ln fₖₘ under class j at place·J + j, and the largest error of every pair.
-    densities: Vec<f64>,
-    errors: Vec<f64>,
-}
-
-impl Joined {
-    fn new(pairs: Vec<usize>, n_classes: usize) -> Self {
-        let n = pairs.len();
-        Self { pairs, densities: vec![0.0; n * n_classes], errors: vec![0.0; n] }
-    }
-
-    fn place(&self, pair: usize) -> Option<usize> {
-        self.pairs.iter().position(|p| *p == pair)
+        error
     }
 }
 
@@ -298,15 +247,19 @@ struct Workspace {
     margins: Vec<f64>,
     gains: Vec<f64>,
     sums: Vec<f64>,
+    scratch: Scratch,
+    poles: Poles,
 }
 
 impl Workspace {
-    fn new(schema: &Schema) -> Self {
+    fn new(schema: &Schema, poles: Poles) -> Self {
         Self {
             present: vec![false; schema.n_classifiers()],
             margins: vec![0.0; schema.width()],
             gains: vec![0.0; schema.n_classes()],
             sums: vec![0.0; schema.n_classes()],
+            scratch: Scratch::default(),
+            poles,
         }
     }
 }
