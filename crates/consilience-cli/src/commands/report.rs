@@ -99,8 +99,9 @@ fn write(
 ) -> Result<(), Failure> {
     let json = format == ReportFormat::Json;
     if !(json && *location == Location::Standard) {
+        write_whole(location, report.html().as_bytes())?;
         messages.note(&report.verdict);
-        write_page(report, location, messages)?;
+        note_page(location, messages);
     }
     if json { output::print(&format!("{:#}", report.to_json())) } else { Ok(()) }
 }
@@ -112,6 +113,10 @@ pub(super) fn write_page(
     messages: &Messages,
 ) -> Result<(), Failure> {
     write_whole(location, report.html().as_bytes())?;
-    messages.note(format_args!("report -> {}", location.output_name()));
+    note_page(location, messages);
     Ok(())
+}
+
+fn note_page(location: &Location, messages: &Messages) {
+    messages.note(format_args!("report -> {}", location.output_name()));
 }

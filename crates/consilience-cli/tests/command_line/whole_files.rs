@@ -74,6 +74,8 @@ fn a_full_device_is_an_error() {
         let message = format!("error: cannot write standard output: {full}\n");
         assert_eq!((run.code, run.err), (Some(1), message));
     }
+    let message = format!("cannot write /dev/full: {full}");
+    bench.refused("report model.json table.csv -o /dev/full", &message, "");
     for words in [
         "inspect model.json",
         "evaluate model.json table.csv",
