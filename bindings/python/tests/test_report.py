@@ -237,7 +237,7 @@ def test_the_verdict_and_the_scores_cover_every_baseline():
     report = cs.report(cs.AutoFusion().fit(P[::2], y[::2]), P[1::2], y[1::2])
     gain = report.data["labelled"]["gain"]
     average = next(own["gain"] for own in gain["baselines"] if own["method"] == "average")
-    assert f"the gain over the average is {average['mean']:.3f} ± {average['se']:.3f} nats" in report.verdict
+    assert f"The gain over the average is {average['mean']:.3f} ± {average['se']:.3f} nats" in report.verdict
     assert "`stacking`" in report.verdict
     scored = [own["method"] for own in report.data["labelled"]["scores"]["methods"]]
     assert gain["best_single"]["method"] in scored

@@ -314,8 +314,9 @@ def test_comparisons(votes, truth):
 def test_pickles_files_and_clones(votes, truth, tmp_path):
     model = cs.VoteFusion(rho=0.3, random_state=1).fit(votes, truth[:10])
     again = pickle.loads(pickle.dumps(model))
-    for name in ("labels_", "probabilities_", "sources_", "confusion_", "class_shares_", "similar_sources_", "groups_"):
+    for name in ("labels_", "probabilities_", "sources_", "confusion_", "class_shares_", "similar_sources_"):
         pd.testing.assert_frame_equal(getattr(again, name), getattr(model, name))
+    assert again.groups_ == model.groups_
     assert again.rho_ == model.rho_ and again.diagnostics_ == model.diagnostics_ and again.summary() == model.summary()
     assert_array_equal(again.predict_proba(votes), model.predict_proba(votes))
     assert clone(model).get_params() == model.get_params()
@@ -369,14 +370,23 @@ def test_warnings_of_the_core(votes, truth):
         cs.VoteFusion().fit(pd.concat([votes, votes[:1]]))
     with pytest.warns(cs.DataWarning, match="items without votes, such as `nowhere`"):
         cs.VoteFusion().fit(votes, {"i1": "cat", "nowhere": "dog"})
-    with pytest.warns(cs.DataWarning, match="sources `w5` and `copy` agree on 100 %.*counts as one source"):
-        copies = votes[votes["source"] == "w5"].assign(source="copy")
-        model = cs.VoteFusion().fit(pd.concat([votes, copies]))
-    assert model.similar_sources_[["first", "second"]].to_numpy().tolist() == [["w5", "copy"]]
-    assert model.groups_ == [["w5", "copy"]]
-    assert any("agree" in text for text in model.diagnostics_["warnings"])
     with pytest.warns(cs.DataWarning, match="1 items have no votes"):
         cs.VoteFusion().fit(pd.concat([votes, pd.DataFrame({"item": ["x"], "source": ["w0"], "label": [None]})]))
+
+
+def test_a_copied_source_is_named():
+    rng = np.random.default_rng(0)
+    truth = rng.random(200) < 0.5
+    accuracies = {"w0": 0.6, "w1": 0.9, "w2": 0.85, "w3": 0.8, "w4": 0.9, "w5": 0.75, "w6": 0.8}
+    wide = {source: truth == (rng.random(200) < accuracy) for source, accuracy in accuracies.items()}
+    wide["copy"] = wide["w0"]
+    table = pd.DataFrame([(i, source, str(vote)) for source, own in wide.items() for i, vote in enumerate(own)],
+                         columns=["item", "source", "label"])
+    with pytest.warns(cs.DataWarning, match="sources `w0` and `copy` agree on 100 %.*counts as one source"):
+        model = cs.VoteFusion().fit(table)
+    assert model.similar_sources_[["first", "second"]].to_numpy().tolist() == [["w0", "copy"]]
+    assert model.groups_ == [["w0", "copy"]]
+    assert any("agree" in text for text in model.diagnostics_["warnings"])
 
 
 @pytest.mark.parametrize(("rows", "message"), [
