@@ -250,6 +250,17 @@ def test_set_output_and_html_representation(train):
     assert "consilience-summary" in model._repr_mimebundle_()["text/html"]
 
 
+def test_print_describes_the_fitted_model(train):
+    model = cs.AutoFusion(class_prior="uniform")
+    assert str(model) == repr(model) == "AutoFusion(class_prior='uniform')"
+    lines = str(model.fit(*train)).splitlines()
+    assert lines[:2] == [repr(model), "  method            auto"]
+    assert lines[2] == "  classifiers       c1, c2"
+    assert any(line.startswith("  effective number  ") and line.endswith("of 2 classifiers") for line in lines)
+    votes = cs.VoteFusion(layout="wide-labels").fit([["a", "b"], ["a", "a"], ["b", "b"]])
+    assert str(votes).startswith(repr(votes) + "\n  method")
+
+
 def test_seeds_determine_the_result(train):
     P, y = train
     fit = lambda state: cs.IndependentFusion(**FAST, random_state=state).fit(P, y).model_.to_json()  # noqa: E731

@@ -45,6 +45,7 @@ COMMON = {
     "odds": dict(values="odds"),
     "layout": dict(layout="positive"),
     "positive logits": dict(layout="positive", values="logits"),
+    "first class": dict(layout="positive", pos_label=np.int64(0)),
     "floor": dict(floor=1e-3),
     "sum tolerance": dict(sum_tolerance=0.05),
     "flat": dict(n_classifiers=2),

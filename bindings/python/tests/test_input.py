@@ -107,6 +107,29 @@ def test_two_dimensional_arrays_and_one_column_per_classifier(three):
     assert_allclose(logs.predict_proba(np.log(P[:, :, 1])), whole, rtol=1e-9)
 
 
+@pytest.mark.parametrize("values", ["probabilities", "logits", "log-probabilities"])
+def test_pos_label_names_the_class_of_the_columns(three, values):
+    """The order of `classes_`, and with it that of the fused probabilities, does not depend on it."""
+    P, y = three
+    kinds = {"probabilities": P, "logits": np.log(P / P[:, :, ::-1]), "log-probabilities": np.log(P)}
+    X, (first, second) = kinds[values], np.unique(y)
+    options = dict(layout="positive", values=values)
+    expected = cs.StackingFusion(**options).fit(X[:, :, 1], y).predict_proba(X[:, :, 1])
+    same = cs.StackingFusion(**options, pos_label=second).fit(X[:, :, 1], y)
+    assert_array_equal(same.predict_proba(X[:, :, 1]), expected)
+    other = cs.StackingFusion(**options, pos_label=first).fit(X[:, :, 0], y)
+    assert other.classes_.tolist() == [first, second]
+    assert_allclose(other.predict_proba(X[:, :, 0]), expected, rtol=1e-9)
+    with pytest.raises(cs.ConsilienceError, match="`pos_label` is 'maybe', which is none of the classes `no` and `yes`"):
+        cs.StackingFusion(**options, pos_label="maybe").fit(X[:, :, 0], y)
+
+
+@pytest.mark.parametrize("empty", [[], (), {}])
+def test_empty_data_have_a_message(empty):
+    with pytest.raises(cs.ConsilienceError, match="X is empty: there are no items and no sources"):
+        cs.AutoFusion().fit(empty, [])
+
+
 @pytest.mark.parametrize("frame", [pd.DataFrame, pa.table])
 def test_columns_of_a_frame_with_one_column_per_classifier(three, frame):
     """`classifiers` selects columns by name, in its order; without it, a column `label` is left out."""
@@ -131,7 +154,8 @@ def test_values_for_the_first_class_are_noticed(three):
     with pytest.warns(cs.DataWarning) as record:
         cs.AutoFusion(layout="positive").fit(P[:, :, 0], np.where(y == "yes", 1, 0))
     texts = [str(warning.message) for warning in record]
-    assert any("values for the class 1\nhint: if they are those for 0, set `classes=[1, 0]`" in text for text in texts)
+    assert any("values for the class 1\nhint: if they are those for 0, set `pos_label=0`" in text for text in texts)
+
 
 
 def test_hints_name_the_layout(three):

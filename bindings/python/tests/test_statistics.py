@@ -84,6 +84,9 @@ def test_data_frames_are_read_by_name(items):
     assert cs.Statistics(NAMES, CLASSES).add(pl.from_pandas(frame)[:0], []).n_items == 0
     positive = cs.Statistics(NAMES, CLASSES, layout="positive").add(P[:, :, 1], y)
     assert positive.class_counts.tolist() == whole.class_counts.tolist()
+    first = cs.Statistics(NAMES, CLASSES, layout="positive", pos_label=CLASSES[0]).add(1 - P[:, :, 1], y)
+    assert first._sums == cs.Statistics(NAMES, CLASSES, layout="positive").add(1 - (1 - P[:, :, 1]), y)._sums
+    assert cs.Statistics.from_json(first.to_json()) == first
 
 
 def test_round_trips_equality_and_text(items):

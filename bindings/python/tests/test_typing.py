@@ -7,6 +7,9 @@ WRONG = {
     "cs.AutoFusion(class_priors='uniform')": "class_priors",
     "cs.AutoFusion(class_prior='balanced')": "class_prior",
     "cs.LinearPool(weights='simplx')": "weights",
+    "cs.LinearPool(weights='free')": "weights",
+    "cs.LogPool(weights='greedy')": "weights",
+    "cs.AutoFusion(layout='labels')": "layout",
     "cs.CorrelatedFusion(inference='mode')": "inference",
     "cs.OpinionPool(values='probability')": "values",
     "cs.compare([], [], layout='long')": "layout",
@@ -15,6 +18,8 @@ RIGHT = """
 cs.AutoFusion(class_prior="uniform", random_state=1)
 cs.AutoFusion(class_prior=[0.2, 0.8])
 cs.LinearPool(weights=[1.0, 2.0])
+cs.LogPool(weights="free")
+cs.BccFusion(layout="labels")
 cs.CorrelatedFusion(inference="map", structure="tree")
 model: cs.AutoFusion = cs.AutoFusion()
 gain = model.worth([], [])

@@ -17,29 +17,20 @@ from . import _core
 from ._advice import Advising
 from ._errors import ConsilienceError, DataWarning, warn, warn_all
 from ._export import Exports
-from ._files import describe
+from ._files import describe, plain
 from ._learned import Insight, LearnedAttributes
 from ._parameters import ClassPrior, Values, estimator
 from ._progress import Progress, listener
 from ._reading import OutputReader
 from ._scoring import Evaluation, Gain, Prevalence
 from ._sklearn import BaseEstimator, ClassifierMixin, TransformerMixin
-from ._summary import HtmlSummary
+from ._summary import Summary
 from ._tables import Floats
 
 
 def given(choice: Any) -> Any:
     """A choice by name or by numbers, in the form of the model file."""
     return choice if isinstance(choice, str) else {"given": np.asarray(choice, float).tolist()}
-
-
-def plain(value: Any) -> Any:
-    """A value for JSON: arrays as lists, numbers of numpy as numbers of Python."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, (str, type(None))) or np.isscalar(value):
-        return value
-    return np.asarray(value, float).tolist()
 
 
 def seed_of(random_state: Any) -> int:
@@ -52,7 +43,7 @@ def seed_of(random_state: Any) -> int:
 
 
 @estimator
-class Fusion(HtmlSummary, OutputReader, LearnedAttributes, Advising, Exports, TransformerMixin, ClassifierMixin, BaseEstimator):
+class Fusion(Summary, OutputReader, LearnedAttributes, Advising, Exports, TransformerMixin, ClassifierMixin, BaseEstimator):
     """Base class of all fusion estimators.
 
     Parameters
@@ -68,7 +59,8 @@ class Fusion(HtmlSummary, OutputReader, LearnedAttributes, Advising, Exports, Tr
     values: Values = "probabilities"
     floor: float = 1e-6
     sum_tolerance: float = 0.02
-    layout: Literal["wide", "positive", "labels"] = "wide"
+    layout: Literal["wide", "positive"] = "wide"
+    pos_label: Any = None
     n_classifiers: int | None = None
     classifiers: Sequence[str] | None = None
     classes: Sequence[Any] | None = None
@@ -167,9 +159,10 @@ class Fusion(HtmlSummary, OutputReader, LearnedAttributes, Advising, Exports, Tr
             found = self._file.get("training", {}).get("warnings", [])
             warn_all(found)
             if self.layout == "positive" and any("is worse than chance" in own["message"] for own in found):
-                other, second = self.classes_.tolist()
-                warn(f"with `layout=\"positive\"` the columns are values for the class {second!r}\nhint: if they are "
-                     f"those for {other!r}, set `classes=[{second!r}, {other!r}]`", DataWarning)
+                classes = self.classes_.tolist()
+                own = classes.pop(self._positive_class())
+                warn(f"with `layout=\"positive\"` the columns are values for the class {own!r}\nhint: if they are "
+                     f"those for {classes[0]!r}, set `pos_label={classes[0]!r}`", DataWarning)
         return self
 
     # Predicting

@@ -94,7 +94,7 @@ def _attempt(
             y = [None if label < 0 else int(label) for label in labels[both]]
             model = clone(estimator).set_params(
                 values=reader.values, floor=reader.floor, sum_tolerance=reader.sum_tolerance, layout="wide",
-                n_classifiers=None, classifiers=list(reader.classifiers_),
+                pos_label=None, n_classifiers=None, classifiers=list(reader.classifiers_),
                 classes=list(range(len(reader.classes_))), progress=None,
             ).fit(block[both], y)
             fitted = time.perf_counter()

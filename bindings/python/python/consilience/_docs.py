@@ -19,9 +19,12 @@ sum_tolerance : float, default=0.02
     Outputs whose sum differs from 1 by at most this much are normalised; others are an error.
 layout : {"wide", "positive", "labels"}, default="wide"
     "wide": one column per classifier and class. "positive": two classes, and one column per
-    classifier, its value for the second class (of `classes`, or in sorted order); of a data frame,
-    the columns in `classifiers`, or all but `label`. "labels" (`BccFusion` only): one column per classifier,
-    its label; missing labels are missing outputs.
+    classifier, its value for the class `pos_label`; of a data frame, the columns in `classifiers`, or
+    all but `label`. "labels" (`BccFusion` only): one column per classifier, its label; missing labels
+    are missing outputs.
+pos_label : object, default=None
+    The class whose values the columns are with `layout="positive"`. If None, the second class (of
+    `classes`, or in sorted order).
 n_classifiers : int, default=None
     Number of classifiers in a two-dimensional array. If None, the number of columns divided by the
     number of classes.

@@ -19,7 +19,7 @@ def describe(estimator: Fusion) -> str:
     """Parameters of an estimator and the facts of its fit that the model does not have, as JSON."""
     seed = estimator._file.get("settings", {}).get("fit", {}).get("seed")
     parameters = {
-        name: seed if name == "random_state" and _is_generator(value) else _plain(value)
+        name: seed if name == "random_state" and _is_generator(value) else plain(value)
         for name, value in estimator.get_params(deep=False).items() if name != "progress"
     }
     names = getattr(estimator, "feature_names_in_", None)
@@ -83,13 +83,13 @@ def _is_generator(value: Any) -> bool:
     return value is not None and not isinstance(value, (int, np.integer))
 
 
-def _plain(value: Any) -> Any:
-    """A parameter for JSON: arrays as lists, numbers of numpy as numbers of Python."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [_plain(item) for item in value]
-    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+def plain(value: Any) -> Any:
+    """A parameter for JSON: arrays as lists, numbers of numpy as numbers of Python, other objects as text."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return plain(np.asarray(value).tolist()) if hasattr(value, "__array__") else str(value)
 
 
 def typed_list(classes: Any) -> dict[str, Any]:

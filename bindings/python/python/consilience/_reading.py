@@ -39,6 +39,7 @@ class OutputReader:
     # Parameters of the estimator
     values: str
     layout: str
+    pos_label: Any
     n_classifiers: int | None
     classifiers: Sequence[str] | None
     classes: Sequence[Any] | None
@@ -302,10 +303,20 @@ class OutputReader:
     def _block(self, X: Floats) -> Floats:
         """Rows as a contiguous array of shape (n_items, n_classifiers, n_classes)."""
         if self.layout == "positive":
-            block = both_classes(X, self.values)
+            block = both_classes(X, self.values, self._positive_class())
         else:
             block = np.asarray(X).reshape(len(X), len(self._input_classifiers), len(self.classes_))
         return np.ascontiguousarray(block if self._used is None else block[:, self._used])
+
+    def _positive_class(self) -> int:
+        """The index of the class whose values `layout="positive"` has."""
+        if self.pos_label is None:
+            return 1
+        classes = self.classes_.tolist()
+        if self.pos_label not in classes:
+            raise ConsilienceError(f"`pos_label` is {self.pos_label!r}, which is none of the classes "
+                                   f"{quoted([str(c) for c in classes])}")
+        return int(classes.index(self.pos_label))
 
     # Classifiers that a fit has left out
 

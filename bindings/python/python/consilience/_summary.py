@@ -1,4 +1,4 @@
-"""The table below an estimator in a notebook."""
+"""The description of a fitted model in the representation of an estimator."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ import html
 from typing import Any
 
 
-class HtmlSummary:
-    """Adds a table that describes the fitted model to the representation of an estimator."""
+class Summary:
+    """Adds a table that describes the fitted model to what `print` and notebooks show of an estimator."""
 
     def _summary_rows(self) -> dict[str, str]:
         """The rows of the table; none before the fit."""
         raise NotImplementedError
+
+    def __str__(self) -> str:
+        rows = self._summary_rows()
+        width = max(map(len, rows), default=0)
+        return "\n".join([repr(self), *(f"  {key:{width}}  {value}" for key, value in rows.items())])
 
     def _summary_html(self) -> str:
         rows = self._summary_rows()

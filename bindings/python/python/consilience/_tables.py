@@ -41,7 +41,9 @@ def _from_sources(X: Any) -> Any:
         names, parts = None, list(X)
     else:
         return X
-    if not parts or not all(getattr(part, "ndim", len(getattr(part, "shape", ()))) == 2 for part in parts):
+    if not parts:
+        raise ConsilienceError("X is empty: there are no items and no sources")
+    if not all(getattr(part, "ndim", len(getattr(part, "shape", ()))) == 2 for part in parts):
         return X
     shapes = list(dict.fromkeys(tuple(part.shape) for part in parts))
     if len(shapes) > 1:
@@ -191,8 +193,8 @@ def quoted(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(marked[:-1]), *marked[-1:]])) or "none"
 
 
-def both_classes(positive: Floats, kind: str) -> Floats:
-    """The values of both classes from those of the second, of shape (n_items, n_classifiers, 2)."""
+def both_classes(positive: Floats, kind: str, place: int = 1) -> Floats:
+    """The values of both classes from those of one, of shape (n_items, n_classifiers, 2); `place` is its index."""
     if kind == "probabilities":
         other = 1.0 - positive
     elif kind == "logits":
@@ -203,4 +205,4 @@ def both_classes(positive: Floats, kind: str) -> Floats:
     else:
         raise ConsilienceError("`values` must be probabilities, log-probabilities or logits with "
                                f"`layout=\"positive\"`, got {kind}")
-    return np.stack([other, positive], axis=2)
+    return np.stack([other, positive] if place == 1 else [positive, other], axis=2)

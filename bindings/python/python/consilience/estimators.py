@@ -127,8 +127,18 @@ class OpinionPool(Fusion):
         return tags
 
 
+class WeightedPool(OpinionPool):
+    """Base class of the pools with one weight per classifier."""
+
+    @property
+    def weights_(self) -> Any:
+        """The weight of each classifier, of shape (n_classifiers,)."""
+        check_is_fitted(self)
+        return np.array(self._file["parameters"]["weights"])
+
+
 @estimator
-class LinearPool(OpinionPool):
+class LinearPool(WeightedPool):
     """Linear opinion pool: a weighted average of the outputs.
 
     Parameters
@@ -152,21 +162,13 @@ class LinearPool(OpinionPool):
     array([0.8, 0.2])
     """
 
-    weights: Union[
-        Literal["simplex", "greedy", "equal", "non-negative", "free"], Sequence[float], Floats
-    ] = "simplex"
+    weights: Union[Literal["simplex", "greedy", "equal"], Sequence[float], Floats] = "simplex"
 
     _method: ClassVar[str] = "linear-pool"
 
-    @property
-    def weights_(self) -> Any:
-        """The weight of each classifier, of shape (n_classifiers,)."""
-        check_is_fitted(self)
-        return np.array(self._file["parameters"]["weights"])
-
 
 @estimator
-class LogPool(LinearPool):
+class LogPool(WeightedPool):
     """Logarithmic opinion pool: a weighted average of the logarithms of the outputs, normalised.
 
     Parameters
@@ -189,6 +191,8 @@ class LogPool(LinearPool):
     >>> cs.LogPool(weights="free").fit(P, y).weights_.shape
     (2,)
     """
+
+    weights: Union[Literal["simplex", "non-negative", "free", "equal"], Sequence[float], Floats] = "simplex"
 
     _method: ClassVar[str] = "log-pool"
 
@@ -550,6 +554,7 @@ class BccFusion(FromStatistics, Updatable, Fusion):
     """
 
     prior_decisions: float = 1.0
+    layout: Literal["wide", "positive", "labels"] = "wide"  # type: ignore[assignment]
 
     _method: ClassVar[str] = "bcc"
 

@@ -84,7 +84,7 @@ def compare(
     repeats: int = 1, splits: int | None = None, test_share: float = 0.2,
     inference: Literal["map", "posterior"] = "map", score_items: bool = False,
     values: Values = "probabilities", floor: float = 1e-6, sum_tolerance: float = 0.02,
-    layout: Literal["wide", "positive"] = "wide", n_classifiers: int | None = None,
+    layout: Literal["wide", "positive"] = "wide", pos_label: Any = None, n_classifiers: int | None = None,
     classifiers: Sequence[str] | None = None, classes: Sequence[Any] | None = None,
     random_state: Any = None, progress: Progress = None,
 ) -> Comparison:
@@ -100,8 +100,8 @@ def compare(
     methods : str, estimator, list or dict of them, default=None
         Names of methods, such as "auto", "correlated" or "linear-pool", and estimators: fusion
         estimators with options of their own, or classifiers of scikit-learn, which are fitted to the
-        outputs as features and whose probabilities are raised to `floor`. An estimator has the name of its class unless it is given as a tuple
-        (name, estimator) or in a dict. If None, all methods that are applicable to the data.
+        outputs as features and whose probabilities are raised to `floor`. An estimator has the name of
+        its class unless it is given as a tuple (name, estimator) or in a dict. If None, all methods that are applicable to the data.
     class_prior : {"empirical", "uniform"} or array-like of shape (n_classes,), default="empirical"
         The class prior of all methods but the classifiers of scikit-learn.
     folds : int, default=10
@@ -125,6 +125,8 @@ def compare(
         Outputs whose sum differs from 1 by at most this much are normalised; others are an error.
     layout : {"wide", "positive"}, default="wide"
         Layout of X, as in `AutoFusion`.
+    pos_label : object, default=None
+        The class whose values the columns are with `layout="positive"`. If None, the second class.
     n_classifiers : int, default=None
         Number of classifiers in a two-dimensional array.
     classifiers : list of str, default=None
@@ -154,8 +156,8 @@ def compare(
     if inference not in ("map", "posterior"):
         raise ConsilienceError(f"`inference` must be map or posterior, got {inference}")
     reader = OpinionPool(
-        values=values, floor=floor, sum_tolerance=sum_tolerance, layout=layout, n_classifiers=n_classifiers,
-        classifiers=classifiers, classes=classes,
+        values=values, floor=floor, sum_tolerance=sum_tolerance, layout=layout, pos_label=pos_label,
+        n_classifiers=n_classifiers, classifiers=classifiers, classes=classes,
     )
     block, labels = reader._read_labelled(X, y)
     seed, protocol = seed_of(random_state), ((folds, repeats), None if splits is None else (splits, test_share))

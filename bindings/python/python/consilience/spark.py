@@ -28,7 +28,7 @@ from ._spark_sample import SAMPLE_SIZE, Sample
 from ._spark_workers import Added, Process, as_text, examiner, scorer, statistician
 from ._tables import classifiers_in, quoted
 from .estimators import ESTIMATORS, load
-from .statistics import Statistics
+from .statistics import INPUT_FORMAT, Statistics
 
 __all__ = ["SAMPLE_SIZE", "evaluate", "fit", "score"]
 
@@ -230,7 +230,7 @@ def _names(estimator: Any, columns: list[str], found: dict[Any, int]) -> tuple[d
     else:
         classifiers = classifiers_in(columns, [str(c) for c in classes])
         outputs = output_columns(classifiers, classes)
-    reading = {name: getattr(estimator, name) for name in ("values", "floor", "sum_tolerance", "layout")}
+    reading = {name: getattr(estimator, name) for name in INPUT_FORMAT}
     return {"classifiers": classifiers, "classes": classes, **reading}, outputs
 
 

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from . import _core
 from ._errors import ConsilienceError
-from ._files import array_of, typed_list
+from ._files import array_of, plain, typed_list
 from ._progress import listener
 from ._reading import OutputReader
 from ._tables import quoted
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Statistics"]
 
 #: How X is read: parameters of `Statistics` with the names that they have in the estimators.
-_FORMAT = ("values", "floor", "sum_tolerance", "layout")
+INPUT_FORMAT = ("values", "floor", "sum_tolerance", "layout", "pos_label")
 
 
 class _Reader(OutputReader, BaseEstimator):  # type: ignore[misc]
@@ -30,8 +30,8 @@ class _Reader(OutputReader, BaseEstimator):  # type: ignore[misc]
 
     n_classifiers = None
 
-    def __init__(self, classifiers: list[str], classes: Any, values: str, layout: str) -> None:
-        self.values, self.layout = values, layout
+    def __init__(self, classifiers: list[str], classes: Any, values: str, layout: str, pos_label: Any) -> None:
+        self.values, self.layout, self.pos_label = values, layout, pos_label
         self.classifiers_, self.classes_ = np.array(classifiers, dtype=object), classes
         self.n_features_in_ = len(classifiers) * (1 if layout == "positive" else len(classes))
 
@@ -62,7 +62,9 @@ class Statistics:
         Largest accepted deviation from 1 of the sum of the probabilities of an output.
     layout : {"wide", "positive"}, default="wide"
         "wide": one column per classifier and class. "positive": one column per classifier, with the
-        values of the second of two classes.
+        values of one of two classes.
+    pos_label : object, default=None
+        The class whose values the columns are with `layout="positive"`. If None, the second class.
 
     Attributes
     ----------
@@ -96,10 +98,12 @@ class Statistics:
     def __init__(
         self, classifiers: Sequence[str], classes: Sequence[Any], *, values: str = "probabilities",
         floor: float = 1e-6, sum_tolerance: float = 0.02, layout: str = "wide",
+        pos_label: Any = None,
     ) -> None:
         if layout not in ("wide", "positive"):
             raise ConsilienceError(f"`layout` must be wide or positive, got {layout!r}")
-        self.values, self.floor, self.sum_tolerance, self.layout = values, floor, sum_tolerance, layout
+        self.values, self.floor, self.sum_tolerance = values, floor, sum_tolerance
+        self.layout, self.pos_label = layout, plain(pos_label)
         self.classifiers = [str(name) for name in classifiers]
         self.classes = np.asarray(classes)
         if layout == "positive" and len(self.classes) != 2:
@@ -124,7 +128,7 @@ class Statistics:
         self : object
             The statistics.
         """
-        reader = _Reader(self.classifiers, self.classes, self.values, self.layout)
+        reader = _Reader(self.classifiers, self.classes, self.values, self.layout, self.pos_label)
         block, labels = reader._read_labelled(X, y, reset=False)
         weights = None if sample_weight is None else np.ascontiguousarray(sample_weight, dtype=float)
         if weights is not None and weights.shape != (len(block),):
@@ -190,7 +194,7 @@ class Statistics:
 
     @property
     def _format(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in _FORMAT}
+        return {name: getattr(self, name) for name in INPUT_FORMAT}
 
     def to_json(self) -> str:
         """The statistics as JSON.

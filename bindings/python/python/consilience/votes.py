@@ -19,7 +19,7 @@ from ._errors import message_of, warn_all
 from ._files import array_of, typed_list
 from ._frames import frame, library_of
 from ._progress import Progress, listener
-from ._summary import HtmlSummary
+from ._summary import Summary
 from ._votes import name_of, pairs_of, read_votes
 
 __all__ = ["Rho", "VoteFusion", "compare_votes"]
@@ -64,7 +64,7 @@ class Rho:
 
 
 @estimator
-class VoteFusion(HtmlSummary, BaseEstimator):  # type: ignore[misc]
+class VoteFusion(Summary, BaseEstimator):  # type: ignore[misc]
     """Labels from votes: many sources, each of which labels some of the items.
 
     Learns how good each source is, with or without gold labels, and gives every item a calibrated
