@@ -8,7 +8,7 @@ use crate::methods::independent::{
     Alpha, DirichletPosterior, Independent, IndependentFusion, SufficientStatistics,
     posterior_modes,
 };
-use crate::methods::stacking::Training;
+use crate::methods::stacking::LabelledItems;
 use crate::progress::Progress;
 use consilience_numerics::log_space::ln_at_least_tiny;
 use consilience_numerics::special::{digamma, ln_multivariate_beta, trigamma};
@@ -58,7 +58,7 @@ pub(super) struct Evidence {
 const REFITTED: f64 = 20.0;
 
 impl Evidence {
-    pub(super) fn new(training: &Training, progress: &dyn Progress) -> Result<Self> {
+    pub(super) fn new(training: &LabelledItems, progress: &dyn Progress) -> Result<Self> {
         let schema = training.schema();
         let items = training.outputs.all();
         let statistics = SufficientStatistics::of(&training.outputs)?;
@@ -140,7 +140,7 @@ mod tests {
             let (mut sum, mut n) = (0.0, 0.0);
             let truth = crate::simulation::Preset::Sim1.truth(0.0).unwrap();
             let outputs = truth.simulate(items_per_class, 1).unwrap();
-            let training = Training::new(&outputs).unwrap();
+            let training = LabelledItems::new(&outputs).unwrap();
             let evidence = Evidence::new(&training, &crate::NoProgress).unwrap();
             for item in (0..outputs.n_items()).step_by(7) {
                 let others: Vec<usize> = (0..outputs.n_items()).filter(|i| *i != item).collect();

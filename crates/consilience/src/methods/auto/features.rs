@@ -1,7 +1,7 @@
 //! What the members of the mixture are fitted to.
 
 use crate::data::outputs::Outputs;
-use crate::methods::stacking::{LogTable, Training};
+use crate::methods::stacking::{LabelledItems, LogTable};
 
 /// The labelled items and their features, item by item.
 pub(super) struct Features {
@@ -79,7 +79,7 @@ impl MeanOutputs {
 
 impl Features {
     /// Of labelled items, with the means of all items.
-    pub(super) fn new(training: &Training, table: &LogTable, means: &MeanOutputs) -> Self {
+    pub(super) fn new(training: &LabelledItems, table: &LogTable, means: &MeanOutputs) -> Self {
         let schema = training.schema();
         let (k, j) = (schema.n_classifiers(), schema.n_classes());
         let mut outputs = table.logs.as_slice().to_vec();

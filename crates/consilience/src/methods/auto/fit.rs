@@ -17,7 +17,7 @@ use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 use crate::methods::method::SEED;
 use crate::methods::shares::EvidenceCovariance;
-use crate::methods::stacking::{ClassBalance, LogTable, Training, fit_logistic};
+use crate::methods::stacking::{ClassBalance, LabelledItems, LogTable, fit_logistic};
 use crate::methods::{Fit, FitMethod, FitReport, MethodOption, TrainingSet};
 use crate::progress::Progress;
 use crate::warning::Warning;
@@ -89,7 +89,7 @@ impl Auto {
     pub fn learn(&self, outputs: &Outputs, progress: &dyn Progress) -> Result<FittedAuto> {
         progress.begin("fitting auto", 4 + LAYERS.len() as u64);
         require_outputs(outputs)?;
-        let training = Training::informative(outputs);
+        let training = LabelledItems::informative(outputs);
         let means = MeanOutputs::of(outputs);
         let plain = Temperatures::of(outputs, &means);
         let table = LogTable::with_fill_of(&training.outputs, outputs)?;
@@ -189,7 +189,7 @@ fn require_outputs(outputs: &Outputs) -> Result<()> {
     Ok(())
 }
 
-fn data_warnings(training: &Training) -> Vec<Warning> {
+fn data_warnings(training: &LabelledItems) -> Vec<Warning> {
     let mut warnings = identical_sources(&training.outputs);
     warnings.extend(contrary_sources(training));
     if training.labels.is_empty() {
@@ -212,7 +212,7 @@ const FEWEST_FOR_CONTRARY: usize = 10;
 
 /// A warning for every classifier that is worse than chance: it gives the true class less than the
 /// mean of its probabilities, weighted by the frequencies of the classes.
-fn contrary_sources(training: &Training) -> Vec<Warning> {
+fn contrary_sources(training: &LabelledItems) -> Vec<Warning> {
     let (names, items) = (training.schema().classifiers(), training.outputs.all());
     let frequencies: Vec<f64> = training.ln_shares().iter().map(|ln| ln.exp()).collect();
     let excess = |item: usize, k: usize| {

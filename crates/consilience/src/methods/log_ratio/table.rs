@@ -8,7 +8,7 @@ use crate::math::gaussian::{Gaussian, Patterns};
 use crate::math::log_ratio;
 use crate::methods::independent::SufficientStatistics;
 use crate::methods::presence::presence;
-use crate::methods::stacking::{POOL_MAY_BE_BETTER, Training};
+use crate::methods::stacking::{LabelledItems, POOL_MAY_BE_BETTER};
 use crate::warning::Warning;
 
 /// The training items of one class.
@@ -69,7 +69,7 @@ impl LogRatioTable {
     /// Every class must have items, and every classifier an output among those of every class.
     pub(in crate::methods) fn new(outputs: &Outputs) -> Result<Self> {
         SufficientStatistics::of(outputs)?.require_all(outputs.schema())?;
-        let training = Training::new(outputs)?;
+        let training = LabelledItems::new(outputs)?;
         let (schema, items) = (training.schema(), training.outputs.all());
         let (k, per_classifier) = (schema.n_classifiers(), schema.n_classes() - 1);
         let class = |j: usize| {

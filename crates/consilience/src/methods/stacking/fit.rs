@@ -51,7 +51,7 @@ impl Stacking {
     #[doc(hidden)]
     pub fn learn(&self, outputs: &Outputs) -> Result<FittedStacking> {
         self.check()?;
-        let training = Training::new(outputs)?;
+        let training = LabelledItems::new(outputs)?;
         let sd = match self.ridge {
             Ridge::Sd(sd) => sd,
             Ridge::CrossValidated => self.choose_sd(&training)?,
@@ -66,7 +66,7 @@ impl Stacking {
         Ok(FittedStacking { fusion, sd, warnings })
     }
 
-    fn fit_with(&self, training: &Training, sd: f64) -> Result<(StackingFusion, bool)> {
+    fn fit_with(&self, training: &LabelledItems, sd: f64) -> Result<(StackingFusion, bool)> {
         let schema = training.outputs.schema();
         let table = LogTable::new(&training.outputs)?;
         let (logistic, converged) = fit_logistic(&table.logs, training, self.balance, sd);
@@ -77,7 +77,7 @@ impl Stacking {
 
     /// The candidate with the smallest out-of-fold log-loss, classes weighted equally; the default
     /// where the classes are too small for folds.
-    fn choose_sd(&self, training: &Training) -> Result<f64> {
+    fn choose_sd(&self, training: &LabelledItems) -> Result<f64> {
         let n_classes = training.class_weights.len();
         if training.outputs.class_counts().iter().any(|count| *count < 2) {
             return Ok(1.0);
@@ -90,7 +90,7 @@ impl Stacking {
             if inside.is_empty() {
                 continue;
             }
-            let part = Training::new(&training.outputs.select_items(&outside))?;
+            let part = LabelledItems::new(&training.outputs.select_items(&outside))?;
             let held_out = training.outputs.select_items(&inside);
             for (loss, sd) in losses.iter_mut().zip(SDS) {
                 let fused = fuse(&self.fit_with(&part, sd)?.0, &held_out, &prior)?;
@@ -107,7 +107,7 @@ impl Stacking {
 }
 
 /// Labelled items that have at least one output each.
-pub(in crate::methods) struct Training {
+pub(in crate::methods) struct LabelledItems {
     pub(in crate::methods) outputs: Outputs,
     pub(in crate::methods) labels: Vec<usize>,
     /// The weight of every item, and of all items of every class, none 0.
@@ -118,7 +118,7 @@ pub(in crate::methods) struct Training {
 /// A class with fewer items causes a warning.
 const FEW_ITEMS: f64 = 10.0;
 
-impl Training {
+impl LabelledItems {
     /// Leaves out items without any output; an error names a class without such items.
     pub(in crate::methods) fn new(outputs: &Outputs) -> Result<Self> {
         outputs.require_labels()?;
@@ -185,7 +185,7 @@ pub(in crate::methods) const POOL_MAY_BE_BETTER: &str =
 /// search ended at its optimum.
 pub(in crate::methods) fn fit_logistic(
     logs: &DMatrix<f64>,
-    training: &Training,
+    training: &LabelledItems,
     balance: ClassBalance,
     sd: f64,
 ) -> (LogisticParameters, bool) {

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 pub use config::{ClassBalance, Ridge, Stacking};
 pub(super) use describe::describe_logistic;
 pub use fit::FittedStacking;
-pub(super) use fit::{POOL_MAY_BE_BETTER, Training, fit_logistic};
+pub(super) use fit::{LabelledItems, POOL_MAY_BE_BETTER, fit_logistic};
 pub use logs::FillParameters;
 pub(super) use logs::{Filler, LogTable, floored_logs, linear_floor};
 
