@@ -174,7 +174,9 @@ def test_hints_name_the_layout(three):
 def test_logits_log_probabilities_and_odds(train):
     P, y = train
     expected = cs.OpinionPool().fit(P, y).predict_proba(P)
-    for kind, raw in [("logits", np.log(P) + 3), ("log-probabilities", np.log(P)), ("odds", 1 / P)]:
+    kinds = [("logits", np.log(P) + 3), ("log-probabilities", np.log(P))]
+    kinds += [(odds, 1 / P) for odds in ("odds", "odds-power", "odds-shin")]
+    for kind, raw in kinds:
         got = cs.OpinionPool(values=kind).fit(raw, y).predict_proba(raw)
         assert_allclose(got, expected, rtol=1e-10)
 
@@ -245,7 +247,7 @@ def test_errors_are_value_errors_that_name_item_and_classifier(train):
         (dict(class_prior="flat"), "must be empirical, uniform, estimate or one weight per class, got flat"),
         (dict(class_prior=[1, 2]), "class prior"),
         (dict(class_prior=[1, -2, 1]), r"class_prior\[1\]"),
-        (dict(values="percent"), "must be probabilities, log-probabilities, logits or odds, got percent"),
+        (dict(values="percent"), "must be probabilities, log-probabilities, logits, odds, odds-power or odds-shin, got percent"),
         (dict(floor=0.5), "floor"),
         (dict(layout="tall"), "layout"),
         (dict(layout="positive"), "column"),

@@ -162,8 +162,12 @@ pub(crate) enum Values {
     LogProbabilities,
     /// Scores whose softmax gives the probabilities.
     Logits,
-    /// Decimal odds, whose normalised reciprocals are the probabilities.
+    /// Decimal odds; the margin is removed in proportion.
     Odds,
+    /// Decimal odds; the margin is removed by a power of their reciprocals.
+    OddsPower,
+    /// Decimal odds; the margin is removed by Shin's model.
+    OddsShin,
 }
 
 impl From<Values> for ValueKind {
@@ -173,6 +177,8 @@ impl From<Values> for ValueKind {
             Values::LogProbabilities => Self::LogProbabilities,
             Values::Logits => Self::Logits,
             Values::Odds => Self::Odds,
+            Values::OddsPower => Self::OddsPower,
+            Values::OddsShin => Self::OddsShin,
         }
     }
 }

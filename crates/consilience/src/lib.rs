@@ -51,6 +51,7 @@ mod progress;
 mod sampling;
 pub mod simulation;
 mod text;
+mod versioned_file;
 pub mod votes;
 mod warning;
 

@@ -11,8 +11,9 @@ class_prior : {"empirical", "uniform", "estimate"} or array-like of shape (n_cla
     without labels, the mean output. "estimate": the class shares of the items without a label,
     estimated from their fused probabilities. Methods such as `predict_proba` accept another class
     prior without refitting.
-values : {"probabilities", "log-probabilities", "logits", "odds"}, default="probabilities"
-    The kind of numbers in X. "odds" are decimal odds.
+values : {"probabilities", "log-probabilities", "logits", "odds", "odds-power", "odds-shin"}, default="probabilities"
+    The kind of numbers in X. "odds" are decimal odds, whose margin is removed in proportion;
+    "odds-power" and "odds-shin" take more of it from long shots.
 floor : float, default=1e-6
     Smaller probabilities are raised to this value, and the output is normalised.
 sum_tolerance : float, default=0.02

@@ -10,7 +10,7 @@ from ._docs import filled
 from ._tables import Floats
 
 ClassPrior = Union[Literal["empirical", "uniform", "estimate"], Sequence[float], Floats]
-Values = Literal["probabilities", "log-probabilities", "logits", "odds"]
+Values = Literal["probabilities", "log-probabilities", "logits", "odds", "odds-power", "odds-shin"]
 
 T = TypeVar("T")
 

@@ -117,7 +117,7 @@ def compare(
     score_items : bool, default=False
         If True, every item has the same weight under any class prior. If False, the items are weighted
         so that the classes have the shares of a class prior that is uniform or given.
-    values : {"probabilities", "log-probabilities", "logits", "odds"}, default="probabilities"
+    values : {"probabilities", "log-probabilities", "logits", "odds", "odds-power", "odds-shin"}, default="probabilities"
         The kind of numbers in X.
     floor : float, default=1e-6
         Smaller probabilities are raised to this value, and the output is normalised.

@@ -53,7 +53,7 @@ class Statistics:
         Names of the classifiers.
     classes : sequence
         All classes, as they occur in y. The outputs in an array follow this order.
-    values : {"probabilities", "log-probabilities", "logits", "odds"}, default="probabilities"
+    values : {"probabilities", "log-probabilities", "logits", "odds", "odds-power", "odds-shin"}, default="probabilities"
         What the numbers in X are.
     floor : float, default=1e-6
         Probabilities below this value are raised to it. It must be the `floor` of the estimator

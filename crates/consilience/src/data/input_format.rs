@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use super::odds;
 use crate::error::{Error, OutputProblem, Result};
 use crate::math::row_sums::Plain;
 use crate::math::transpose::LANES;
@@ -68,8 +69,12 @@ pub enum ValueKind {
     LogProbabilities,
     /// Finite scores, converted to probabilities by softmax.
     Logits,
-    /// Decimal odds, at least 1; their reciprocals are normalised.
+    /// Decimal odds, at least 1; the margin is removed in proportion: their reciprocals are normalised.
     Odds,
+    /// Decimal odds; powers of their reciprocals add up to 1.
+    OddsPower,
+    /// Decimal odds; the margin is removed by Shin's model of bets by insiders.
+    OddsShin,
 }
 
 impl FromStr for ValueKind {
@@ -81,9 +86,11 @@ impl FromStr for ValueKind {
             "log-probabilities" => Ok(Self::LogProbabilities),
             "logits" => Ok(Self::Logits),
             "odds" => Ok(Self::Odds),
+            "odds-power" => Ok(Self::OddsPower),
+            "odds-shin" => Ok(Self::OddsShin),
             _ => Err(Error::parameter(
                 "values",
-                "probabilities, log-probabilities, logits or odds",
+                "probabilities, log-probabilities, logits, odds, odds-power or odds-shin",
                 text,
             )),
         }
@@ -152,17 +159,18 @@ impl InputFormat {
         }
         let other_kind = match self.kind {
             ValueKind::Logits => looks_like_probabilities(values),
-            ValueKind::Odds => looks_like_percentages(values),
+            ValueKind::Odds | ValueKind::OddsPower | ValueKind::OddsShin => {
+                looks_like_percentages(values)
+            }
             ValueKind::Probabilities | ValueKind::LogProbabilities => false,
         };
         match self.kind {
             ValueKind::Probabilities => values.iter_mut().for_each(|value| *value = value.max(0.0)),
             ValueKind::LogProbabilities => values.iter_mut().for_each(|value| *value = value.exp()),
             ValueKind::Logits => simplex::softmax(values),
-            ValueKind::Odds => {
-                values.iter_mut().for_each(|value| *value = value.recip());
-                simplex::normalise(values);
-            }
+            ValueKind::Odds => odds::in_proportion(values),
+            ValueKind::OddsPower => odds::by_power(values),
+            ValueKind::OddsShin => odds::by_shin(values),
         }
         let sum: f64 = values.iter().sum();
         let off = (sum - 1.0).abs();
@@ -226,7 +234,9 @@ impl InputFormat {
             ValueKind::LogProbabilities if value > ROUNDING => {
                 Err(OutputProblem::AboveOne(value.exp()))
             }
-            ValueKind::Odds if value < 1.0 => Err(OutputProblem::OddsBelowOne(value)),
+            ValueKind::Odds | ValueKind::OddsPower | ValueKind::OddsShin if value < 1.0 => {
+                Err(OutputProblem::OddsBelowOne(value))
+            }
             _ => Ok(()),
         }
     }
@@ -301,7 +311,7 @@ impl Doubts {
         }
         if self.n_other_kind as f64 > MOST * self.n_checked as f64 {
             let look = match self.kind {
-                ValueKind::Odds => {
+                ValueKind::Odds | ValueKind::OddsPower | ValueKind::OddsShin => {
                     "the odds look like percentages: they add up to 100; if they are, divide them by 100 \
                      and read them as probabilities"
                 }

@@ -2,5 +2,6 @@
 
 pub(crate) mod class_prior;
 pub(crate) mod input_format;
+mod odds;
 pub(crate) mod outputs;
 pub(crate) mod schema;

@@ -69,17 +69,19 @@ impl Model {
             sum_tolerance: options.sum_tolerance,
         };
         format.check(self.schema().n_classes())?;
-        let mut scoring = Scoring::new(self.schema(), &format);
-        match self.method().fitted().ln_joint_formula(&mut scoring) {
-            Ok(ln_joint) => Ok(Rule::new(scoring, ln_joint)),
-            Err(reason) => Err(Error::unsupported(
+        let rule = Scoring::new(self.schema(), &format).and_then(|mut scoring| {
+            let ln_joint = self.method().fitted().ln_joint_formula(&mut scoring)?;
+            Ok(Rule::new(scoring, ln_joint))
+        });
+        rule.map_err(|reason| {
+            Error::unsupported(
                 self.method_name(),
                 format!(
                     "cannot be exported: {reason}. Export `auto`, or fuse with the command line, \
                      Python or Rust"
                 ),
-            )),
-        }
+            )
+        })
     }
 
     fn export_floor(&self) -> f64 {

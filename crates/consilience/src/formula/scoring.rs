@@ -24,7 +24,8 @@ pub(crate) struct Scoring {
 }
 
 impl Scoring {
-    pub(crate) fn new(schema: &Schema, format: &InputFormat) -> Self {
+    /// An error is the reason why values of this kind cannot be converted by a formula.
+    pub(crate) fn new(schema: &Schema, format: &InputFormat) -> Result<Self, &'static str> {
         let mut formula = Formula::default();
         let f = &mut formula;
         let n_classes = schema.n_classes();
@@ -33,7 +34,7 @@ impl Scoring {
         let is_missing = f.is_nan(sum);
         let neutral = f.number(neutral(format.kind, n_classes as f64));
         let values = f.select(is_missing, neutral, raw);
-        let (unscaled, are_in_range) = probabilities(f, values, format.kind);
+        let (unscaled, are_in_range) = probabilities(f, values, format.kind)?;
         let is_valid = valid(f, unscaled, are_in_range, format.sum_tolerance);
         let scaled = f.normalise(unscaled);
         let outputs = f.raise_to_floor(scaled, format.floor);
@@ -43,7 +44,7 @@ impl Scoring {
         let prior = f.push(Step::ClassPrior);
         let ln_prior = f.ln(prior);
         let n_classifiers = schema.n_classifiers();
-        Self {
+        Ok(Self {
             formula,
             n_classifiers,
             n_classes,
@@ -53,7 +54,7 @@ impl Scoring {
             n_present,
             ln_prior,
             is_valid,
-        }
+        })
     }
 
     /// `value` for an item with an output of any classifier, else the logarithms of the class prior.
@@ -89,13 +90,17 @@ fn neutral(kind: ValueKind, n_classes: f64) -> f64 {
         ValueKind::Probabilities => 1.0 / n_classes,
         ValueKind::LogProbabilities => -n_classes.ln(),
         ValueKind::Logits => 0.0,
-        ValueKind::Odds => n_classes,
+        ValueKind::Odds | ValueKind::OddsPower | ValueKind::OddsShin => n_classes,
     }
 }
 
 /// Values of a kind as probabilities that should add up to 1, and whether they are in their range.
-fn probabilities(f: &mut Formula, values: Value, kind: ValueKind) -> (Value, Option<Condition>) {
-    match kind {
+fn probabilities(
+    f: &mut Formula,
+    values: Value,
+    kind: ValueKind,
+) -> Result<(Value, Option<Condition>), &'static str> {
+    Ok(match kind {
         ValueKind::Probabilities => {
             let range = is_between(f, values, -ROUNDING, 1.0 + ROUNDING);
             (f.at_least(values, 0.0), Some(range))
@@ -108,7 +113,12 @@ fn probabilities(f: &mut Formula, values: Value, kind: ValueKind) -> (Value, Opt
             let range = is_between(f, reciprocals, 0.0, 1.0);
             (f.normalise(reciprocals), Some(range))
         }
-    }
+        ValueKind::OddsPower | ValueKind::OddsShin => {
+            return Err(
+                "the margin of these odds is removed by iteration; convert them to probabilities first",
+            );
+        }
+    })
 }
 
 /// Whether all entries of a row are within bounds.

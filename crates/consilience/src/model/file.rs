@@ -13,12 +13,10 @@ use crate::error::{Error, Result};
 use crate::methods::correlated::learning::SharedReport;
 use crate::methods::independent::PosteriorReport;
 use crate::methods::{Draw, Method, PairPosterior};
+use crate::versioned_file::{self, VERSION, check_format};
 
 /// The value of `format`.
 const FORMAT: &str = "consilience";
-
-/// The version written, and the only one read.
-const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -50,32 +48,18 @@ struct ModelFile {
 impl Model {
     /// Reads a model from a file.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        let text = std::fs::read_to_string(path).map_err(|error| Error::file(path, &error))?;
-        Self::from_json(&text).map_err(|error| Error::File {
-            path: path.display().to_string(),
-            reason: error.to_string(),
-        })
+        versioned_file::load(path.as_ref(), Self::from_json)
     }
 
     /// Writes the model to a file, which is replaced.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        let path = path.as_ref();
-        std::fs::write(path, self.to_json()).map_err(|error| Error::file(path, &error))
+        versioned_file::save(path.as_ref(), &self.to_json())
     }
 
     /// Reads the text of a model file.
     pub fn from_json(text: &str) -> Result<Self> {
         let file: ModelFile = serde_json::from_str(text).map_err(Error::model)?;
-        if file.format != FORMAT {
-            return Err(Error::model(format!("`format` is `{}`, not `{FORMAT}`", file.format)));
-        }
-        if file.version != VERSION {
-            return Err(Error::model(format!(
-                "it has version {}, and this program reads version {VERSION}",
-                file.version
-            )));
-        }
+        check_format(&file.format, file.version, FORMAT)?;
         let read_settings = |settings| legacy::read_settings(&file.method, settings);
         let settings = file.settings.map(read_settings).transpose()?;
         let schema = Arc::new(Schema::new(file.classifiers, file.classes)?);

@@ -16,12 +16,10 @@ use super::report::Rho;
 use super::table::GRADES;
 use super::weights::Weights;
 use crate::error::{Error, Result};
+use crate::versioned_file::{self, VERSION, check_format};
 
 /// The value of `format`.
 pub(super) const FORMAT: &str = "consilience-votes";
-
-/// The version written, and the only one read.
-const VERSION: u32 = 1;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -85,18 +83,12 @@ impl VoteModel {
 
     /// Reads a model from a file.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        let text = std::fs::read_to_string(path).map_err(|error| Error::file(path, &error))?;
-        Self::from_json(&text).map_err(|error| Error::File {
-            path: path.display().to_string(),
-            reason: error.to_string(),
-        })
+        versioned_file::load(path.as_ref(), Self::from_json)
     }
 
     /// Writes the model to a file, which is replaced.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        let path = path.as_ref();
-        std::fs::write(path, self.to_json()).map_err(|error| Error::file(path, &error))
+        versioned_file::save(path.as_ref(), &self.to_json())
     }
 
     /// The text of the model file.
@@ -167,16 +159,8 @@ impl VoteModel {
 
     /// Reads the text of a model file.
     pub fn from_json(text: &str) -> Result<Self> {
-        let file: VoteFile = serde_json::from_str(text).map_err(|e| invalid(e.to_string()))?;
-        if file.format != FORMAT {
-            return Err(invalid(format!("`format` is `{}`, not `{FORMAT}`", file.format)));
-        }
-        if file.version != VERSION {
-            let version = file.version;
-            return Err(invalid(format!(
-                "it has version {version}, and this program reads version {VERSION}"
-            )));
-        }
+        let file: VoteFile = serde_json::from_str(text).map_err(Error::model)?;
+        check_format(&file.format, file.version, FORMAT)?;
         file.into_model()
     }
 }
@@ -187,10 +171,10 @@ impl VoteFile {
         crate::Schema::new(["source"], self.classes.iter().map(String::as_str))?;
         let is_majority = matches!(self.settings, VoteConfig::Majority(_));
         if is_majority != self.parts.is_empty() {
-            return Err(invalid("`parts` must be empty for `majority` and only for it".into()));
+            return Err(Error::model("`parts` must be empty for `majority` and only for it"));
         }
         if !(self.rho.value >= 0.0 && self.rho.value.is_finite()) {
-            return Err(invalid("`rho.value` must be a number from 0".into()));
+            return Err(Error::model("`rho.value` must be a number from 0"));
         }
         let mut parts = Vec::with_capacity(self.parts.len());
         let graded = self.sources.iter().any(|source| source.quartiles.is_some());
@@ -204,13 +188,13 @@ impl VoteFile {
             let before = names.len();
             names.add(&source.name, "source")?;
             if names.len() == before {
-                return Err(invalid(format!("source `{}` is listed twice", source.name)));
+                return Err(Error::model(format!("source `{}` is listed twice", source.name)));
             }
             let labels = &source.labels;
             if labels.windows(2).any(|pair| pair[0] >= pair[1])
                 || labels.last().is_some_and(|l| *l as usize >= k)
             {
-                return Err(invalid(format!(
+                return Err(Error::model(format!(
                     "`labels` of source `{}` must be increasing numbers of classes, from 0",
                     source.name
                 )));
@@ -239,7 +223,7 @@ impl PartFile {
     fn read(&self, number: usize, k: usize, sources: &[SourceFile], graded: bool) -> Result<Part> {
         let s = self.ln_prior.len();
         let shape = |what: &str| {
-            invalid(format!(
+            Error::model(format!(
                 "`{what}` of part {number} has the wrong length or a value that is not finite"
             ))
         };
@@ -251,7 +235,9 @@ impl PartFile {
             return Err(shape("spread"));
         }
         if !(self.share > 0.0 && self.share <= 1.0) {
-            return Err(invalid(format!("`share` of part {number} must be above 0 and at most 1")));
+            return Err(Error::model(format!(
+                "`share` of part {number} must be above 0 and at most 1"
+            )));
         }
         self.discount.check(k)?;
         let mut weights = Weights {
@@ -268,7 +254,7 @@ impl PartFile {
             let rows_fit =
                 own.rows.len() == source.labels.len() && own.rows.iter().all(|row| fits(row));
             if !rows_fit || !fits(&own.right) || !fits(&own.wrong) {
-                return Err(invalid(format!(
+                return Err(Error::model(format!(
                     "the weights of source `{}` do not fit the classes",
                     source.name
                 )));
@@ -303,11 +289,7 @@ fn check_groups(groups: &[Vec<usize>], n_sources: usize) -> Result<()> {
         return Ok(());
     }
     let rule = "`groups` needs lists of two or more numbers of sources, from 0, each in one list";
-    Err(invalid(rule.into()))
-}
-
-fn invalid(reason: String) -> Error {
-    Error::InvalidModel(reason)
+    Err(Error::model(rule))
 }
 
 fn json<T: Serialize>(value: &T) -> String {
