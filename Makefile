@@ -36,7 +36,7 @@ rustdoc: | toolchain
 
 SITE := .venv-docs/bin/python
 site: rustdoc wheel playground $(SITE)
-	cargo build --workspace --bins --examples --locked --quiet
+	$(PROGRAM)
 	$(SITE) -m pip install --quiet --force-reinstall --no-deps $(BUILD)/wheels/*.whl
 	$(SITE) -m sphinx -W --keep-going -q -E -j auto -d $(BUILD)/site/doctrees docs $(BUILD)/site/html
 	@echo "the site is in $(BUILD)/site/html/index.html"

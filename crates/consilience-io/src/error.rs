@@ -42,6 +42,12 @@ pub enum Error {
         /// The path.
         name: String,
     },
+    /// An Arrow or Parquet file in a build without the feature `columnar`.
+    #[error("{name}: this build of the program reads and writes CSV and JSON lines only")]
+    FormatLeftOut {
+        /// The file.
+        name: String,
+    },
     /// A word that is not the name of a format or layout.
     #[error("unknown {what} `{found}`; known are {known}")]
     UnknownWord {
@@ -154,7 +160,10 @@ impl Error {
                 "give the table as a file, or set TMPDIR to a folder with enough space".into(),
             ),
             Self::Core(error) => error.hint().map(Hint::Core),
-            Self::Io { .. } | Self::UnknownWord { .. } | Self::NoItems { .. } => None,
+            Self::Io { .. }
+            | Self::FormatLeftOut { .. }
+            | Self::UnknownWord { .. }
+            | Self::NoItems { .. } => None,
         }
     }
 

@@ -5,8 +5,6 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom, Write};
 
 use bytes::Bytes;
-use parquet::errors::{ParquetError, Result as ParquetResult};
-use parquet::file::reader::{ChunkReader, Length};
 
 use crate::error::{Error, Result};
 use crate::location::{Format, Location, descriptor};
@@ -174,43 +172,11 @@ pub(crate) fn from_start(stored: &Stored, name: &str) -> Result<Content> {
 }
 
 impl Stored {
-    /// Checks that a damaged file does not ask for bytes beyond its end.
-    fn check(&self, start: u64, length: u64) -> ParquetResult<()> {
-        let size = self.len();
-        if start.checked_add(length).is_some_and(|end| end <= size) {
-            return Ok(());
-        }
-        Err(ParquetError::EOF(format!(
-            "{length} bytes at position {start} are needed, but the file has {size}"
-        )))
-    }
-}
-
-impl Length for Stored {
-    fn len(&self) -> u64 {
+    /// Size in bytes.
+    pub(crate) fn len(&self) -> u64 {
         match self {
-            Self::File(file) => Length::len(file),
+            Self::File(file) => file.metadata().map_or(0, |metadata| metadata.len()),
             Self::Bytes(bytes) => bytes.len() as u64,
-        }
-    }
-}
-
-impl ChunkReader for Stored {
-    type T = Box<dyn Read>;
-
-    fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
-        self.check(start, 0)?;
-        Ok(match self {
-            Self::File(file) => Box::new(file.get_read(start)?),
-            Self::Bytes(bytes) => Box::new(bytes.get_read(start)?),
-        })
-    }
-
-    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
-        self.check(start, length as u64)?;
-        match self {
-            Self::File(file) => file.get_bytes(start, length),
-            Self::Bytes(bytes) => bytes.get_bytes(start, length),
         }
     }
 }

@@ -76,7 +76,9 @@ impl TableWriter {
     pub fn create(location: &Location, format: Option<Format>) -> Result<Self> {
         let format = Format::choose_written(format, location)?;
         let output = Output::create(location)?;
-        Ok(Self { name: location.output_name(), sink: sink::create(output, format), columns: None })
+        let name = location.output_name();
+        let sink = sink::create(output, format, &name)?;
+        Ok(Self { name, sink, columns: None })
     }
 
     /// Writes rows: the input columns, then the added ones. Every batch must have the same columns;

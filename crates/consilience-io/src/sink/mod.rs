@@ -1,5 +1,6 @@
 //! Sinks: write batches of cells and computed columns to files.
 
+#[cfg(feature = "columnar")]
 mod columnar;
 mod csv_file;
 mod json_lines;
@@ -20,12 +21,19 @@ pub(crate) trait Sink: Send {
     fn finish(self: Box<Self>) -> Result<Output>;
 }
 
-pub(crate) fn create(output: Output, format: Format) -> Box<dyn Sink> {
-    match format {
+/// Opens a table to be written; `name` is used in messages.
+#[cfg_attr(feature = "columnar", allow(unused_variables, clippy::unnecessary_wraps))]
+pub(crate) fn create(output: Output, format: Format, name: &str) -> Result<Box<dyn Sink>> {
+    Ok(match format {
         Format::Csv => Box::new(csv_file::CsvSink::new(output)),
         Format::JsonLines => Box::new(json_lines::JsonSink::new(output)),
+        #[cfg(feature = "columnar")]
         Format::Parquet | Format::Arrow => Box::new(columnar::ColumnarSink::new(output, format)),
-    }
+        #[cfg(not(feature = "columnar"))]
+        Format::Parquet | Format::Arrow => {
+            return Err(Error::FormatLeftOut { name: name.to_owned() });
+        }
+    })
 }
 
 /// The columns of a batch as arrays whose cells can be written as text; empty for batches of text.

@@ -1,8 +1,12 @@
 //! Sources: read files and streams as batches of cells.
 
+#[cfg(feature = "columnar")]
+mod chunks;
 mod csv_file;
+#[cfg(feature = "columnar")]
 mod ipc;
 mod json_lines;
+#[cfg(feature = "columnar")]
 mod parquet_file;
 
 use std::cell::Cell;
@@ -54,10 +58,14 @@ pub(crate) fn open(input: Input, first: usize) -> Result<Box<dyn Source>> {
         Format::JsonLines => {
             Box::new(json_lines::JsonSource::open(content.into_text(&name)?, &name, first)?)
         }
+        #[cfg(feature = "columnar")]
         Format::Parquet => {
             Box::new(parquet_file::ParquetSource::open(content.into_stored(&name)?, &name)?)
         }
+        #[cfg(feature = "columnar")]
         Format::Arrow => Box::new(ipc::IpcSource::open(content, &name)?),
+        #[cfg(not(feature = "columnar"))]
+        Format::Parquet | Format::Arrow => return Err(Error::FormatLeftOut { name }),
     })
 }
 
