@@ -55,23 +55,6 @@ pub(crate) fn is_writable(data_type: &DataType) -> bool {
     }
 }
 
-/// Whether columns of this type can be written into a Parquet file.
-pub(crate) fn fits_parquet(data_type: &DataType) -> bool {
-    match data_type {
-        DataType::Union(..) => false,
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item)
-        | DataType::FixedSizeList(item, _)
-        | DataType::Map(item, _)
-        | DataType::RunEndEncoded(_, item) => fits_parquet(item.data_type()),
-        DataType::Struct(fields) => fields.iter().all(|field| fits_parquet(field.data_type())),
-        DataType::Dictionary(_, values) => fits_parquet(values),
-        _ => true,
-    }
-}
-
 fn is_binary(data_type: &DataType) -> bool {
     use DataType::{Binary, BinaryView, FixedSizeBinary, LargeBinary};
     matches!(data_type, Binary | BinaryView | FixedSizeBinary(_) | LargeBinary)

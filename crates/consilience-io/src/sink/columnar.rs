@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_ipc::writer::FileWriter;
-use arrow_schema::{Schema as ArrowSchema, SchemaRef};
+use arrow_schema::{DataType, Schema as ArrowSchema, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
@@ -137,7 +137,7 @@ impl Sink for ColumnarSink {
 
 /// Checks that Parquet has all types; its writer would panic.
 fn check_types(name: &str, schema: &SchemaRef) -> Result<()> {
-    match schema.fields().iter().find(|field| !arrow_cells::fits_parquet(field.data_type())) {
+    match schema.fields().iter().find(|field| !fits_parquet(field.data_type())) {
         None => Ok(()),
         Some(field) => Err(Error::ColumnType {
             name: name.to_owned(),
@@ -247,4 +247,21 @@ fn write_error(name: &str, error: &(dyn StdError + 'static)) -> Error {
         cause = layer.source();
     }
     Error::malformed(name, format!("cannot be written: {error}"))
+}
+
+/// Whether columns of this type can be written into a Parquet file.
+fn fits_parquet(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Union(..) => false,
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _)
+        | DataType::RunEndEncoded(_, item) => fits_parquet(item.data_type()),
+        DataType::Struct(fields) => fields.iter().all(|field| fits_parquet(field.data_type())),
+        DataType::Dictionary(_, values) => fits_parquet(values),
+        _ => true,
+    }
 }

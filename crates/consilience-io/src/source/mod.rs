@@ -1,22 +1,17 @@
 //! Sources: read files and streams as batches of cells.
 
 #[cfg(feature = "columnar")]
-mod chunks;
+mod columnar;
 mod csv_file;
-#[cfg(feature = "columnar")]
-mod ipc;
 mod json_lines;
-#[cfg(feature = "columnar")]
-mod parquet_file;
 
 use std::cell::Cell;
-use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 use arrow_schema::DataType;
 
 use crate::batch::Batch;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::input::Input;
 use crate::location::Format;
 
@@ -60,35 +55,12 @@ pub(crate) fn open(input: Input, first: usize) -> Result<Box<dyn Source>> {
         }
         #[cfg(feature = "columnar")]
         Format::Parquet => {
-            Box::new(parquet_file::ParquetSource::open(content.into_stored(&name)?, &name)?)
+            Box::new(columnar::ParquetSource::open(content.into_stored(&name)?, &name)?)
         }
         #[cfg(feature = "columnar")]
-        Format::Arrow => Box::new(ipc::IpcSource::open(content, &name)?),
+        Format::Arrow => Box::new(columnar::IpcSource::open(content, &name)?),
         #[cfg(not(feature = "columnar"))]
-        Format::Parquet | Format::Arrow => return Err(Error::FormatLeftOut { name }),
-    })
-}
-
-/// The columns of an Arrow schema without rows.
-fn empty_columns(names: &Arc<[String]>, schema: &arrow_schema::SchemaRef) -> Batch {
-    let columns = arrow_array::RecordBatch::new_empty(Arc::clone(schema));
-    Batch::columns(Arc::clone(names), 0, columns)
-}
-
-fn names_of(schema: &arrow_schema::Schema) -> Arc<[String]> {
-    schema.fields().iter().map(|field| field.name().clone()).collect()
-}
-
-/// Runs a step of the Arrow or Parquet reader and reports a panic as a damaged file. Both readers
-/// panic on some damaged files, for example if a length exceeds a buffer.
-fn guard<T>(name: &str, step: impl FnOnce() -> T) -> Result<T> {
-    GUARDED.set(true);
-    let done = panic::catch_unwind(AssertUnwindSafe(step));
-    GUARDED.set(false);
-    done.map_err(|_| Error::Malformed {
-        name: name.to_owned(),
-        problem: "the file is damaged".into(),
-        hint: Some(DAMAGED.into()),
+        Format::Parquet | Format::Arrow => return Err(crate::Error::FormatLeftOut { name }),
     })
 }
 
@@ -101,5 +73,3 @@ thread_local! {
 pub fn is_guarded() -> bool {
     GUARDED.get()
 }
-
-const DAMAGED: &str = "the file may be incomplete, damaged or of another format";

@@ -8,15 +8,15 @@ use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchR
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
-use parquet::file::reader::Length;
 
-use super::{DAMAGED, Source, empty_columns, guard, names_of};
+use super::{DAMAGED, empty_columns, guard, names_of};
 use crate::batch::Batch;
 use crate::error::{Error, Result};
 use crate::input::Stored;
+use crate::source::Source;
 
 /// A Parquet file being read; the reader is created for the first batch.
-pub(super) struct ParquetSource {
+pub(in crate::source) struct ParquetSource {
     name: String,
     names: Arc<[String]>,
     schema: SchemaRef,
@@ -28,7 +28,7 @@ pub(super) struct ParquetSource {
 }
 
 impl ParquetSource {
-    pub(super) fn open(file: Stored, name: &str) -> Result<Self> {
+    pub(in crate::source) fn open(file: Stored, name: &str) -> Result<Self> {
         let size = file.len();
         if size == 0 {
             return Err(Error::malformed(name, "the file is empty"));

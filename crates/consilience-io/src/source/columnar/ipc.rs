@@ -13,12 +13,13 @@ use arrow_ipc::reader::{read_dictionary, read_record_batch};
 use arrow_ipc::{Block, Message, MessageHeader, convert, root_as_footer, root_as_message};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use parquet::errors::ParquetError;
-use parquet::file::reader::{ChunkReader, Length};
+use parquet::file::reader::ChunkReader;
 
-use super::{DAMAGED, Source, empty_columns, guard, names_of};
+use super::{DAMAGED, empty_columns, guard, names_of};
 use crate::batch::Batch;
 use crate::error::{Error, Result};
 use crate::input::{Content, Stored, from_start};
+use crate::source::Source;
 
 /// The first and the last bytes of the file format; the stream format begins differently.
 const FILE_MARK: &[u8] = b"ARROW1";
@@ -34,7 +35,7 @@ const FREE_EXPANSION: u64 = 1 << 30;
 const MOST_EXPANSION: u64 = 100;
 
 /// An Arrow table being read; the record batches in the file may be larger than those requested.
-pub(super) struct IpcSource {
+pub(in crate::source) struct IpcSource {
     name: String,
     names: Arc<[String]>,
     schema: SchemaRef,
@@ -45,7 +46,7 @@ pub(super) struct IpcSource {
 }
 
 impl IpcSource {
-    pub(super) fn open(content: Content, name: &str) -> Result<Self> {
+    pub(in crate::source) fn open(content: Content, name: &str) -> Result<Self> {
         let opened = match content {
             Content::Stored(stored) if begins_as_file(&stored) => open_file(stored, name)?,
             Content::Stored(stored) => open_stream(from_start(&stored, name)?.into_read(), name)?,
