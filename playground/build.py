@@ -15,12 +15,13 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-MODULE = TARGET / "wasm32-unknown-unknown" / "playground" / "consilience_playground.wasm"
+PROFILE = os.environ.get("PLAYGROUND_PROFILE", "playground")
+MODULE = TARGET / "wasm32-unknown-unknown" / PROFILE / "consilience_playground.wasm"
 
 
 def build_library() -> bytes:
     subprocess.run(
-        ["cargo", "build", "--quiet", "--locked", "--package", "consilience-playground", "--profile", "playground",
+        ["cargo", "build", "--quiet", "--locked", "--package", "consilience-playground", "--profile", PROFILE,
          "--target", "wasm32-unknown-unknown"],
         cwd=ROOT, check=True,
     )
