@@ -192,7 +192,7 @@ macro_rules! methods {
 
 methods! {
     "auto" Auto(Auto => AutoFusion),
-        "The default: an average of two discriminative models of outputs and evidence.";
+        "The default: pools and regressions, weighted by leave-one-out scores.";
     "stacking" Stacking(Stacking => StackingFusion),
         "Logistic regression on the logarithms of all outputs.";
     "correlated" Correlated(Correlated => CorrelatedMethod),
