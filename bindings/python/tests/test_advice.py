@@ -41,6 +41,15 @@ def test_it_prints_as_the_command_line_does_and_is_still_a_dict(some):
     assert again == found and repr(again) == text and isinstance(again.sources, type(found.sources))
 
 
+def test_items_are_printed_as_places_in_x(some):
+    """The command line prints rows, which count from 1."""
+    model, P, y = some
+    found = model.advise(P, y, labels=3, sources=False)
+    rows = [line.split() for line in repr(found).splitlines()[1:4]]
+    assert [int(row[1]) for row in rows] == [own.item for own in found.labels.next]
+    assert "row" not in repr(found).splitlines()[0]
+
+
 def test_parts_that_are_not_wanted_or_not_known(some):
     model, P, y = some
     assert model.advise(P, y, sources=False).sources is None

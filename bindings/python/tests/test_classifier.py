@@ -282,3 +282,13 @@ def test_groups_are_held_out_together():
     assert right["alone"] > 0.99 and right["together"] < 0.75
     again = cs.FusionClassifier(models, cv=GroupKFold(4)).fit(X, y, groups=groups).out_of_fold_[:, 0]
     assert (again.argmax(axis=1) == y).mean() < 0.75
+
+
+def test_scores_and_print_are_those_of_the_fusion():
+    X, y = load_iris(return_X_y=True)
+    model = cs.FusionClassifier([("bayes", GaussianNB()), ("three", KNeighborsClassifier(3))])
+    assert str(model) == repr(model)
+    model.fit(X[::2], y[::2])
+    found = model.evaluate(X[1::2], y[1::2], bootstrap=20)
+    assert found == model.fusion_.evaluate(model.outputs(X[1::2]), y[1::2], bootstrap=20)
+    assert "effective number" in str(model) and "consilience-summary" in model._repr_html_()

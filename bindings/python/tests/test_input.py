@@ -307,3 +307,29 @@ def test_columns_of_two_levels_are_classifier_and_class(train):
     model = cs.OpinionPool().fit(frame, y)
     assert list(model.classifiers_) == ["forest", "bayes"]
     assert_allclose(model.predict_proba(frame[["bayes", "forest"]]), cs.OpinionPool().fit(P, y).predict_proba(P))
+
+
+@pytest.mark.parametrize(("options", "change", "message"), [
+    ({"layout": "long"}, None, r"`layout` must be wide or positive, got 'long'\nhint: .*pivot"),
+    ({"layout": "labels"}, None, "hint: labels are read by `BccFusion` and `VoteFusion`"),
+    ({"pos_label": "1"}, None, '`pos_label` is for `layout="positive"`'),
+    ({"floor": "small"}, None, "`floor` must be a number, got 'small'"),
+    ({"sum_tolerance": None}, None, "`sum_tolerance` must be a number"),
+    ({}, lambda P: np.full((len(P), 2), "fox"), r"(?s)not numbers.*hint: .*`BccFusion\(layout=\"labels\"\)`"),
+    ({}, lambda P: P[:, :, 0], "X has 2 columns, which are not those of any number of classifiers for the 3 classes"),
+    ({"n_classifiers": 2}, lambda P: P[:, :, 0], "X has 2 columns, which are not those of 2 classifiers"),
+])
+def test_mistakes_in_the_layout_are_named(train, options, change, message):
+    P, y = train
+    with pytest.raises(cs.ConsilienceError, match=message):
+        cs.OpinionPool(**options).fit(P if change is None else change(P), y)
+
+
+def test_a_series_of_three_levels_has_a_cure(train):
+    P, y = train
+    table = pd.concat({name: pd.DataFrame(P[:, k], columns=["1", "2", "3"]) for k, name in enumerate("ab")}, axis=1)
+    series = table.stack([0, 1], future_stack=True)
+    with pytest.raises(cs.ConsilienceError, match=r"`X.unstack\(\[1, 2\]\)`"):
+        cs.OpinionPool().fit(series, y)
+    model = cs.OpinionPool().fit(series.unstack([1, 2]), y)
+    assert_allclose(model.predict_proba(series.unstack([1, 2])), cs.OpinionPool().fit(P, y).predict_proba(P))

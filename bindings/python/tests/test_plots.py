@@ -6,6 +6,8 @@ import matplotlib
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 
 import consilience as cs
 from consilience import plots
@@ -101,6 +103,20 @@ def test_comparisons_are_bars(train):
     assert len(cs.plots.comparison(found, score="brier", most=3).patches) == 3
     with pytest.raises(cs.ConsilienceError, match="`score`"):
         cs.plots.comparison(found, score="loss")
+
+
+def test_plots_of_a_classifier_are_those_of_its_fusion(train):
+    P, y = train
+    models = [("one", KNeighborsClassifier(9)), ("two", GaussianNB())]
+    model = cs.FusionClassifier(models).fit(P[:, 0], y)
+    outputs = model.outputs(P[:, 0])
+    for draw in (plots.correlations, plots.shares, plots.influence):
+        assert draw(model).get_title() == draw(model.fusion_).get_title()
+    assert plots.influence(model).get_title() == "Strength of the classifiers, each alone"
+    widths = [own.get_width() for own in plots.influence(model, P[:, 0]).patches]
+    assert widths == [own.get_width() for own in plots.influence(model.fusion_, outputs).patches]
+    assert_allclose(plots.pair(model, P[:, 0], y).collections[0].get_offsets(),
+                    plots.pair(model.fusion_, outputs, y).collections[0].get_offsets())
 
 
 @pytest.mark.filterwarnings(r"ignore:\s*ArviZ is undergoing:FutureWarning")  # issued once per day

@@ -135,3 +135,16 @@ def test_sources_one_by_one(train):
     assert np.allclose(model.predict_proba({k: f[:9] for k, f in frames.items()}), want, atol=1e-12)
     with pytest.raises(cs.ConsilienceError, match="same items and classes"):
         cs.AutoFusion().fit([P[:, 0], P[:-1, 1]], y)
+
+
+@pytest.mark.parametrize("wrong", [[2.0, 0.0], [-0.1, 1.1], [np.nan, 1.0], [0.5, 0.4], [np.inf, 0.0]])
+def test_scores_are_those_of_probabilities(wrong):
+    with pytest.raises(cs.ConsilienceError, match="item 1: expected probabilities that add up to 1, got"):
+        cs.scores(["a", "b"], [[0.8, 0.2], wrong])
+
+
+def test_a_class_prior_that_is_no_list_of_numbers():
+    P, y = cs.simulate("sim2", items_per_class=5, random_state=1)
+    model = cs.OpinionPool().fit(P, y)
+    with pytest.raises(cs.ConsilienceError, match="in the order of `classes_`, got {'1': 0.5"):
+        model.predict_proba(P, class_prior={"1": 0.5, "2": 0.3, "3": 0.2})

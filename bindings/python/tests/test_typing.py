@@ -13,6 +13,8 @@ WRONG = {
     "cs.CorrelatedFusion(inference='mode')": "inference",
     "cs.OpinionPool(values='probability')": "values",
     "cs.compare([], [], layout='long')": "layout",
+    "cs.VoteFusion(method='ds')": "method",
+    "cs.FusionClassifier([], stack_method='predict')": "stack_method",
 }
 RIGHT = """
 cs.AutoFusion(class_prior="uniform", random_state=1)

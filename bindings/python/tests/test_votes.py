@@ -302,6 +302,8 @@ def test_comparisons(votes, truth):
     assert found["items"] == 60
     held = cs.compare_votes(votes, truth[:20], "ibcc", held_out=truth[20:])
     assert held["items"] == 40
+    assert held.methods[0].method == "ibcc" and "against majority" in repr(held) and "<table" in held._repr_html_()
+    assert held.to_frame().log_loss[0] == held.methods[0].log_loss.mean
     with pytest.raises(cs.ConsilienceError, match="at least 2"):
         cs.compare_votes(votes)
     with pytest.raises(cs.ConsilienceError, match="unknown label"):

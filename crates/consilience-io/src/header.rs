@@ -273,7 +273,15 @@ impl<'a> Header<'a> {
             quoted(classes),
             quoted(&self.columns)
         );
-        (problem, name_columns(classes[0]))
+        let has =
+            |one: &str, other: &str| self.columns.iter().any(|own| *own == one || *own == other);
+        let hint = if has("item", "task") && has("source", "worker") {
+            "a table of votes, with the columns `item`, `source` and `label`, is for `aggregate`"
+                .into()
+        } else {
+            name_columns(classes[0])
+        };
+        (problem, hint)
     }
 
     fn index_of(&self, classifier: &str, class: &str) -> Option<usize> {

@@ -231,12 +231,16 @@ fn check_distinct(table: &str, needed: &[String]) -> Result<()> {
 }
 
 pub(crate) fn not_a_number(table: &str, batch: &Batch, row: usize, column: usize) -> Error {
+    let shown = batch.show(row, column);
+    let hint = if shown.contains('/') {
+        "fractional odds a/b are decimal odds of 1 + a/b"
+    } else {
+        "numbers have a decimal point; a missing output is an empty cell or null"
+    };
     Error::Cell {
         position: batch.position(table, row, vec![batch.names[column].clone()]).into(),
-        problem: format!("`{}` is not a number", batch.show(row, column)),
-        hint: Some(
-            "numbers have a decimal point; a missing output is an empty cell or null".into(),
-        ),
+        problem: format!("`{shown}` is not a number"),
+        hint: Some(hint.into()),
     }
 }
 

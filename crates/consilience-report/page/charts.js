@@ -118,7 +118,7 @@ function heatMap(names, value, { shade = (own) => own, digits = 2, columns = nam
         parts.push(svg("rect", { x: left + cell * j, y, width: cell - 1, height: cell - 1, rx: 2, fill: strength < 0 ? "var(--low)" : "var(--accent)", "fill-opacity": Math.abs(strength) * 0.85 + 0.03 },
           svg("title", {}, `${name} – ${other}: ${shown}`)));
         if (cell >= 26) {
-          const bright = Math.abs(strength) > 0.55;
+          const bright = Math.abs(strength) > 0.8;
           parts.push(write(left + cell * (j + 0.5) - 0.5, y + cell / 2 + 4, shown, { "text-anchor": "middle", style: { fill: bright ? "var(--paper)" : "var(--ink)", fontSize: cell < 36 ? "10px" : "12px", pointerEvents: "none" } }));
         }
       });

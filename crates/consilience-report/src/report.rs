@@ -182,7 +182,7 @@ impl Report {
             weighting: Weighting::ClassPrior.under(choice),
             outputs: &outputs,
             fused: &fused,
-            is_training: is_training(model, &outputs)?,
+            is_training: model.is_fitted_on(&outputs)?,
             options,
         };
         Self::of_study(&study)
@@ -199,6 +199,7 @@ impl Report {
         let shares = sums.prevalence(study.model, PrevalenceTarget::Population)?;
         let redundancy = insight.map(|own| own.redundancy);
         let verdict = match &labelled {
+            Some(_) if study.is_training => text::ON_TRAINING_ITEMS.to_owned(),
             Some(labelled) => text::labelled_verdict(&labelled.gain),
             None => text::unlabelled_verdict(study, &agreement, redundancy.as_ref()),
         };
@@ -259,15 +260,4 @@ impl Subject {
             is_training: study.is_training,
         }
     }
-}
-
-/// Whether the labelled items are those that the model was fitted to: as many of every class, with
-/// the same sums of logarithms, which are exact.
-fn is_training(model: &Model, outputs: &Outputs) -> Result<bool> {
-    let Some(training) = model.training() else { return Ok(false) };
-    if outputs.n_labelled() == 0 || training.statistics.class_counts() != outputs.class_counts() {
-        return Ok(false);
-    }
-    let own = consilience::SufficientStatistics::of(&outputs.labelled())?;
-    Ok(own == training.statistics)
 }

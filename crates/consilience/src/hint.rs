@@ -64,8 +64,8 @@ impl fmt::Display for Hint {
             }
             Self::DividePercentages => "divide percentages by 100",
             Self::DecimalOdds => {
-                "decimal odds include the stake, so they are at least 1; probabilities are another \
-                 kind of values"
+                "decimal odds include the stake, so they are at least 1; American odds +m are 1 + \
+                 m/100 and -m are 1 + 100/m; probabilities are another kind of values"
             }
             Self::EmptyOutput => "if the classifier has no output, leave all its classes empty",
             Self::CorrectLabel => {

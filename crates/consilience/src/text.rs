@@ -10,7 +10,8 @@ pub(crate) fn aligned<H: AsRef<str>>(header: &[H], rows: &[Vec<String>]) -> Stri
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
         cells.chain([header[column].as_ref().chars().count()]).max().unwrap_or(0)
     };
-    let is_number = |cell: &String| cell.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+    let is_number =
+        |cell: &String| cell.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+');
     let to_the_right =
         |column: usize| column > 0 && rows.iter().all(|row| row.get(column).is_none_or(is_number));
     let format: Vec<(usize, bool)> =

@@ -44,9 +44,9 @@ class LabelAdvice(Result):
 
     def _rows(self) -> list[dict[str, Any]]:
         return [
-            {"item": own["item"], "predicted": own["predicted"], "probability": max(own["probabilities"]),
-             "reduction": own["reduction"]}
-            for own in self["next"]
+            {"label_next": rank, "item": own["item"], "predicted": own["predicted"],
+             "probability": max(own["probabilities"]), "reduction": own["reduction"]}
+            for rank, own in enumerate(self["next"], start=1)
         ]
 
     def _note(self) -> str:
@@ -163,8 +163,8 @@ class Advising:
         Returns
         -------
         Advice
-            `labels` and `sources`, each with `to_frame()`. Printed, it is what `consilience advise`
-            prints.
+            `labels` and `sources`, each with `to_frame()`. Printed, it is two tables, in which `item`
+            is the place of an item in X, counted from 0.
         """
         from ._base import _prior, seed_of
         from ._progress import listener
@@ -182,7 +182,8 @@ class Advising:
 
 def _advice(found: dict[str, Any], text: str) -> Advice:
     labels, _, sources = text.partition("\n\n")
-    found["labels"] = LabelAdvice(found["labels"], labels)
+    # The command line counts rows from 1; here an item is its place in X.
+    found["labels"] = LabelAdvice(found["labels"], "" if found["labels"]["next"] else labels)
     if found["sources"] is not None:
         found["sources"] = SourceAdvice(found["sources"], sources)
-    return Advice(found, text)
+    return Advice(found, "\n\n".join(filter(None, [str(found["labels"]), sources])))

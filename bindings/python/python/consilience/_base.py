@@ -30,7 +30,13 @@ from ._tables import Floats
 
 def given(choice: Any) -> Any:
     """A choice by name or by numbers, in the form of the model file."""
-    return choice if isinstance(choice, str) else {"given": np.asarray(choice, float).tolist()}
+    if isinstance(choice, str):
+        return choice
+    try:
+        return {"given": np.asarray(choice, float).tolist()}
+    except (TypeError, ValueError):
+        raise ConsilienceError("`class_prior` must be a name or one number per class, in the order of `classes_`, "
+                               f"got {choice!r}") from None
 
 
 def seed_of(random_state: Any) -> int:

@@ -32,7 +32,8 @@ def divided(methods: Any) -> tuple[list[str] | None, dict[str, Any]]:
         if isinstance(one, str):
             names.append(one)
         elif isinstance(one, type) or not hasattr(one, "fit"):
-            raise ConsilienceError(f"`methods` must be names and estimators, got {one!r}")
+            hint = f"\nhint: use an estimator, `{one.__name__}()`" if isinstance(one, type) else ""
+            raise ConsilienceError(f"`methods` must be names and estimators, got {one!r}{hint}")
         else:
             estimators[_free(str(name or type(one).__name__), estimators)] = one
     return names, estimators

@@ -18,11 +18,11 @@ floor : float, default=1e-6
     Smaller probabilities are raised to this value, and the output is normalised.
 sum_tolerance : float, default=0.02
     Outputs whose sum differs from 1 by at most this much are normalised; others are an error.
-layout : {"wide", "positive", "labels"}, default="wide"
+layout : {"wide", "positive"}, default="wide"
     "wide": one column per classifier and class. "positive": two classes, and one column per
     classifier, its value for the class `pos_label`; of a data frame, the columns in `classifiers`, or
-    all but `label`. "labels" (`BccFusion` only): one column per classifier, its label; missing labels
-    are missing outputs.
+    all but `label`. `BccFusion` also has "labels": one column per classifier, its label; missing
+    labels are missing outputs.
 pos_label : object, default=None
     The class whose values the columns are with `layout="positive"`. If None, the second class (of
     `classes`, or in sorted order).
@@ -63,7 +63,9 @@ copies_ : list of lists of str
 evidence_correlation_ : ndarray of shape (n_classifiers, n_classifiers)
     Correlations of the classifiers' evidence.
 intervals_ : dict
-    90 % intervals of shares, influences, effective number and correlations of evidence."""
+    90 % intervals: `n_effective`, `shares`, `influences` (where there are `influences_`),
+    `evidence_correlation`, and `n_effective_independent`, the range of the effective number that
+    independent classifiers would show on as many items."""
 
 DIRICHLETS = """\
 alpha_ : ndarray of shape (n_classifiers, n_classes, n_classes)

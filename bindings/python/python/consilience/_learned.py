@@ -91,12 +91,12 @@ class LearnedAttributes:
 
     @property
     def intervals_(self) -> dict[str, Any]:
-        """90 % intervals of what the model tells about its classifiers.
+        """90 % intervals of `n_effective`, `shares`, `influences` and `evidence_correlation`, by these names.
 
-        `n_effective`, of shape (2,); `n_effective_independent`, the range of the effective number that
-        independent classifiers would show on as many items; `shares` and, where they exist,
-        `influences`, of shape (n_classifiers, 2); `evidence_correlation`, of shape (n_classifiers,
-        n_classifiers, 2).
+        `n_effective` has shape (2,), as has `n_effective_independent`, the range of the effective
+        number that independent classifiers would show on as many items; `shares` and, where they
+        exist, `influences` have shape (n_classifiers, 2); `evidence_correlation` has shape
+        (n_classifiers, n_classifiers, 2).
         """
         found = self._found("intervals", "intervals_")
         names = {"effective_number": "n_effective", "independent": "n_effective_independent",

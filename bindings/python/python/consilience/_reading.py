@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
@@ -36,8 +37,12 @@ class OutputReader:
     Nothing but `_read_labelled` with `reset=True`, that is `fit`, changes the estimator.
     """
 
+    _layouts: ClassVar[tuple[str, ...]] = ("wide", "positive")
+
     # Parameters of the estimator
     values: str
+    floor: float
+    sum_tolerance: float
     layout: str
     pos_label: Any
     n_classifiers: int | None
@@ -101,6 +106,8 @@ class OutputReader:
         With `reset`, the names of classes and classifiers are learned from X and y; `classes` are all
         classes, if the parameter `classes` does not name them.
         """
+        if reset:
+            self._check_parameters()
         X = as_frame(X)
         labels = read_labels(y)
         if not reset:
@@ -115,8 +122,7 @@ class OutputReader:
         if selection.columns is not None and not reset:  # selected by name: nothing is left to check
             X = selection.values
         else:
-            X = validate_data(self, selection.values, reset=reset, dtype=np.float64, order="C",
-                              ensure_all_finite=False, ensure_min_samples=int(reset))
+            X = self._validated(selection.values, reset)
         labels = labels.of(len(X) if y is None else 0)
         check_consistent_length(X, labels.has_label)
         if reset:
@@ -125,6 +131,33 @@ class OutputReader:
             self.classes_ = np.asarray(classes)
             self._set_names(X.shape[1], selection)
         return self._block(X), self._class_indices(labels)
+
+    def _check_parameters(self) -> None:
+        """Refuses parameters of reading that would otherwise fail with a message about something else."""
+        if self.layout not in self._layouts:
+            hint = {"long": "for a long table use `X.pivot(index=\"item\", columns=[\"classifier\", \"class\"], "
+                            "values=\"probability\")`",
+                    "labels": "labels are read by `BccFusion` and `VoteFusion`"}.get(self.layout)
+            names = " or ".join(filter(None, [", ".join(self._layouts[:-1]), self._layouts[-1]]))
+            raise ConsilienceError(f"`layout` must be {names}, got {self.layout!r}" + (f"\nhint: {hint}" if hint else ""))
+        if self.pos_label is not None and self.layout != "positive":
+            raise ConsilienceError(f"`pos_label` is for `layout=\"positive\"`, got `layout={self.layout!r}`")
+        for name in ("floor", "sum_tolerance"):
+            if not isinstance(value := getattr(self, name), Real):
+                raise ConsilienceError(f"`{name}` must be a number, got {value!r}")
+
+    def _validated(self, values: Any, reset: bool) -> Any:
+        """Values as doubles, after the checks of scikit-learn."""
+        try:
+            return validate_data(self, values, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False,
+                                 ensure_min_samples=int(reset))
+        except ValueError as error:
+            if "could not convert string to float" not in str(error):
+                raise
+            raise ConsilienceError(
+                f"X has values that are not numbers: {error}\nhint: for one column of labels per classifier use "
+                "`BccFusion(layout=\"labels\")` or `VoteFusion`"
+            ) from None
 
     def _find_classes(self, X: Any, labels: Labels, given: Any) -> tuple[Labels, Any]:
         """The classes of a fit, and the labels, of which -1 may be none.
@@ -260,10 +293,8 @@ class OutputReader:
         """Learns `classifiers_`."""
         if self.layout == "positive":
             n_classifiers, names = self._one_column_each(n_columns)
-        elif self.layout == "wide":
-            n_classifiers, names = self._one_column_per_class(n_columns, selection)
         else:
-            raise ConsilienceError(f"`layout` must be wide or positive, got {self.layout!r}")
+            n_classifiers, names = self._one_column_per_class(n_columns, selection)
         if self.classifiers is not None:
             names = list(self.classifiers)
             if len(names) != n_classifiers:
@@ -286,8 +317,9 @@ class OutputReader:
                 "hint: name every class with `classes`, in the order of X"
             )
         if K * J != n_columns:
+            number = f"{K} classifiers" if self.n_classifiers else "any number of classifiers"
             raise ConsilienceError(
-                f"{n_columns} columns are not those of {K} classifiers for the {J} classes {names}\n"
+                f"X has {n_columns} columns, which are not those of {number} for the {J} classes {names}\n"
                 "hint: X needs one column per classifier and class, or one column per classifier with "
                 "`layout=\"positive\"` (probabilities) or `BccFusion(layout=\"labels\")` (labels)"
             )

@@ -6,7 +6,7 @@ from typing import Any
 
 from ._results import Entry, Result
 
-__all__ = ["Comparison", "Evaluation", "Gain", "Prevalence"]
+__all__ = ["Comparison", "Evaluation", "Gain", "Prevalence", "VoteScores"]
 
 SCORES = ("log_loss", "brier", "accuracy", "entropy", "ece")
 
@@ -197,3 +197,34 @@ class Prevalence(Result):
 
     def _note(self) -> str:
         return str(self["note"])
+
+
+class VoteScores(Result):
+    """Scores of methods for votes on items whose gold label was not used.
+
+    Attributes
+    ----------
+    methods : list
+        One entry per method: `method`; `accuracy`, `log_loss` and `brier`, each with `mean` and standard
+        error `se`; the calibration error `ece`; `reliability`; and `against`, the paired differences
+        from the baselines.
+
+    The entry `items` is the number of items scored.
+    """
+
+    methods: list[Entry]
+
+    def _rows(self) -> list[dict[str, Any]]:
+        def row(own: Entry) -> dict[str, Any]:
+            cells = {"method": own["method"], "log_loss": own["log_loss"]["mean"], "se": own["log_loss"]["se"]}
+            cells |= {"accuracy": own["accuracy"]["mean"], "brier": own["brier"]["mean"], "ece": own["ece"]}
+            for other in own["against"]:
+                cells |= {f"against_{other['baseline']}": other["log_loss"]["mean"],
+                          f"se ({other['baseline']})": other["log_loss"]["se"]}
+            return cells
+
+        return [row(own) for own in self["methods"]]
+
+    def _note(self) -> str:
+        return (f"{self['items']} items whose gold label was not used; se: standard error of the log-loss; "
+                "against: log-loss minus that of the baseline.")

@@ -70,6 +70,9 @@ def _frame(columns: dict[str, Any]) -> Any:
 def _flat(X: Any) -> Any:
     """A frame of pandas whose columns have two levels, with the names of both joined by `_`."""
     columns = getattr(X, "columns", None)
+    if columns is None and getattr(getattr(X, "index", None), "nlevels", 1) == 3:
+        raise ConsilienceError("X is a series with an index of three levels\nhint: if they are item, classifier and "
+                               "class, use `X.unstack([1, 2])`, and y in the order of its index")
     if getattr(columns, "nlevels", 1) != 2:
         return X
     return X.set_axis([f"{classifier}_{name}" for classifier, name in columns], axis=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn import get_config
@@ -25,7 +25,8 @@ from sklearn.utils.validation import (
 from ._base import ClassPrior, Fusion
 from ._errors import ConsilienceError, DataWarning, warn
 from ._reading import output_columns
-from ._scoring import Gain
+from ._scoring import Evaluation, Gain
+from ._summary import Summary
 from ._tables import Floats, quoted
 from .estimators import AutoFusion
 
@@ -35,7 +36,7 @@ __all__ = ["FusionClassifier"]
 STACK_METHODS = ("predict_proba", "decision_function")
 
 
-class FusionClassifier(ClassifierMixin, TransformerMixin, _BaseHeterogeneousEnsemble):  # type: ignore[misc]
+class FusionClassifier(Summary, ClassifierMixin, TransformerMixin, _BaseHeterogeneousEnsemble):  # type: ignore[misc]
     """Ensemble whose classifiers are combined by a fusion estimator.
 
     The classifiers are fitted on all items. The fusion estimator is fitted on their outputs for items
@@ -106,7 +107,8 @@ class FusionClassifier(ClassifierMixin, TransformerMixin, _BaseHeterogeneousEnse
 
     def __init__(
         self, estimators: Sequence[tuple[str, Any]], *, fusion: Fusion | None = None, cv: Any = 5,
-        n_jobs: int | None = None, stack_method: str = "auto",
+        n_jobs: int | None = None,
+        stack_method: Literal["auto", "predict_proba", "decision_function"] = "auto",
     ) -> None:
         self.estimators = estimators
         self.fusion = fusion
@@ -253,6 +255,27 @@ class FusionClassifier(ClassifierMixin, TransformerMixin, _BaseHeterogeneousEnse
         predicted = ~np.isnan(self.out_of_fold_).all(axis=(1, 2))
         return self.fusion_.worth(self.out_of_fold_[predicted], self._labels[predicted])
 
+    def evaluate(self, X: Any, y: Any, **options: Any) -> Evaluation:
+        """Scores with 95 % intervals: of the fused probabilities and of every classifier.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_items, n_features)
+            The features, of items that the classifiers were not fitted on.
+        y : array-like of shape (n_items,)
+            The true classes.
+        **options : dict
+            Options of `evaluate` of the fusion estimator, such as `class_prior` and `bootstrap`.
+
+        Returns
+        -------
+        Evaluation
+            The scores. It prints as a table, and is a dict as well.
+        """
+        outputs = self.outputs(X)
+        found: Evaluation = self.fusion_.evaluate(outputs, y, **options)
+        return found
+
     def outputs(self, X: Any) -> Floats:
         """Outputs of the classifiers.
 
@@ -363,6 +386,9 @@ class FusionClassifier(ClassifierMixin, TransformerMixin, _BaseHeterogeneousEnse
         """
         check_is_fitted(self)
         return np.array(output_columns(self.named_estimators_, self.classes_), dtype=object)
+
+    def _summary_rows(self) -> dict[str, str]:
+        return self.fusion_._summary_rows() if hasattr(self, "fusion_") else {}
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "fusion_")

@@ -557,6 +557,7 @@ class BccFusion(FromStatistics, Updatable, Fusion):
     layout: Literal["wide", "positive", "labels"] = "wide"  # type: ignore[assignment]
 
     _method: ClassVar[str] = "bcc"
+    _layouts: ClassVar[tuple[str, ...]] = ("wide", "positive", "labels")
 
     def _read(self, X: Any) -> Any:
         if self.layout != "labels":

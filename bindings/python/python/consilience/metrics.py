@@ -14,6 +14,7 @@ from ._compared import divided, predictions
 from ._errors import ConsilienceError
 from ._progress import Progress, listener
 from ._scoring import Comparison
+from ._tables import Floats
 from .estimators import OpinionPool
 
 __all__ = ["compare", "scores"]
@@ -30,7 +31,9 @@ def scores(
     y : array-like of shape (n_items,)
         The true classes.
     probabilities : array-like of shape (n_items, n_classes)
-        Predicted probabilities, with columns in the order of `classes`.
+        Predicted probabilities, with columns in the order of `classes`. Sums may differ from 1 by up to
+        0.02. A true class with the probability 0 costs 708 nats: raise such values first if they are
+        not meant, for example with `np.maximum(probabilities, 1e-6)`.
     classes : array-like of shape (n_classes,), default=None
         The classes. If None, the sorted labels.
     class_prior : "uniform" or array-like of shape (n_classes,), default=None
@@ -68,6 +71,7 @@ def scores(
         raise ConsilienceError(
             f"expected probabilities of {len(classes)} classes, got an array of shape {probabilities.shape}"
         )
+    _check_probabilities(probabilities)
     if isinstance(class_prior, str):
         if class_prior != "uniform":
             raise ConsilienceError(f"`class_prior` must be uniform or numbers, got {class_prior}")
@@ -77,6 +81,16 @@ def scores(
     if per_class:
         overall["per_class"] = dict(zip(classes.tolist(), each, strict=True))
     return overall
+
+
+def _check_probabilities(probabilities: Floats) -> None:
+    """Refuses numbers that are no probabilities: their scores would mean nothing."""
+    sums = probabilities.sum(axis=1)
+    wrong = ~(np.isfinite(probabilities) & (probabilities >= 0)).all(axis=1) | ~(np.abs(sums - 1) <= 0.02)
+    if wrong.any():
+        i = int(wrong.argmax())
+        found = ", ".join(f"{p:.4g}" for p in probabilities[i, :5]) + (", ..." if probabilities.shape[1] > 5 else "")
+        raise ConsilienceError(f"item {i}: expected probabilities that add up to 1, got {found}")
 
 
 def compare(

@@ -8,6 +8,7 @@ import numpy as np
 
 from ._base import Fusion
 from ._errors import ConsilienceError
+from .classifier import FusionClassifier
 from .distributions import CorrelatedDirichlet
 
 __all__ = [
@@ -41,6 +42,16 @@ def _style(j: int) -> dict[str, Any]:
 def _line(j: int) -> dict[str, Any]:
     """Colour and dashes of line j."""
     return {"color": _COLOURS[j % len(_COLOURS)], "linestyle": ["-", "--", ":", "-."][j // len(_COLOURS) % 4]}
+
+
+def _fusion(model: Any) -> Any:
+    """The fusion estimator of a `FusionClassifier`; other models unchanged."""
+    return model.fusion_ if isinstance(model, FusionClassifier) else model
+
+
+def _with_outputs(model: Any, X: Any) -> tuple[Any, Any]:
+    """The fusion estimator, and the outputs for X, which are features if the model is a `FusionClassifier`."""
+    return (model.fusion_, model.outputs(X)) if isinstance(model, FusionClassifier) else (model, X)
 
 
 def _place(one: Any, names: Any, what: str) -> int:
@@ -131,16 +142,16 @@ def fused_against_correlation(x: Any, alpha: Any = None, *, levels: Any = None, 
     return ax
 
 
-def pair(model: Fusion, X: Any, y: Any, *, between: tuple[Any, Any] = (0, 1), component: Any = 0,
+def pair(model: Fusion | FusionClassifier, X: Any, y: Any, *, between: tuple[Any, Any] = (0, 1), component: Any = 0,
          ax: Any = None) -> Any:
     """Plot the probabilities that two classifiers give one class, with their correlations.
 
     Parameters
     ----------
-    model : fusion estimator
+    model : fusion estimator or FusionClassifier
         A fitted model.
     X : array-like or data frame
-        Outputs, as in `fit`.
+        Outputs, as in `AutoFusion.fit`; features for a `FusionClassifier`.
     y : array-like of shape (n_items,)
         The true classes.
     between : (str or int, str or int), default=(0, 1)
@@ -164,6 +175,7 @@ def pair(model: Fusion, X: Any, y: Any, *, between: tuple[Any, Any] = (0, 1), co
     >>> cs.plots.pair(model, P, y).get_xlabel()
     'probability of 1, c1'
     """
+    model, X = _with_outputs(model, X)
     block, labels = model._read_labelled(X, y, reset=False)
     a, b = (_place(own, model.classifiers_, "classifier") for own in between)
     component = _place(component, model.classes_, "class")
@@ -185,7 +197,7 @@ def pair(model: Fusion, X: Any, y: Any, *, between: tuple[Any, Any] = (0, 1), co
     return ax
 
 
-def correlations(model: Fusion, *, ax: Any = None) -> Any:
+def correlations(model: Fusion | FusionClassifier, *, ax: Any = None) -> Any:
     """Plot the correlation of every pair of classifiers given the true class.
 
     For a model that implies correlations of the outputs, these are drawn, averaged over classes and
@@ -193,7 +205,7 @@ def correlations(model: Fusion, *, ax: Any = None) -> Any:
 
     Parameters
     ----------
-    model : CorrelatedFusion, AutoFusion or DiscountedFusion
+    model : CorrelatedFusion, AutoFusion, DiscountedFusion or FusionClassifier
         A fitted model.
     ax : matplotlib Axes, default=None
         Axes to draw on. If None, a new figure.
@@ -211,6 +223,7 @@ def correlations(model: Fusion, *, ax: Any = None) -> Any:
     >>> len(cs.plots.correlations(model).texts)
     4
     """
+    model = _fusion(model)
     implied = hasattr(model, "correlation_")
     mean = model.correlation_.mean(axis=(2, 3)) if implied else model.evidence_correlation_
     ends = None if implied else _intervals(model).get("evidence_correlation")
@@ -353,7 +366,7 @@ def _bars(ax: Any, names: list[str], values: Any, ends: Any) -> None:
             error_kw={"linewidth": 1})
 
 
-def shares(model: Fusion, *, ax: Any = None) -> Any:
+def shares(model: Fusion | FusionClassifier, *, ax: Any = None) -> Any:
     """Plot the independent share of each classifier with its 90 % interval.
 
     The title has the effective number of classifiers, its interval, and the range that independent
@@ -361,7 +374,7 @@ def shares(model: Fusion, *, ax: Any = None) -> Any:
 
     Parameters
     ----------
-    model : AutoFusion, CorrelatedFusion or DiscountedFusion
+    model : AutoFusion, CorrelatedFusion, DiscountedFusion or FusionClassifier
         A fitted model.
     ax : matplotlib Axes, default=None
         Axes to draw on. If None, a new figure.
@@ -379,6 +392,7 @@ def shares(model: Fusion, *, ax: Any = None) -> Any:
     >>> len(ax.patches)
     2
     """
+    model = _fusion(model)
     intervals = _intervals(model)
     ax = _bar_axes(ax, len(model.classifiers_))
     _bars(ax, [str(name) for name in model.classifiers_], model.shares_, intervals.get("shares"))
@@ -392,17 +406,18 @@ def shares(model: Fusion, *, ax: Any = None) -> Any:
     return ax
 
 
-def influence(model: Fusion, X: Any = None, *, ax: Any = None) -> Any:
+def influence(model: Fusion | FusionClassifier, X: Any = None, *, ax: Any = None) -> Any:
     """Plot the influence of each classifier on the fused result.
 
     Parameters
     ----------
-    model : fusion estimator
+    model : fusion estimator or FusionClassifier
         A fitted model.
     X : array-like or data frame, default=None
-        Outputs, as in `fit`. For these items, the influence is the mean over the items of the largest
-        absolute evidence that the classifier adds given all others. If None, it is `influences_` with
-        90 % intervals or, for methods without it, `strengths_`, the expected evidence of one output.
+        Outputs, as in `AutoFusion.fit`; features for a `FusionClassifier`. For these items, the
+        influence is the mean over the items of the largest absolute evidence that the classifier adds
+        given all others. If None, `influences_` are drawn with 90 % intervals or, for methods without
+        them, such as `AutoFusion`, `strengths_`: the expected evidence of one output alone.
     ax : matplotlib Axes, default=None
         Axes to draw on. If None, a new figure.
 
@@ -419,7 +434,8 @@ def influence(model: Fusion, X: Any = None, *, ax: Any = None) -> Any:
     >>> len(cs.plots.influence(model, P).patches)
     2
     """
-    ends = None
+    ends, title = None, "Influence of the classifiers"
+    model, X = (_fusion(model), None) if X is None else _with_outputs(model, X)
     if X is not None:
         size, what = np.abs(model.explain(X)).max(axis=2).mean(axis=0), "evidence added, in nats"
     elif hasattr(model, "influences_"):
@@ -427,18 +443,19 @@ def influence(model: Fusion, X: Any = None, *, ax: Any = None) -> Any:
         what = "influence in nats" if ends is None else "influence in nats, 90 % interval"
     else:
         size, what = model.strengths_, "expected evidence of one output, in nats"
+        title = "Strength of the classifiers, each alone"
     ax = _bar_axes(ax, len(model.classifiers_))
     _bars(ax, [str(name) for name in model.classifiers_], size, ends)
-    ax.set(xlabel=what, title="Influence of the classifiers")
+    ax.set(xlabel=what, title=title)
     return ax
 
 
-def traces(model: Fusion, *, classifier: Any = 0, true_class: Any = 0, ax: Any = None) -> Any:
+def traces(model: Fusion | FusionClassifier, *, classifier: Any = 0, true_class: Any = 0, ax: Any = None) -> Any:
     """Plot the posterior draws stored in the model (`keep_draws`).
 
     Parameters
     ----------
-    model : IndependentFusion or CorrelatedFusion
+    model : IndependentFusion, CorrelatedFusion or FusionClassifier
         A fitted model with posterior draws.
     classifier : str or int, default=0
         The classifier whose concentrations are drawn, by name or place.
@@ -460,6 +477,7 @@ def traces(model: Fusion, *, classifier: Any = 0, true_class: Any = 0, ax: Any =
     >>> len(cs.plots.traces(model).lines)
     3
     """
+    model = _fusion(model)
     draws = model._file.get("draws", [])
     if not draws:
         raise ConsilienceError("the model has no posterior draws; fit it with `keep_draws`")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -19,6 +19,7 @@ from ._errors import message_of, warn_all
 from ._files import array_of, typed_list
 from ._frames import frame, library_of
 from ._progress import Progress, listener
+from ._scoring import VoteScores
 from ._summary import Summary
 from ._votes import name_of, pairs_of, read_votes
 
@@ -159,16 +160,16 @@ class VoteFusion(Summary, BaseEstimator):  # type: ignore[misc]
     ['yes']
     """
 
-    method: str = "auto"
+    method: Literal["auto", "ibcc", "ebcc", "ueda", "dbcc", "dawid-skene", "majority"] = "auto"
     rho: float | None = None
     folds: int | None = None
-    inference: str | None = None
+    inference: Literal["cvb", "vb", "gibbs"] | None = None
     chains: int | None = None
     draws: int | None = None
     warmup: int | None = None
     subtypes: int | None = None
     restarts: int | None = None
-    layout: str = "auto"
+    layout: Literal["auto", "long", "wide-labels"] = "auto"
     classes: Sequence[Any] | None = None
     random_state: Any = None
     progress: Progress = None
@@ -281,7 +282,7 @@ class VoteFusion(Summary, BaseEstimator):  # type: ignore[misc]
         made = frame(library, {"item": items}, {"label": labels})
         return made["label"] if library == "pandas" else made
 
-    def evaluate(self, votes: Any, gold: Any = None) -> dict[str, Any]:
+    def evaluate(self, votes: Any, gold: Any = None) -> VoteScores:
         """Scores of the model on items with a known true label, beside majority and Dawid–Skene.
 
         The baselines see the same votes. No gold label is used, so the items should be others than the
@@ -296,15 +297,15 @@ class VoteFusion(Summary, BaseEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        dict
+        VoteScores
             The scores, as `consilience evaluate --format json` prints them: the number of `items`, and
             for each of `methods` its `accuracy`, `log_loss` and `brier`, each with `mean` and standard
             error `se`, the calibration error `ece`, `reliability`, and the paired differences `against`
-            the baselines.
+            the baselines. It prints as a table, and is a dict as well.
         """
         check_is_fitted(self)
         table = read_votes(votes, gold, layout=self.layout, classes=self.classes_)
-        return json.loads(self.model_.evaluate(table.votes, listener(self.progress)))  # type: ignore[no-any-return]
+        return VoteScores(json.loads(self.model_.evaluate(table.votes, listener(self.progress))))
 
     # Results of the fit
 
@@ -489,9 +490,9 @@ class VoteFusion(Summary, BaseEstimator):  # type: ignore[misc]
 
 def compare_votes(
     votes: Any, gold: Any = None, methods: Any = ("auto",), *, held_out: Any = None, folds: int = 5,
-    layout: str = "auto", classes: Sequence[Any] | None = None, random_state: Any = None,
+    layout: Literal["auto", "long", "wide-labels"] = "auto", classes: Sequence[Any] | None = None, random_state: Any = None,
     progress: Progress = None,
-) -> dict[str, Any]:
+) -> VoteScores:
     """Compare methods for votes on items whose gold label was not used.
 
     Majority and Dawid–Skene are always among the methods, as baselines.
@@ -521,8 +522,8 @@ def compare_votes(
 
     Returns
     -------
-    dict
-        The scores, in the form of `VoteFusion.evaluate`.
+    VoteScores
+        The scores, in the form of `VoteFusion.evaluate`. It prints as a table, and is a dict as well.
 
     Examples
     --------
@@ -541,7 +542,7 @@ def compare_votes(
         for one in chosen
     ]
     pairs = [] if held_out is None else [(name_of(item), name_of(label)) for item, label in pairs_of(held_out)]
-    return json.loads(table.votes.compare(configs, folds, pairs, seed["seed"], listener(progress)))  # type: ignore[no-any-return]
+    return VoteScores(json.loads(table.votes.compare(configs, folds, pairs, seed["seed"], listener(progress))))
 
 
 def _classes_frame(library: str, names: dict[str, Any], classes: Any, values: Any) -> Any:

@@ -32,6 +32,13 @@ pub(crate) fn run(
     let outputs =
         read_all(&input.data, loaded.model.schema(), &loaded.reading, messages.is_quiet())?;
     Messages::doubts(&outputs.doubts(), &input.data);
+    if loaded.model.is_fitted_on(&outputs).map_err(Failure::in_data(&input.data))? {
+        Messages::warning(format_args!(
+            "{} has the items that the model was fitted to: their scores are optimistic, most for \
+             methods with many parameters; use other items, or the out-of-fold scores of `fit`",
+            input.data
+        ));
+    }
     let settings = EvaluationSettings {
         weighting: if options.score_items { Weighting::Items } else { loaded.weighting() },
         bootstrap: BootstrapSettings { replicates: options.bootstrap, seed: common.seed() },

@@ -71,8 +71,8 @@ fn other_kinds_of_values() {
             "0.5,2",
             "column `a_x`",
             "decimal odds below 1 (0.5) (value `0.5`)",
-            "decimal odds include the stake, so they are at least 1; probabilities are another kind \
-             of values",
+            "decimal odds include the stake, so they are at least 1; American odds +m are 1 + m/100 \
+             and -m are 1 + 100/m; probabilities are another kind of values",
         ),
         ("logits", "1,inf", "column `a_y`", "infinite value inf (value `inf`)", INFINITE),
         (

@@ -19,13 +19,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::data::class_prior::{ClassPrior, PriorChoice};
+use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 use crate::methods::correlated::learning::SharedReport;
 use crate::methods::correlated::{
     CorrelatedMethod, CorrelatedParameters, PairInsight, effective_number,
 };
-use crate::methods::independent::{IndependentFusion, PosteriorReport};
+use crate::methods::independent::{IndependentFusion, PosteriorReport, SufficientStatistics};
 use crate::methods::shares::{EvidenceCovariance, InsightIntervals};
 use crate::methods::{Draw, Method, MethodConfig, PairPosterior};
 use crate::simulation::Truth;
@@ -140,6 +141,17 @@ impl Model {
     /// What it was fitted on, if it was.
     pub fn training(&self) -> Option<&Training> {
         self.training.as_ref()
+    }
+
+    /// Whether the labelled items are those that it was fitted on: as many of every class, with the
+    /// same sums of logarithms, which are exact.
+    pub fn is_fitted_on(&self, outputs: &Outputs) -> Result<bool> {
+        let Some(training) = &self.training else { return Ok(false) };
+        if outputs.n_labelled() == 0 || training.statistics.class_counts() != outputs.class_counts()
+        {
+            return Ok(false);
+        }
+        Ok(SufficientStatistics::of(&outputs.labelled())? == training.statistics)
     }
 
     /// The description of the front end's estimator, if one was [kept](Self::with_estimator).

@@ -84,8 +84,10 @@ impl SourceAdvice {
                 let saved = saved.map_or_else(String::new, |saved| {
                     format!(" and saves {} per item", significant(saved))
                 });
+                let them = if classifiers.len() == 1 { "it" } else { "them" };
                 format!(
-                    "Drop {}: together this costs {:+.4} nats (95 % interval {:+.4} to {:+.4}){saved}.",
+                    "Drop {}: the log-loss without {them} differs by {:+.4} nats (95 % interval {:+.4} to \
+                     {:+.4}){saved}.",
                     quoted(classifiers),
                     loss.mean,
                     loss.low,
@@ -93,7 +95,7 @@ impl SourceAdvice {
                 )
             }
             None => format!(
-                "No source can be dropped with a loss of at most {} nats for certain.",
+                "For no source is it certain that dropping it costs at most {} nats.",
                 self.tolerance
             ),
         };
