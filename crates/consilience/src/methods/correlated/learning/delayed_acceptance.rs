@@ -20,6 +20,7 @@ use rand::{RngExt, SeedableRng};
 use super::constants::correction::{
     GOOD_ACCEPTANCE, SETTLING_DRAWS, STEP_SCALES, TRAJECTORIES, TUNING_STARTS, TUNING_TRAJECTORIES,
 };
+use super::gaussian::standard_deviation;
 use crate::error::Result;
 use crate::progress::Progress;
 use crate::sampling::{Draws, Mode, Target, hmc_steps};
@@ -27,15 +28,15 @@ use consilience_numerics::parallel;
 
 /// A surrogate posterior together with the likelihood that corrects it.
 pub(super) trait Surrogate: Target {
-    /// Compares the likelihood with its surrogate at a point.
-    fn weigh(&self, point: &[f64]) -> Result<Weight>;
+    /// Log likelihood − surrogate of the log likelihood at a point; −∞ outside the support.
+    fn weigh(&self, point: &[f64]) -> Result<NoisyValue>;
 }
 
-/// The likelihood relative to its surrogate at one point.
-pub(super) struct Weight {
-    /// Log likelihood − surrogate of the log likelihood; −∞ outside the support.
-    pub(super) ln: f64,
-    /// Variance of the estimated log likelihood; 0 where it is computed exactly.
+/// A log likelihood, or its difference to a surrogate.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct NoisyValue {
+    pub(super) value: f64,
+    /// Variance of the estimate; 0 where the likelihood is computed exactly.
     pub(super) variance: f64,
     /// Number of items whose densities could not be resolved.
     pub(super) n_unresolved: usize,
@@ -52,10 +53,10 @@ pub(super) struct DelayedAcceptance<'a, S> {
     pub(super) progress: &'a dyn Progress,
 }
 
-/// Corrected chains with the weights of all proposals.
-pub(super) struct Corrected {
-    pub(super) chains: Vec<Vec<Vec<f64>>>,
-    pub(super) weights: Vec<Weight>,
+/// What is known of corrected chains.
+pub(super) struct Correction {
+    /// Log likelihood − surrogate at all proposals.
+    pub(super) weights: Vec<NoisyValue>,
     /// Share of accepted proposals.
     pub(super) acceptance: f64,
     /// Whether a kept draw is outside the support, because a chain never reached it.
@@ -65,22 +66,22 @@ pub(super) struct Corrected {
 /// One corrected chain.
 struct Chain {
     draws: Vec<Vec<f64>>,
-    weights: Vec<Weight>,
+    weights: Vec<NoisyValue>,
     n_accepted: usize,
     outside_support: bool,
 }
 
-impl Corrected {
+impl Correction {
     /// Standard deviation of the finite log weights over the proposals.
     pub(super) fn spread(&self) -> f64 {
-        let finite = self.weights.iter().map(|weight| weight.ln).filter(|ln| ln.is_finite());
-        super::gaussian::standard_deviation(&finite.collect::<Vec<_>>())
+        let finite = self.weights.iter().map(|weight| weight.value).filter(|ln| ln.is_finite());
+        standard_deviation(&finite.collect::<Vec<_>>())
     }
 }
 
 impl<S: Surrogate> DelayedAcceptance<'_, S> {
     /// Runs one chain from the last draw of every chain on the surrogate.
-    pub(super) fn run(&self, starts: &Draws) -> Result<Corrected> {
+    pub(super) fn run(&self, starts: &Draws) -> Result<(Draws, Correction)> {
         let n_chains = starts.n_chains();
         let n_steps = n_chains * (self.n_draws + SETTLING_DRAWS);
         self.progress.begin("correcting the draws", n_steps as u64);
@@ -98,14 +99,15 @@ impl<S: Surrogate> DelayedAcceptance<'_, S> {
             weights.extend(chain.weights);
         }
         let acceptance = n_accepted as f64 / weights.len() as f64;
-        Ok(Corrected { chains: draws, weights, acceptance, outside_support })
+        let draws = Draws::from_chains(draws, starts.acceptance());
+        Ok((draws, Correction { weights, acceptance, outside_support }))
     }
 
     fn chain(&self, start: &[f64], scale: f64, stream: u64) -> Result<Chain> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         rng.set_stream(stream);
         let mut current = start.to_vec();
-        let mut ln_weight = self.surrogate.weigh(start)?.ln;
+        let mut ln_weight = self.surrogate.weigh(start)?.value;
         let (mut draws, mut weights, mut n_accepted) = (Vec::new(), Vec::new(), 0);
         let mut outside_support = false;
         for i in 0..SETTLING_DRAWS + self.n_draws {
@@ -113,9 +115,9 @@ impl<S: Surrogate> DelayedAcceptance<'_, S> {
             let steps = (TRAJECTORIES, scale);
             let (next, _) = hmc_steps(self.surrogate, self.mode, &current, steps, &mut rng);
             let proposed = self.surrogate.weigh(&next)?;
-            if rng.random::<f64>().ln() < proposed.ln - ln_weight {
+            if rng.random::<f64>().ln() < proposed.value - ln_weight {
                 n_accepted += usize::from(next != current);
-                (current, ln_weight) = (next, proposed.ln);
+                (current, ln_weight) = (next, proposed.value);
             } else if ln_weight == f64::NEG_INFINITY {
                 // the start is outside the support: move on until the chain is inside
                 current = next;
@@ -178,9 +180,9 @@ mod tests {
     }
 
     impl Surrogate for Wide {
-        fn weigh(&self, point: &[f64]) -> Result<Weight> {
+        fn weigh(&self, point: &[f64]) -> Result<NoisyValue> {
             let square: f64 = point.iter().map(|x| x * x).sum();
-            Ok(Weight { ln: -0.5 * (1.0 - PRECISION) * square, variance: 0.0, n_unresolved: 0 })
+            Ok(NoisyValue { value: -0.5 * (1.0 - PRECISION) * square, ..NoisyValue::default() })
         }
     }
 
@@ -200,11 +202,11 @@ mod tests {
             seed: 3,
             progress: &NoProgress,
         };
-        let corrected = chains.run(&starts).unwrap();
-        assert_eq!((corrected.chains.len(), corrected.chains[0].len()), (4, 2000));
-        assert!(!corrected.outside_support);
-        assert!((0.4..0.95).contains(&corrected.acceptance), "{}", corrected.acceptance);
-        let values: Vec<f64> = corrected.chains.into_iter().flatten().flatten().collect();
+        let (draws, correction) = chains.run(&starts).unwrap();
+        assert_eq!((draws.n_chains(), draws.len()), (4, 8000));
+        assert!(!correction.outside_support);
+        assert!((0.4..0.95).contains(&correction.acceptance), "{}", correction.acceptance);
+        let values = [draws.coordinate(0), draws.coordinate(1)].concat();
         let square = values.iter().map(|x| x * x).sum::<f64>() / values.len() as f64;
         assert!((square - 1.0).abs() < 0.12, "{square}");
     }

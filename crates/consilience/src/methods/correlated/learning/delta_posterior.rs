@@ -3,8 +3,9 @@
 use nalgebra::DMatrix;
 
 use super::config::DeltaPrior;
+use super::constants::pair::LIKELIHOOD_ERROR_ITEMS;
 use super::pair_likelihood::{ClassLikelihood, Evaluation};
-use super::prior;
+use super::prior::EtaPrior;
 use crate::error::Result;
 use crate::methods::independent::Alpha;
 use crate::progress::Progress;
@@ -13,7 +14,7 @@ use crate::progress::Progress;
 #[derive(Clone)]
 pub(super) struct DeltaPosterior<'a> {
     pub(super) classes: Vec<ClassLikelihood<'a>>,
-    pub(super) prior: DeltaPrior,
+    pub(super) prior: EtaPrior,
     pub(super) progress: &'a dyn Progress,
 }
 
@@ -25,7 +26,16 @@ pub(super) struct LocalExpansion {
     pub(super) curvature: DMatrix<f64>,
 }
 
-impl DeltaPosterior<'_> {
+impl<'a> DeltaPosterior<'a> {
+    pub(super) fn new(
+        classes: Vec<ClassLikelihood<'a>>,
+        prior: DeltaPrior,
+        progress: &'a dyn Progress,
+    ) -> Self {
+        let bounds = classes.iter().flat_map(|class| class.bound().to_vec()).collect();
+        Self { classes, prior: EtaPrior::new(prior, bounds, 1), progress }
+    }
+
     /// Number of components of a class.
     pub(super) fn width(&self) -> usize {
         self.classes.len()
@@ -34,7 +44,7 @@ impl DeltaPosterior<'_> {
     /// The same with about `wanted` items per class.
     pub(super) fn thinned(&self, wanted: usize) -> Self {
         let classes = self.classes.iter().map(|class| class.thinned(wanted)).collect();
-        Self { classes, ..*self }
+        Self { classes, prior: self.prior.clone(), progress: self.progress }
     }
 
     /// The largest weight of an item.
@@ -49,11 +59,11 @@ impl DeltaPosterior<'_> {
 
     /// Number of coordinates η.
     pub(super) fn n_eta(&self) -> usize {
-        self.width() * self.width()
+        self.prior.n_eta()
     }
 
     pub(super) fn dimension(&self) -> usize {
-        self.n_eta() + usize::from(self.prior == DeltaPrior::Pooled)
+        self.prior.dimension()
     }
 
     /// η of one class.
@@ -62,11 +72,8 @@ impl DeltaPosterior<'_> {
     }
 
     /// Appends the most probable μ given η.
-    pub(super) fn complete(&self, mut eta: Vec<f64>) -> Vec<f64> {
-        if self.prior == DeltaPrior::Pooled {
-            eta.push(eta.iter().sum::<f64>() / eta.len() as f64);
-        }
-        eta
+    pub(super) fn complete(&self, eta: Vec<f64>) -> Vec<f64> {
+        self.prior.complete(eta)
     }
 
     /// The start suggested by the outputs' correlations.
@@ -100,7 +107,7 @@ impl DeltaPosterior<'_> {
 
     /// The log posterior alone.
     pub(super) fn value(&self, point: &[f64]) -> Result<f64> {
-        let mut sum = self.ln_prior(point, &mut vec![0.0; self.dimension()]);
+        let mut sum = self.prior.ln_density(point, &mut vec![0.0; self.dimension()]);
         for (j, class) in self.classes.iter().enumerate() {
             sum += class.value(self.eta(j, point))?;
         }
@@ -111,8 +118,8 @@ impl DeltaPosterior<'_> {
     pub(super) fn local(&self, point: &[f64], likelihoods: &[Evaluation]) -> LocalExpansion {
         let d = self.dimension();
         let mut gradient = vec![0.0; d];
-        let mut value = self.ln_prior(point, &mut gradient);
-        let mut curvature = self.prior_curvature(point);
+        let mut value = self.prior.ln_density(point, &mut gradient);
+        let mut curvature = self.prior.curvature(point);
         let width = self.width();
         for (j, likelihood) in likelihoods.iter().enumerate() {
             value += likelihood.value;
@@ -126,42 +133,21 @@ impl DeltaPosterior<'_> {
         LocalExpansion { value, gradient, curvature }
     }
 
-    /// Log prior density; writes its gradient.
-    pub(super) fn ln_prior(&self, point: &[f64], gradient: &mut [f64]) -> f64 {
-        let (n, width) = (self.n_eta(), self.width());
-        let mu = point.get(n).copied().unwrap_or(0.0);
-        let mut sum = 0.0;
-        let mut pull = 0.0;
-        for i in 0..n {
-            let bound = self.classes[i / width].bound()[i % width];
-            let local = prior::element(self.prior, point[i], bound, mu);
-            sum += local.value;
-            gradient[i] = local.slope;
-            pull -= local.slope;
-        }
-        if n < point.len() {
-            let local = prior::logistic(mu);
-            sum += local.value;
-            gradient[n] = pull + local.slope;
-        }
-        sum
-    }
-
-    fn prior_curvature(&self, point: &[f64]) -> DMatrix<f64> {
-        let (n, width, d) = (self.n_eta(), self.width(), self.dimension());
-        let mu = point.get(n).copied().unwrap_or(0.0);
-        let mut matrix = DMatrix::zeros(d, d);
-        for i in 0..n {
-            let bound = self.classes[i / width].bound()[i % width];
-            matrix[(i, i)] = prior::element(self.prior, point[i], bound, mu).curvature.max(0.0);
-        }
-        if n < d {
-            matrix[(n, n)] = n as f64 + prior::logistic(mu).curvature;
-            for i in 0..n {
-                matrix[(i, n)] = -1.0;
-                matrix[(n, i)] = -1.0;
+    /// Largest difference between grid and adaptive quadrature in a class's log likelihood ratio of two
+    /// points, extrapolated from some of the items; 0 if no grids are used.
+    pub(super) fn likelihood_error(&self, a: &[f64], b: &[f64]) -> Result<f64> {
+        let mut worst = 0.0f64;
+        for (j, class) in self.classes.iter().enumerate() {
+            if !class.uses_grids() || class.n_items() == 0 {
+                continue;
             }
+            let every = class.n_items().div_ceil(LIKELIHOOD_ERROR_ITEMS);
+            let error = |point: &[f64]| -> Result<f64> {
+                let eta = self.eta(j, point);
+                Ok(class.partial(eta, every)? - class.adaptive(eta, every)?)
+            };
+            worst = worst.max((error(a)? - error(b)?).abs() * (every as f64).sqrt());
         }
-        matrix
+        Ok(worst)
     }
 }

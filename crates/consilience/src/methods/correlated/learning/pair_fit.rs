@@ -8,7 +8,7 @@ use super::delta_posterior::DeltaPosterior;
 use super::mode_search::{Effort, search_mode};
 use super::pair_items::PairItems;
 use super::pair_likelihood::ClassLikelihood;
-use super::pair_sampling::{PairSampler, likelihood_error};
+use super::pair_sampling::PairSampler;
 pub use super::report::DeltaReport;
 use super::report::{PairDraws, Summary, chain_warnings, lowest, mode_warnings, pair_warnings};
 use crate::data::outputs::Outputs;
@@ -133,14 +133,19 @@ impl Correlated {
         let alpha_draws = std::mem::take(&mut dirichlets.draws);
         let alpha = dirichlets.fusion.alpha();
         let alpha_draws = AlphaDraws::new(&posterior, alpha, alpha_draws, counts, draws)?;
-        let summary = Summary::new(&posterior, draws, &alpha_draws);
+        let n = draws.len();
+        let draw =
+            |i: usize, n: usize, from: usize| alpha_draws.draw(&posterior, i, n, draws.draw(from));
+        let summary = Summary::new(
+            (n, draws.n_chains()),
+            |i| posterior.delta(draws.draw(i)),
+            |i| draw(i, n, i).delta.swap_remove(0),
+        );
         let delta = summary.mean.clone();
         let report = summary.report(&drawn);
-        warnings.extend(chain_warnings(&report));
-        let kept = |i: usize| {
-            let draw = draws.draw(i * draws.len() / self.keep_draws);
-            alpha_draws.draw(&posterior, i, self.keep_draws, draw)
-        };
+        let of = ("δ", "more draws or the inference `map`");
+        warnings.extend(chain_warnings(of, report.correction, (report.worst, report.chains)));
+        let kept = |i: usize| draw(i, self.keep_draws, i * n / self.keep_draws);
         let kept = (0..self.keep_draws).map(kept).collect();
         Ok(assemble(dirichlets, delta, Some(report), kept, warnings))
     }
@@ -159,7 +164,7 @@ impl Correlated {
         let sampler = PairSampler { posterior, settings: self.chain_settings(), seed: self.seed };
         let sampled = sampler.sample(&search.mode)?;
         let far = sampled.draws.draw(lowest(posterior, &sampled.draws));
-        let likelihood_error = likelihood_error(posterior, &search.mode.point, far)?;
+        let likelihood_error = posterior.likelihood_error(&search.mode.point, far)?;
         Ok(PairDraws { sampled, likelihood_error, other_mode: search.other_mode })
     }
 
@@ -175,7 +180,7 @@ impl Correlated {
             ClassLikelihood::new(items, [&alpha[0][j], &alpha[1][j]], self.resolution(), progress)
         };
         let classes = items.into_iter().enumerate().map(class).collect();
-        Ok(DeltaPosterior { classes, prior: self.delta_prior, progress })
+        Ok(DeltaPosterior::new(classes, self.delta_prior, progress))
     }
 }
 

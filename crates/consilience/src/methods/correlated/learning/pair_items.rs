@@ -20,15 +20,8 @@ impl PairItems {
     /// The items of every class, in order.
     pub(super) fn by_class(outputs: &Outputs) -> Result<Vec<Self>> {
         let n_classes = outputs.schema().n_classes();
-        let mut classes = vec![Self { n_classes, values: Vec::new() }; n_classes];
-        let items = outputs.all();
-        for (item, class) in outputs.require_labels()?.into_iter().enumerate() {
-            if let (Some(first), Some(second)) = (items.output(item, 0), items.output(item, 1)) {
-                classes[class].values.extend_from_slice(first);
-                classes[class].values.extend_from_slice(second);
-            }
-        }
-        Ok(classes)
+        let one = |items: Vec<Vec<f64>>| Self { n_classes, values: items.concat() };
+        Ok(complete_items(outputs)?.into_iter().map(one).collect())
     }
 
     pub(super) fn len(&self) -> usize {
@@ -102,6 +95,18 @@ impl PairItems {
         let half = normal_quantile(0.5 + LEVEL / 2.0) * error / rest;
         (r, [r.atanh() - half, r.atanh() + half].map(f64::tanh))
     }
+}
+
+/// The items of every class that have all outputs, in order: all outputs of an item one after the other.
+pub(super) fn complete_items(outputs: &Outputs) -> Result<Vec<Vec<Vec<f64>>>> {
+    let mut classes = vec![Vec::new(); outputs.schema().n_classes()];
+    let items = outputs.all();
+    for (item, class) in outputs.require_labels()?.into_iter().enumerate() {
+        let sources = 0..outputs.schema().n_classifiers();
+        let each: Option<Vec<&[f64]>> = sources.map(|k| items.output(item, k)).collect();
+        classes[class].extend(each.map(|each| each.concat()));
+    }
+    Ok(classes)
 }
 
 /// Whether two sources have the same outputs for all items, and an output for at least one.

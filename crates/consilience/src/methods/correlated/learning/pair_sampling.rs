@@ -7,17 +7,16 @@
 use nalgebra::DMatrix;
 
 use super::constants::pair::{
-    CHECKED_DRAWS, CORRECTED_DRAWS, CORRECTION_THRESHOLD, LIKELIHOOD_ERROR_ITEMS, LONGEST_CHAIN,
-    MOST_ROUNDS, MOST_THINNING, SMALL_SPREAD, TRUSTED_ACCEPTANCE, UNRELIABLE_R_HAT,
+    CHECKED_DRAWS, CORRECTED_DRAWS, CORRECTION_THRESHOLD, LONGEST_CHAIN, MOST_ROUNDS,
+    MOST_THINNING, SMALL_SPREAD, TRUSTED_ACCEPTANCE, UNRELIABLE_R_HAT,
 };
-use super::delayed_acceptance::{DelayedAcceptance, Surrogate, Weight};
+use super::delayed_acceptance::{DelayedAcceptance, NoisyValue, Surrogate};
 use super::delta_posterior::DeltaPosterior;
 use super::gaussian::{
     Region, block, moments, normal_approximation, standard_deviation, with_least_precision,
 };
 use super::mode_search::PosteriorMode;
 use super::polynomial_surrogate::{EvaluatedPoint, PolynomialSurrogate, floored_logit, n_points};
-use super::prior;
 use crate::error::Result;
 use crate::sampling::diagnostics::{Diagnostics, ESS_PER_CHAIN_LIMIT};
 use crate::sampling::{ChainSettings, Draws, Mode, Target, sample};
@@ -78,7 +77,7 @@ impl PairSampler<'_> {
                     if trusted {
                         class.region = self.region_of(j, &draws);
                     }
-                    self.refit(j, class, self.mu(&mode.point))?;
+                    self.refit(j, class, self.means(&mode.point))?;
                 }
             }
         }
@@ -109,12 +108,9 @@ impl PairSampler<'_> {
             seed: self.seed,
             progress: self.posterior.progress,
         };
-        let corrected = chains.run(&draws)?;
-        Ok(PairSample {
-            spread: corrected.spread(),
-            correction: Some(corrected.acceptance),
-            draws: Draws::from_chains(corrected.chains, draws.acceptance()),
-        })
+        let (draws, correction) = chains.run(&draws)?;
+        let spread = correction.spread();
+        Ok(PairSample { draws, spread, correction: Some(correction.acceptance) })
     }
 
     /// The same draws if they mix well, else thinned draws of longer chains.
@@ -140,19 +136,14 @@ impl PairSampler<'_> {
         Ok(all.chosen(&kept, all.acceptance()))
     }
 
-    fn evaluate(&self, class: usize, eta: &[f64], mu: f64) -> Result<EvaluatedPoint> {
-        let likelihood = &self.posterior.classes[class];
-        let ln_prior = eta
-            .iter()
-            .zip(likelihood.bound())
-            .map(|(eta, bound)| prior::element(self.posterior.prior, *eta, *bound, mu).value)
-            .sum();
-        Ok(EvaluatedPoint::new(eta, likelihood.evaluate(eta)?, ln_prior))
+    fn evaluate(&self, class: usize, eta: &[f64], means: &[f64]) -> Result<EvaluatedPoint> {
+        let ln_prior = self.posterior.prior.ln_density_of(class * eta.len(), eta, means);
+        Ok(EvaluatedPoint::new(eta, self.posterior.classes[class].evaluate(eta)?, ln_prior))
     }
 
-    /// The prior mean μ at a point; 0 for priors without one.
-    fn mu(&self, point: &[f64]) -> f64 {
-        point.get(self.posterior.n_eta()).copied().unwrap_or(0.0)
+    /// The prior means of a point.
+    fn means<'p>(&self, point: &'p [f64]) -> &'p [f64] {
+        self.posterior.prior.means(point)
     }
 
     fn first_surrogate(
@@ -169,7 +160,7 @@ impl PairSampler<'_> {
         let mut evaluated = Vec::new();
         for eta in std::iter::once(centre.to_vec()).chain(region.design(0, n_design)) {
             self.posterior.progress.check()?;
-            evaluated.push(self.evaluate(class, &eta, self.mu(&found.point))?);
+            evaluated.push(self.evaluate(class, &eta, self.means(&found.point))?);
         }
         self.posterior.progress.advance(1);
         let polynomial = PolynomialSurrogate::fit(&evaluated, &region);
@@ -201,7 +192,7 @@ impl PairSampler<'_> {
             let numerator = (2 * i * MOST_ROUNDS + 2 * round + 1) * draws.len();
             let point = draws.draw(numerator / (2 * CHECKED_DRAWS * MOST_ROUNDS));
             let eta = self.posterior.eta(class, point);
-            let evaluated = self.evaluate(class, eta, self.mu(point))?;
+            let evaluated = self.evaluate(class, eta, self.means(point))?;
             let predicted = surrogate.polynomial.value(eta, &mut vec![0.0; eta.len()]);
             errors.push(evaluated.value - predicted);
             surrogate.evaluated.push(evaluated);
@@ -220,11 +211,11 @@ impl PairSampler<'_> {
     }
 
     /// Evaluates more points of a class's region and fits its polynomial again.
-    fn refit(&self, class: usize, surrogate: &mut ClassSurrogate, mu: f64) -> Result<()> {
+    fn refit(&self, class: usize, surrogate: &mut ClassSurrogate, means: &[f64]) -> Result<()> {
         let first = surrogate.n_design;
         surrogate.n_design += n_points(self.posterior.width()) / 2;
         for eta in surrogate.region.design(first, surrogate.n_design) {
-            surrogate.evaluated.push(self.evaluate(class, &eta, mu)?);
+            surrogate.evaluated.push(self.evaluate(class, &eta, means)?);
         }
         surrogate.polynomial = PolynomialSurrogate::fit(&surrogate.evaluated, &surrogate.region);
         Ok(())
@@ -241,28 +232,6 @@ fn thinning(worst: Diagnostics, n_chains: usize) -> usize {
     (2..MOST_THINNING).find(|&n| n as f64 >= factor).unwrap_or(MOST_THINNING)
 }
 
-/// Largest difference between grid and adaptive quadrature in a class's log likelihood ratio of two
-/// points, extrapolated from some of the items; 0 if no grids are used.
-pub(super) fn likelihood_error(
-    posterior: &DeltaPosterior<'_>,
-    a: &[f64],
-    b: &[f64],
-) -> Result<f64> {
-    let mut worst = 0.0f64;
-    for (j, class) in posterior.classes.iter().enumerate() {
-        if !class.uses_grids() || class.n_items() == 0 {
-            continue;
-        }
-        let every = class.n_items().div_ceil(LIKELIHOOD_ERROR_ITEMS);
-        let error = |point: &[f64]| -> Result<f64> {
-            let eta = posterior.eta(j, point);
-            Ok(class.partial(eta, every)? - class.adaptive(eta, every)?)
-        };
-        worst = worst.max((error(a)? - error(b)?).abs() * (every as f64).sqrt());
-    }
-    Ok(worst)
-}
-
 /// The prior plus one polynomial per class.
 struct PolynomialPosterior<'a> {
     posterior: &'a DeltaPosterior<'a>,
@@ -276,7 +245,7 @@ impl Target for PolynomialPosterior<'_> {
     }
 
     fn ln_density(&self, point: &[f64], gradient: &mut [f64]) -> f64 {
-        let mut sum = self.posterior.ln_prior(point, gradient);
+        let mut sum = self.posterior.prior.ln_density(point, gradient);
         let width = self.posterior.width();
         let mut slopes = vec![0.0; width];
         for (j, class) in self.classes.iter().enumerate() {
@@ -294,15 +263,15 @@ impl Target for PolynomialPosterior<'_> {
 }
 
 impl Surrogate for PolynomialPosterior<'_> {
-    fn weigh(&self, point: &[f64]) -> Result<Weight> {
+    fn weigh(&self, point: &[f64]) -> Result<NoisyValue> {
         let mut slopes = vec![0.0; self.posterior.width()];
-        let mut ln = 0.0;
+        let mut value = 0.0;
         for (j, class) in self.classes.iter().enumerate() {
             let eta = self.posterior.eta(j, point);
             let exact = self.posterior.classes[j].value(eta)?;
-            ln += exact - class.polynomial.value(eta, &mut slopes);
+            value += exact - class.polynomial.value(eta, &mut slopes);
         }
-        Ok(Weight { ln, variance: 0.0, n_unresolved: 0 })
+        Ok(NoisyValue { value, ..NoisyValue::default() })
     }
 }
 

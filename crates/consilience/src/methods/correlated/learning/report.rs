@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::alpha_uncertainty::AlphaDraws;
-use super::constants::pair::{FEW_ITEMS, POOR_CORRECTION};
+use super::constants::correction::POOR_ACCEPTANCE;
+use super::constants::pair::FEW_ITEMS;
 use super::delta_posterior::DeltaPosterior;
 use super::mode_search::ModeSearch;
 use super::pair_likelihood::ClassLikelihood;
@@ -64,23 +64,19 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    /// From draws of δ: means and diagnostics given the point estimate of α, the rest with draws of α.
+    /// From `n` draws of a table: means and diagnostics given the point estimate of α, the rest with draws
+    /// of α.
     pub(super) fn new(
-        posterior: &DeltaPosterior<'_>,
-        draws: &Draws,
-        alpha_draws: &AlphaDraws,
+        (n, n_chains): (usize, usize),
+        given_alpha: impl Fn(usize) -> Vec<Vec<f64>>,
+        with_alpha: impl Fn(usize) -> Vec<Vec<f64>>,
     ) -> Self {
-        let n = draws.len();
-        let given = (0..n).map(|i| posterior.delta(draws.draw(i)));
-        let draw = |i: usize| alpha_draws.draw(posterior, i, n, draws.draw(i)).delta.swap_remove(0);
-        let with_alpha = (0..n).map(draw);
-        let with_alpha = Self::of(with_alpha, draws.n_chains());
-        let Self { mean, worst, .. } = Self::of(given, draws.n_chains());
-        Self { mean, worst, ..with_alpha }
+        let Self { mean, worst, .. } = Self::of((0..n).map(given_alpha), n_chains);
+        Self { mean, worst, ..Self::of((0..n).map(with_alpha), n_chains) }
     }
 
     /// From draws of a table, chain by chain.
-    pub(super) fn of(tables: impl Iterator<Item = Vec<Vec<f64>>>, n_chains: usize) -> Self {
+    fn of(tables: impl Iterator<Item = Vec<Vec<f64>>>, n_chains: usize) -> Self {
         let (mut width, mut elements) = (1, Vec::<Vec<f64>>::new());
         for table in tables {
             width = table[0].len();
@@ -144,24 +140,28 @@ pub(super) fn pair_warnings(schema: &Schema, posterior: &DeltaPosterior<'_>) -> 
     schema.classes().iter().zip(&posterior.classes).flat_map(of).collect()
 }
 
-/// Warnings about the chains.
-pub(super) fn chain_warnings(report: &DeltaReport) -> Vec<Warning> {
-    let mut warnings = Vec::new();
-    if let Some(accepted) = report.correction.filter(|accepted| *accepted < POOR_CORRECTION) {
-        warnings.push(Warning::convergence(format!(
-            "the surrogate of the posterior of δ is poor ({:.0} % of the proposed draws were \
+/// Warnings about chains of some quantities, with what to do against poor ones: the share of proposed draws
+/// that the likelihood accepted, if it corrected them, and the worst diagnostics.
+pub(super) fn chain_warnings(
+    (of, cure): (&str, &str),
+    accepted: Option<f64>,
+    (worst, n_chains): (Diagnostics, usize),
+) -> Vec<Warning> {
+    let poor_surrogate = accepted.filter(|accepted| !(*accepted > POOR_ACCEPTANCE)).map(|accepted| {
+        format!(
+            "the surrogate of the posterior of {of} is poor ({:.0} % of the proposed draws were \
              accepted): posterior means are more reliable than standard deviations",
             100.0 * accepted
-        )));
-    }
-    if report.worst.are_poor(report.chains) {
-        let Diagnostics { r_hat, ess_bulk, ess_tail } = report.worst;
-        warnings.push(Warning::convergence(format!(
-            "the chains of δ have not converged (R-hat {r_hat:.3}, bulk ESS {ess_bulk:.0}, \
-             tail ESS {ess_tail:.0}); use more draws or the inference `map`"
-        )));
-    }
-    warnings
+        )
+    });
+    let Diagnostics { r_hat, ess_bulk, ess_tail } = worst;
+    let poor_chains = worst.are_poor(n_chains).then(|| {
+        format!(
+            "the chains of {of} have not converged (R-hat {r_hat:.3}, bulk ESS {ess_bulk:.0}, tail \
+             ESS {ess_tail:.0}); use {cure}"
+        )
+    });
+    poor_surrogate.into_iter().chain(poor_chains).map(Warning::convergence).collect()
 }
 
 /// Warnings about the mode search.

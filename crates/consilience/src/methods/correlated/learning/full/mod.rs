@@ -28,10 +28,9 @@ use serde::{Deserialize, Serialize};
 
 use super::all_pairs::FittedPairs;
 use super::config::{Correlated, DeltaPrior};
-use super::constants::full::{
-    MOST_CENTRES, MOST_SHAPES, MOST_UNRESOLVED, POOR_ACCEPTANCE, SMALL_GAIN,
-};
-use super::report::Summary;
+use super::constants::full::{MOST_CENTRES, MOST_SHAPES, MOST_UNRESOLVED, SMALL_GAIN};
+use super::delayed_acceptance::{Correction, NoisyValue};
+use super::report::{Summary, chain_warnings};
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
 use crate::methods::Draw;
@@ -39,10 +38,10 @@ use crate::methods::correlated::Structure;
 use crate::methods::independent::Alpha;
 use crate::progress::Progress;
 use crate::sampling::diagnostics::Diagnostics;
-use crate::sampling::{Mode, Target, find_mode};
+use crate::sampling::{Draws, Mode, Target, find_mode};
 use crate::warning::Warning;
 use posterior::{FullPosterior, ReweightingSummary};
-use sampling::{SharedSample, SharedSampler};
+use sampling::SharedSampler;
 
 /// A summary of the experimental posterior of what three and more sources share. Parts are the common
 /// one, then those of pairs.
@@ -167,7 +166,7 @@ impl Correlated {
         posterior: &FullPosterior,
         summary: &ReweightingSummary,
         pairs: &FittedPairs,
-        SharedSample { draws, spread, noise, unresolved }: &SharedSample,
+        (draws, correction): &(Draws, Correction),
     ) -> FittedShared {
         // The mean given α satisfies the constraints, which are convex. Standard deviations, intervals and
         // kept draws use draws of α.
@@ -177,28 +176,33 @@ impl Correlated {
             if all.is_empty() { &pairs.alpha } else { &all[i * all.len() / n] }
         };
         let rows = |alpha: &Alpha, i: usize| posterior.delta(alpha, draws.draw(i)).concat();
-        let given = Summary::of((0..n).map(|i| rows(&pairs.alpha, i)), draws.n_chains());
-        let with_alpha = Summary::of((0..n).map(|i| rows(alpha(i), i)), draws.n_chains());
+        let of = (n, draws.n_chains());
+        let found = Summary::new(of, |i| rows(&pairs.alpha, i), |i| rows(alpha(i), i));
         let n_kept = self.keep_draws.min(n);
         let kept = |i: usize| {
             let i = i * n / n_kept;
             Draw { alpha: alpha(i).clone(), delta: posterior.delta(alpha(i), draws.draw(i)) }
         };
+        let n_proposals = correction.weights.len() as f64;
+        let over_proposals =
+            |f: fn(&NoisyValue) -> f64| correction.weights.iter().map(f).sum::<f64>() / n_proposals;
+        let unresolved = over_proposals(|weight| weight.n_unresolved as f64)
+            / (posterior.n_items() as f64).max(1.0);
         let report = SharedReport {
-            worst: given.worst,
-            acceptance: draws.acceptance(),
+            worst: found.worst,
+            acceptance: correction.acceptance,
             chains: draws.n_chains(),
             draws: n / draws.n_chains(),
-            sd: by_part(&with_alpha.sd, posterior.n_classes),
-            interval: by_part(&with_alpha.interval, posterior.n_classes),
+            sd: by_part(&found.sd, posterior.n_classes),
+            interval: by_part(&found.interval, posterior.n_classes),
             effective_points: summary.effective,
-            likelihood_error: *noise,
-            surrogate_error: *spread,
+            likelihood_error: over_proposals(|weight| weight.variance).sqrt(),
+            surrogate_error: correction.spread(),
             left_out: summary.n_left_out,
         };
         FittedShared {
-            delta: by_part(&given.mean, posterior.n_classes),
-            warnings: warnings(&report, *unresolved),
+            delta: by_part(&found.mean, posterior.n_classes),
+            warnings: warnings(&report, unresolved),
             report,
             draws: (0..n_kept).map(kept).collect(),
         }
@@ -211,20 +215,9 @@ fn warnings(report: &SharedReport, unresolved: f64) -> Vec<Warning> {
          calibration was checked for three sources, two classes and 30 items per class only"
             .to_string(),
     )];
-    if report.worst.are_poor(report.chains) {
-        let Diagnostics { r_hat, ess_bulk, ess_tail } = report.worst;
-        warnings.push(Warning::convergence(format!(
-            "the chains of the shared shapes have not converged (R-hat {r_hat:.3}, bulk ESS \
-             {ess_bulk:.0}, tail ESS {ess_tail:.0}); use more chains or the inference `two-step`"
-        )));
-    }
-    if !(report.acceptance > POOR_ACCEPTANCE) {
-        warnings.push(Warning::convergence(format!(
-            "the surrogate of the posterior of the shared shapes is poor ({:.0} % of the proposed \
-             draws were accepted): posterior means are more reliable than standard deviations",
-            100.0 * report.acceptance
-        )));
-    }
+    let of = ("the shared shapes", "more chains or the inference `two-step`");
+    let worst = (report.worst, report.chains);
+    warnings.extend(chain_warnings(of, Some(report.acceptance), worst));
     if unresolved > MOST_UNRESOLVED {
         warnings.push(Warning::convergence(format!(
             "{:.0} % of the densities could not be resolved, because nearly nothing is private: the \

@@ -13,7 +13,8 @@ use crate::methods::correlated::learning::constants::full::LARGEST_ETA;
 use crate::methods::correlated::learning::constants::reweighting::{
     LEAST_EFFECTIVE, MOST_LEFT_OUT, USABLE,
 };
-use crate::methods::correlated::learning::prior;
+use crate::methods::correlated::learning::pair_items::complete_items;
+use crate::methods::correlated::learning::prior::EtaPrior;
 use crate::methods::independent::Alpha;
 use crate::sampling::Target;
 
@@ -22,7 +23,7 @@ pub(super) struct FullPosterior {
     pub(super) items: Vec<ClassItems>,
     pub(super) members: Vec<Vec<usize>>,
     pub(super) n_classes: usize,
-    prior: DeltaPrior,
+    pub(super) prior: EtaPrior,
 }
 
 impl FullPosterior {
@@ -37,14 +38,10 @@ impl FullPosterior {
         if structure == Structure::Full {
             members.extend(pairs.pairs.iter().map(|pair| vec![pair.between.0, pair.between.1]));
         }
-        let mut items = vec![ClassItems { n_classes, items: Vec::new() }; n_classes];
-        let all = outputs.all();
-        for (item, class) in outputs.require_labels()?.into_iter().enumerate() {
-            let each: Option<Vec<&[f64]>> = (0..n).map(|k| all.output(item, k)).collect();
-            if let Some(each) = each {
-                items[class].items.push(each.concat());
-            }
-        }
+        let class = |items: Vec<Vec<f64>>| ClassItems { n_classes, items };
+        let items = complete_items(outputs)?.into_iter().map(class).collect();
+        let bounds = vec![1.0; n_classes * n_classes * members.len()];
+        let prior = EtaPrior::new(prior, bounds, members.len());
         Ok(Self { items, members, n_classes, prior })
     }
 
@@ -74,27 +71,6 @@ impl FullPosterior {
         self.n_classes * self.members.len()
     }
 
-    fn n_eta(&self) -> usize {
-        self.n_classes * self.width()
-    }
-
-    /// Index of the prior mean μ of the i-th η: that of the common part or that of pairs.
-    fn mean_of(&self, i: usize) -> usize {
-        self.n_eta() + usize::from(!i.is_multiple_of(self.members.len()))
-    }
-
-    /// Number of coordinates of a point.
-    pub(super) fn dimension(&self) -> usize {
-        self.n_eta() + self.n_means()
-    }
-
-    fn n_means(&self) -> usize {
-        match self.prior {
-            DeltaPrior::Pooled => self.members.len().min(2),
-            _ => 0,
-        }
-    }
-
     /// The point of shapes `delta[part][class][component]`.
     pub(super) fn point(&self, alpha: &Alpha, delta: &[Vec<Vec<f64>>]) -> Vec<f64> {
         let mut point = Vec::new();
@@ -104,20 +80,14 @@ impl FullPosterior {
                 point.extend(constraints.eta(&own));
             }
         }
-        let n = point.len();
-        for mean in n..n + self.n_means() {
-            let own: Vec<f64> =
-                (0..n).filter(|i| self.mean_of(*i) == mean).map(|i| point[i]).collect();
-            point.push(own.iter().sum::<f64>() / own.len() as f64);
-        }
-        point
+        self.prior.complete(point)
     }
 
     /// Shapes `delta[part][class][component]` of a point.
     pub(super) fn delta(&self, alpha: &Alpha, point: &[f64]) -> Vec<Vec<Vec<f64>>> {
         let n_parts = self.members.len();
         let mut delta = vec![vec![vec![0.0; self.n_classes]; self.n_classes]; n_parts];
-        for (j, eta) in point[..self.n_eta()].chunks_exact(self.width()).enumerate() {
+        for (j, eta) in point[..self.prior.n_eta()].chunks_exact(self.width()).enumerate() {
             let constraints = self.constraints(alpha, j);
             for (l, (constraints, eta)) in
                 constraints.iter().zip(eta.chunks_exact(n_parts)).enumerate()
@@ -199,47 +169,13 @@ pub(super) struct ReweightingSummary {
     pub(super) n_left_out: usize,
 }
 
-impl FullPosterior {
-    /// Log prior density of one class's η, given the prior means.
-    pub(super) fn ln_class_prior(&self, class: usize, point: &[f64]) -> f64 {
-        let own = class * self.width()..(class + 1) * self.width();
-        let one = |i: usize| {
-            let mu = point.get(self.mean_of(i)).copied().unwrap_or(0.0);
-            prior::element(self.prior, point[i], 1.0, mu).value
-        };
-        own.map(one).sum()
-    }
-
-    /// Log prior density; writes its gradient.
-    pub(super) fn ln_prior(&self, point: &[f64], gradient: &mut [f64]) -> f64 {
-        let n = self.n_eta();
-        let mut sum = 0.0;
-        for mean in n..point.len() {
-            let local = prior::logistic(point[mean]);
-            sum += local.value;
-            gradient[mean] = local.slope;
-        }
-        for i in 0..n {
-            let mean = self.mean_of(i);
-            let mu = point.get(mean).copied().unwrap_or(0.0);
-            let local = prior::element(self.prior, point[i], 1.0, mu);
-            sum += local.value;
-            gradient[i] = local.slope;
-            if mean < point.len() {
-                gradient[mean] -= local.slope;
-            }
-        }
-        sum
-    }
-}
-
 impl Target for ReweightedPosterior<'_> {
     fn dimension(&self) -> usize {
-        self.posterior.dimension()
+        self.posterior.prior.dimension()
     }
 
     fn ln_density(&self, point: &[f64], gradient: &mut [f64]) -> f64 {
-        let mut sum = self.posterior.ln_prior(point, gradient);
+        let mut sum = self.posterior.prior.ln_density(point, gradient);
         let width = self.posterior.width();
         for (j, class) in self.classes.iter().enumerate() {
             let own = j * width..(j + 1) * width;
@@ -255,8 +191,8 @@ impl Target for ReweightedPosterior<'_> {
 
     /// The outer products of the items' scores stand for the information.
     fn curvature(&self, point: &[f64]) -> DMatrix<f64> {
-        let (posterior, d, width) = (self.posterior, self.dimension(), self.posterior.width());
-        let mut matrix = DMatrix::zeros(d, d);
+        let width = self.posterior.width();
+        let mut matrix = self.posterior.prior.curvature(point);
         for (j, class) in self.classes.iter().enumerate() {
             let first = j * width;
             let mut add = |score: &[f64]| {
@@ -267,20 +203,6 @@ impl Target for ReweightedPosterior<'_> {
                 }
             };
             class.evaluate(&point[first..first + width], Some(&mut add));
-        }
-        for i in 0..posterior.n_eta() {
-            let mean = posterior.mean_of(i);
-            let mu = point.get(mean).copied().unwrap_or(0.0);
-            let bend = prior::element(posterior.prior, point[i], 1.0, mu).curvature.max(0.0);
-            matrix[(i, i)] += bend;
-            if mean < d {
-                matrix[(mean, mean)] += bend;
-                matrix[(i, mean)] -= bend;
-                matrix[(mean, i)] -= bend;
-            }
-        }
-        for mean in posterior.n_eta()..d {
-            matrix[(mean, mean)] += prior::logistic(point[mean]).curvature;
         }
         matrix
     }

@@ -9,6 +9,7 @@ use crate::methods::correlated::learning::constants::reweighting::{
     BATCHES, ITEMS_PER_SET, LARGEST_ITEM_ERROR, LIKELIHOOD_ERROR, SMALLEST_ITEM_ERROR,
     SMALLEST_SHAPE,
 };
+use crate::methods::correlated::learning::delayed_acceptance::NoisyValue;
 use consilience_numerics::parallel;
 use consilience_numerics::special::{digamma, ln_gamma, trigamma};
 use correlated_dirichlet::multi::{ImportancePoints, MultiDensity, MultiScratch};
@@ -49,7 +50,7 @@ impl ClassItems {
         constraints: &[Constraints<'_>],
         eta: &[f64],
         seed: u64,
-    ) -> Result<LnLikelihood> {
+    ) -> Result<NoisyValue> {
         let density = density(constraints, &shapes(constraints, eta))?;
         let wanted = LIKELIHOOD_ERROR / (self.items.len() as f64).sqrt();
         let tolerance = wanted.clamp(SMALLEST_ITEM_ERROR, LARGEST_ITEM_ERROR);
@@ -57,21 +58,12 @@ impl ClassItems {
             density.clone().with_seed(seed).ln_density_of_item(x, i, tolerance, scratch)
         });
         let resolved = all.iter().filter(|found| found.is_resolved());
-        Ok(LnLikelihood {
+        Ok(NoisyValue {
             value: all.iter().map(|found| found.ln_density).sum(),
             variance: resolved.map(|found| found.error * found.error).sum(),
             n_unresolved: all.iter().filter(|found| !found.is_resolved()).count(),
         })
     }
-}
-
-/// The log likelihood of all items of a class.
-pub(super) struct LnLikelihood {
-    pub(super) value: f64,
-    /// Its variance, from the items whose densities are resolved.
-    pub(super) variance: f64,
-    /// Number of items whose densities are not resolved.
-    pub(super) n_unresolved: usize,
 }
 
 /// Receives the score of one item after the other.

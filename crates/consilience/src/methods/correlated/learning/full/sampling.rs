@@ -18,7 +18,7 @@ use crate::methods::correlated::learning::constants::full::{
     FEWEST_ROUNDS, LARGEST_ETA, MOST_ROUNDS, ROOT_OFFSET, SMALL_SPREAD, TEMPERED_POWER,
 };
 use crate::methods::correlated::learning::delayed_acceptance::{
-    DelayedAcceptance, Surrogate, Weight,
+    Correction, DelayedAcceptance, NoisyValue, Surrogate,
 };
 use crate::methods::correlated::learning::gaussian::{
     Region, block, moments, normal_approximation, standard_deviation, with_least_precision,
@@ -27,17 +27,6 @@ use crate::methods::independent::Alpha;
 use crate::progress::Progress;
 use crate::sampling::{ChainSettings, Draws, Mode, Target, sample};
 use consilience_numerics::parallel;
-
-/// Draws with what is known of their errors.
-pub(super) struct SharedSample {
-    pub(super) draws: Draws,
-    /// Standard deviation of likelihood − surrogates over the proposals, in log units.
-    pub(super) spread: f64,
-    /// Root mean square error of the log likelihood over the proposals.
-    pub(super) noise: f64,
-    /// Share of densities that were not resolved.
-    pub(super) unresolved: f64,
-}
 
 /// The surrogate of one class with the evaluations that it was fitted to.
 struct ClassProcess {
@@ -58,7 +47,7 @@ pub(super) struct SharedSampler<'a> {
 
 impl SharedSampler<'_> {
     /// Fits the surrogates around a mode, and runs the corrected chains.
-    pub(super) fn sample(&self, found: Mode) -> Result<SharedSample> {
+    pub(super) fn sample(&self, found: Mode) -> Result<(Draws, Correction)> {
         let mut mode = Mode { curvature: with_least_precision(&found.curvature.l()), ..found };
         let n_classes = self.posterior.n_classes;
         self.progress.begin("learning the surrogates", (MOST_ROUNDS * n_classes) as u64);
@@ -98,8 +87,9 @@ impl SharedSampler<'_> {
     /// that errors at neighbouring points are alike.
     fn evaluate(&self, class: usize, point: &[f64]) -> Result<NoisyEvaluation> {
         self.progress.check()?;
-        let eta: Vec<f64> =
-            self.eta(class, point).iter().map(|e| e.clamp(-LARGEST_ETA, LARGEST_ETA)).collect();
+        let (eta, prior) = (self.eta(class, point), &self.posterior.prior);
+        let ln_prior = prior.ln_density_of(class * eta.len(), eta, prior.means(point));
+        let eta: Vec<f64> = eta.iter().map(|e| e.clamp(-LARGEST_ETA, LARGEST_ETA)).collect();
         let constraints = self.posterior.constraints(self.alpha, class);
         let items = &self.posterior.items[class];
         let at = ReweightedClass::new(constraints, items, &eta, self.class_seed(class), 0.0)?;
@@ -112,7 +102,7 @@ impl SharedSampler<'_> {
         Ok(NoisyEvaluation {
             gradient: in_roots(&reweighted.slopes),
             gradient_error: in_roots(&at.slope_errors()),
-            ln_posterior: value + self.posterior.ln_class_prior(class, point),
+            ln_posterior: value + ln_prior,
             point: roots,
             value,
         })
@@ -206,7 +196,7 @@ impl SharedSampler<'_> {
     }
 
     /// Chains of the posterior itself, each from a draw by the surrogates.
-    fn correct(&self, target: &ProcessPosterior<'_>, draws: &Draws) -> Result<SharedSample> {
+    fn correct(&self, target: &ProcessPosterior<'_>, draws: &Draws) -> Result<(Draws, Correction)> {
         let chains = DelayedAcceptance {
             surrogate: target,
             mode: target.mode,
@@ -214,18 +204,8 @@ impl SharedSampler<'_> {
             seed: self.seed,
             progress: self.progress,
         };
-        let corrected = chains.run(draws)?;
-        if corrected.outside_support {
-            return Err(unresolved());
-        }
-        let (n, n_items) = (corrected.weights.len() as f64, self.posterior.n_items() as f64);
-        let mean = |f: fn(&Weight) -> f64| corrected.weights.iter().map(f).sum::<f64>() / n;
-        Ok(SharedSample {
-            spread: corrected.spread(),
-            noise: mean(|weight| weight.variance).sqrt(),
-            unresolved: mean(|weight| weight.n_unresolved as f64) / n_items.max(1.0),
-            draws: Draws::from_chains(corrected.chains, corrected.acceptance),
-        })
+        let (draws, correction) = chains.run(draws)?;
+        if correction.outside_support { Err(unresolved()) } else { Ok((draws, correction)) }
     }
 }
 
@@ -254,12 +234,12 @@ struct ProcessPosterior<'a> {
 
 impl Target for ProcessPosterior<'_> {
     fn dimension(&self) -> usize {
-        self.sampler.posterior.dimension()
+        self.sampler.posterior.prior.dimension()
     }
 
     fn ln_density(&self, point: &[f64], gradient: &mut [f64]) -> f64 {
         let posterior = self.sampler.posterior;
-        let mut sum = posterior.ln_prior(point, gradient);
+        let mut sum = posterior.prior.ln_density(point, gradient);
         let (width, n_parts) = (posterior.width(), posterior.members.len());
         let (mut slopes, mut own) = (vec![0.0; width], vec![0.0; width]);
         for (j, class) in self.classes.iter().enumerate() {
@@ -287,9 +267,9 @@ impl Target for ProcessPosterior<'_> {
 }
 
 impl Surrogate for ProcessPosterior<'_> {
-    fn weigh(&self, point: &[f64]) -> Result<Weight> {
+    fn weigh(&self, point: &[f64]) -> Result<NoisyValue> {
         let sampler = self.sampler;
-        let mut all = Weight { ln: 0.0, variance: 0.0, n_unresolved: 0 };
+        let mut all = NoisyValue::default();
         for (j, class) in self.classes.iter().enumerate() {
             sampler.progress.check()?;
             let eta = sampler.eta(j, point);
@@ -297,12 +277,12 @@ impl Surrogate for ProcessPosterior<'_> {
             let items = &sampler.posterior.items[j];
             let exact = items.ln_likelihood(&constraints, eta, sampler.class_seed(j))?;
             let roots = sampler.surrogate_point(j, eta);
-            all.ln += exact.value - class.process.value(&roots, &mut vec![0.0; roots.len()]);
+            all.value += exact.value - class.process.value(&roots, &mut vec![0.0; roots.len()]);
             all.variance += exact.variance;
             all.n_unresolved += exact.n_unresolved;
         }
-        if all.ln.is_nan() {
-            all.ln = f64::NEG_INFINITY;
+        if all.value.is_nan() {
+            all.value = f64::NEG_INFINITY;
         }
         Ok(all)
     }
