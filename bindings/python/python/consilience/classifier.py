@@ -255,7 +255,9 @@ class FusionClassifier(Summary, ClassifierMixin, TransformerMixin, _BaseHeteroge
         predicted = ~np.isnan(self.out_of_fold_).all(axis=(1, 2))
         return self.fusion_.worth(self.out_of_fold_[predicted], self._labels[predicted])
 
-    def evaluate(self, X: Any, y: Any, **options: Any) -> Evaluation:
+    def evaluate(
+        self, X: Any, y: Any, *, class_prior: ClassPrior | None = None, bootstrap: int = 1000, random_state: Any = None,
+    ) -> Evaluation:
         """Scores with 95 % intervals: of the fused probabilities and of every classifier.
 
         Parameters
@@ -264,8 +266,13 @@ class FusionClassifier(Summary, ClassifierMixin, TransformerMixin, _BaseHeteroge
             The features, of items that the classifiers were not fitted on.
         y : array-like of shape (n_items,)
             The true classes.
-        **options : dict
-            Options of `evaluate` of the fusion estimator, such as `class_prior` and `bootstrap`.
+        class_prior : {"empirical", "uniform", "estimate"} or array-like of shape (n_classes,), default=None
+            A class prior to use instead of that of `fusion_`. "estimate": the class shares of these
+            items.
+        bootstrap : int, default=1000
+            Number of bootstrap replicates for the intervals: 0 (no intervals) or at least 20.
+        random_state : int, RandomState instance or None, default=None
+            Seed of the bootstrap.
 
         Returns
         -------
@@ -273,7 +280,9 @@ class FusionClassifier(Summary, ClassifierMixin, TransformerMixin, _BaseHeteroge
             The scores. It prints as a table, and is a dict as well.
         """
         outputs = self.outputs(X)
-        found: Evaluation = self.fusion_.evaluate(outputs, y, **options)
+        found: Evaluation = self.fusion_.evaluate(
+            outputs, y, class_prior=class_prior, bootstrap=bootstrap, random_state=random_state
+        )
         return found
 
     def outputs(self, X: Any) -> Floats:
