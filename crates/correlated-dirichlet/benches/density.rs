@@ -63,6 +63,25 @@ fn fused_items(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// The same with the three densities of one model for the items of 15 different ones, many of them improbable.
+fn one_model(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("pair_one_model");
+    for (ratio, resolution) in [(0.5, 0.0), (0.95, 0.0), (0.5, 0.03), (0.95, 0.03)] {
+        let cases = cases(3, 10.0, ratio, resolution);
+        let mut scratch = Scratch::default();
+        let mut next = cases[..15].iter().cycle();
+        group.bench_function(format!("J3/alpha10/r{ratio}/eps{resolution}"), |bencher| {
+            bencher.iter(|| {
+                let [x1, x2] = &next.next().expect("endless").x;
+                for class in &cases[..3] {
+                    black_box(class.density.ln_density(x1, x2, &mut scratch));
+                }
+            });
+        });
+    }
+    group.finish();
+}
+
 fn densities(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("pair_density");
     for (n, scale, ratio, resolution) in [
@@ -101,5 +120,5 @@ fn densities(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, densities, fused_items);
+criterion_group!(benches, densities, fused_items, one_model);
 criterion_main!(benches);

@@ -16,6 +16,8 @@ pub(crate) struct Accuracy {
     /// Terms below e^−cut of the largest are left out: in the ratio and the scale, and over shared gammas.
     pub(crate) cut: f64,
     pub(crate) cut_inner: f64,
+    /// e^(−cut − 1).
+    pub(crate) negligible_s: f64,
     /// Ends are closed where the expansion parameter is below this.
     pub(crate) onset: f64,
 }
@@ -35,6 +37,7 @@ impl Accuracy {
             target_s: 0.03 * tolerance,
             cut,
             cut_inner: 1.1 * cut + 1.0,
+            negligible_s: (-cut - 1.0).exp(),
             onset: 0.6 * (0.1 * tolerance).powf(0.25),
         }
     }

@@ -12,6 +12,8 @@ pub(crate) struct Component {
     pub(crate) private: [f64; 2],
     /// −ln Γ of all three shapes, if classifier k has the smaller total, without the factors that quadrature adds.
     pub(crate) ln_constant: [f64; 2],
+    /// ln of those factors: of the shared gamma and of the two private ones.
+    pub(crate) ln_left_out: [f64; 3],
 }
 
 /// The largest concentration of a pair. With larger ones a density takes long and is rarely resolved.
@@ -29,7 +31,12 @@ impl Component {
             let common = if near == 0.0 { ln_gamma(shared) } else { ln_gamma_safe(shared) };
             -common - ln_gamma_safe(near) - ln_gamma(far)
         };
-        Self { shared, private: [a1, a2], ln_constant: [one(a1, a2), one(a2, a1)] }
+        Self {
+            shared,
+            private: [a1, a2],
+            ln_constant: [one(a1, a2), one(a2, a1)],
+            ln_left_out: [shared, a1, a2].map(|shape| left_out(shape).ln()),
+        }
     }
 
     /// δ + a¹ + a².

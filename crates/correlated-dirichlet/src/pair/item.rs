@@ -15,6 +15,8 @@ pub(crate) struct Side {
     pub(crate) smaller_is_second: bool,
     /// −Σ ln Γ.
     pub(crate) ln_constant: f64,
+    /// ln of the factors that it leaves out, for the shared and the near shape.
+    pub(crate) ln_left_out: [f64; 2],
     /// e^|y − yₗ| − 1.
     pub(crate) distance: f64,
 }
@@ -58,6 +60,7 @@ pub(crate) fn side(
         ln_smaller,
         smaller_is_second: k == 1,
         ln_constant: component.ln_constant[k],
+        ln_left_out: [component.ln_left_out[0], component.ln_left_out[1 + k]],
         distance: tau.abs().exp_m1(),
     }
 }

@@ -99,7 +99,8 @@ pub struct PairDensity {
     /// N = Σ(δ + a¹ + a²).
     power: f64,
     accuracy: Accuracy,
-    laguerre: Vec<Laguerre>,
+    /// Gauss-Laguerre rules for the scale, made when an item first needs them.
+    laguerre: OnceLock<Vec<Laguerre>>,
     arch: Arch,
     /// The same density with shapes of 0 raised a little, if there are any: derivatives are taken there.
     inside: Option<Box<PairDensity>>,
@@ -128,14 +129,13 @@ impl PairDensity {
             alpha: [alpha1.to_vec(), alpha2.to_vec()],
             ln_beta: [ln_multivariate_beta(alpha1), ln_multivariate_beta(alpha2)],
             accuracy: Accuracy::new(DEFAULT_TOLERANCE),
-            laguerre: Vec::new(),
+            laguerre: OnceLock::new(),
             arch: four_lanes(),
             inside: None,
             epsilon: 0.0,
             tables: OnceLock::new(),
             slope_tables: OnceLock::new(),
         };
-        density.prepare_laguerre();
         density.inside = density.moved_inside()?.map(Box::new);
         Ok(density)
     }
@@ -151,7 +151,7 @@ impl PairDensity {
         if let Some(inside) = self.inside.take() {
             self.inside = Some(Box::new(inside.with_tolerance(tolerance)?));
         }
-        self.prepare_laguerre();
+        self.laguerre = OnceLock::new();
         Ok(self)
     }
 
@@ -296,18 +296,21 @@ impl PairDensity {
         Self::new(&alpha(0), &alpha(1), &delta).map(Some)
     }
 
-    /// Gauss-Laguerre rules for the scale s, of lengths up to what the worst line, ρ = 1 and x¹ = x², needs.
-    fn prepare_laguerre(&mut self) {
-        self.laguerre.clear();
-        if self.power > 4.0 * exact::constants::EQUIDISTANT_FROM {
-            return;
-        }
-        let longest =
-            exact::scale::gauss_points(self.accuracy.tolerance, 1.0 / 3.0, self.power) + 1.0;
-        for part in [0.5, 0.7, 0.85, 1.0] {
-            let rule = Laguerre::new(accuracy::count(longest * part), self.power);
-            self.laguerre.push(rule.with_slopes(self.power));
-        }
+    /// Gauss-Laguerre rules for the scale s, of lengths up to what the worst line, ρ = 1 and x¹ = x², needs; none for large
+    /// total shapes.
+    fn laguerre(&self) -> &[Laguerre] {
+        self.laguerre.get_or_init(|| {
+            if self.power > 4.0 * exact::constants::EQUIDISTANT_FROM {
+                return Vec::new();
+            }
+            let longest =
+                exact::scale::gauss_points(self.accuracy.tolerance, 1.0 / 3.0, self.power) + 1.0;
+            let rule = |part: f64| {
+                let rule = Laguerre::new(accuracy::count(longest * part), self.power);
+                rule.with_slopes(self.power)
+            };
+            [0.5, 0.7, 0.85, 1.0].map(rule).to_vec()
+        })
     }
 }
 

@@ -1,7 +1,10 @@
 //! Adaptive refinement of the exact density: places the nodes, integrates, and repeats with finer steps until the estimated
 //! error is small enough.
 
-use super::constants::{ACCEPT, EQUIDISTANT_FROM, MAX_PASSES, MAX_TERMS, ROUNDING, SAFETY};
+use super::constants::{
+    ACCEPT, BETWEEN_BREAKS, BEYOND_BREAKS, EQUIDISTANT_FROM, MAX_PASSES, MAX_TERMS, ROUNDING,
+    SAFETY,
+};
 use super::gradient::GradientSum;
 use super::kernel::TermRecord;
 use super::kinks::{self, AtKink};
@@ -101,7 +104,8 @@ impl PairDensity {
         scratch.convergence.clear();
         let (rest, rigid) = self.prepare_components(mode, scratch, steps);
         let shape_s = mode.precision_s.min(self.power);
-        let gauss = shape_s < EQUIDISTANT_FROM && !self.laguerre.is_empty();
+        let laguerre = if shape_s < EQUIDISTANT_FROM { self.laguerre() } else { &[] };
+        let gauss = !laguerre.is_empty();
         if !gauss {
             scratch.grid.fit(shape_s, self.power, &self.accuracy, steps.s);
         }
@@ -109,7 +113,8 @@ impl PairDensity {
             self.accuracy.step_y * mode.sd_y / (1.0 + 0.6 * mode.sd_y * mode.sd_y).sqrt() * steps.y;
         let Scratch { outputs, breaks, pieces, .. } = scratch;
         let plan = kinks::plan(&self.components, outputs, mode, &self.accuracy, normal, breaks);
-        lay_pieces(mode, normal * plan.factor, breaks, pieces);
+        let step = steps.y * self.accuracy.step_y;
+        lay_pieces(mode, normal * plan.factor, step, breaks, pieces);
         kinks::drop_far_pieces(&self.components, mode, pieces);
         let mut lines = ScaleIntegrals {
             arch: self.arch,
@@ -120,7 +125,7 @@ impl PairDensity {
             rest,
             power: self.power,
             mode: *mode,
-            laguerre: if gauss { &self.laguerre } else { &[] },
+            laguerre,
             rule: (0, 1.0),
             grid: &mut scratch.grid,
             record: slopes.then_some(&mut scratch.record),
@@ -137,11 +142,6 @@ impl PairDensity {
         let mut walk = RatioIntegral {
             lines: &mut lines,
             inner: &mut scratch.inner,
-            step: if scratch.breaks.is_empty() {
-                1.0
-            } else {
-                steps.y * 0.85 * self.accuracy.step_y
-            },
             sum: LogSum::new(),
             coarse_s: 0.0,
             convergence: &mut scratch.convergence,
@@ -150,12 +150,12 @@ impl PairDensity {
         for piece in &scratch.pieces {
             walk.piece(piece);
         }
-        let (ln_sum, step, loss) = (walk.sum.ln(), walk.step, walk.sum.loss());
+        let (ln_sum, loss) = (walk.sum.ln(), walk.sum.loss());
         let grid = (!gauss).then_some(&scratch.grid);
         let base = plan.error + loss;
         let (error, mut wanted) = self.judge(&scratch.convergence, grid, ln_sum, base, steps);
         wanted.inner *= self.inner_factor(loss);
-        Pass { ln_density: ln_sum + step.ln(), error, wanted }
+        Pass { ln_density: ln_sum, error, wanted }
     }
 
     /// The factor on the steps over the shared gammas that makes their error small enough.
@@ -227,13 +227,18 @@ impl PairDensity {
     }
 }
 
-/// Cuts the y axis at the breaks; the piece that contains the mode comes first.
-fn lay_pieces(mode: &Mode, step: f64, breaks: &[f64], pieces: &mut Vec<Piece>) {
+/// Cuts the y axis at the breaks; the piece that contains the mode comes first. `lattice` is the step in y without breaks, `step`
+/// that for a Gaussian of standard deviation 1.
+fn lay_pieces(mode: &Mode, lattice: f64, step: f64, breaks: &[f64], pieces: &mut Vec<Piece>) {
     pieces.clear();
     let mut lower = f64::NEG_INFINITY;
-    let scale = if breaks.is_empty() { step } else { mode.sd_y };
     for upper in breaks.iter().copied().chain([f64::INFINITY]) {
-        pieces.push(Piece { lower, upper, scale, centre: mode.y });
+        let (scale, step) = match (lower.is_finite(), upper.is_finite()) {
+            (false, false) => (lattice, 1.0),
+            (true, true) => (mode.sd_y, BETWEEN_BREAKS * step),
+            _ => (mode.sd_y, BEYOND_BREAKS * step),
+        };
+        pieces.push(Piece::new([lower, upper], scale, mode.y, step));
         lower = upper;
     }
     pieces.sort_by_key(|piece| piece.nearest(mode.y) != mode.y);

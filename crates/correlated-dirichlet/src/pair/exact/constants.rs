@@ -60,3 +60,10 @@ pub(crate) const SAME_CORNER: f64 = 1e-3;
 
 /// The step over 2π near a break, with a margin for the integral over the shared gamma.
 pub(crate) const NEIGHBOUR_STEP: f64 = 0.2;
+
+/// Steps in a piece between two breaks and in one beyond the last, relative to that for a Gaussian.
+///
+/// Of 45 densities with δ = 0.95 α six need a second pass, and 24 if both are 0.85. With 0.95 between breaks 16 do; 0.6 and 0.72
+/// beyond them cost 2 % more.
+pub(crate) const BETWEEN_BREAKS: f64 = 0.85;
+pub(crate) const BEYOND_BREAKS: f64 = 0.68;

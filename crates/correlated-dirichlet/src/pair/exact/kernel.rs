@@ -82,13 +82,13 @@ impl WithSimd for Exponents<'_> {
         let (power, tilt) = (simd.splat_f64s(self.power), simd.splat_f64s(self.tilt));
         let distance = simd.splat_f64s(self.distance);
         let mut largest = simd.splat_f64s(f64::NEG_INFINITY);
-        for i in 0..out.len() {
-            let log = ln(simd, simd.add_f64s(distance, q[i]));
-            ln_cq[i] = log;
-            let sum = fma(simd, shape_v, ln_v[i], simd.mul_f64s(shape_q, ln_q[i]));
-            let sum = fma(simd, power, log, fma(simd, tilt, v[i], sum));
-            largest = simd.max_f64s(largest, sum);
-            out[i] = sum;
+        let nodes = v.iter().zip(q).zip(ln_v).zip(ln_q);
+        for ((((&v, &q), &ln_v), &ln_q), (ln_cq, out)) in nodes.zip(ln_cq.iter_mut().zip(out)) {
+            let log = ln(simd, simd.add_f64s(distance, q));
+            *ln_cq = log;
+            let sum = fma(simd, shape_v, ln_v, simd.mul_f64s(shape_q, ln_q));
+            *out = fma(simd, power, log, fma(simd, tilt, v, sum));
+            largest = simd.max_f64s(largest, *out);
         }
         simd.reduce_max_f64s(largest)
     }
@@ -104,33 +104,31 @@ fn start<S: Simd>(simd: S, parts: &mut Parts<'_>, from_centre: f64, step: f64) {
     let (offset, pivot) = (simd.splat_f64s(parts.offset), simd.splat_f64s(parts.pivot));
     let shift = simd.splat_f64s(from_centre * parts.smaller);
     let step = simd.splat_f64s(step * parts.smaller);
-    for i in 0..terms.len() {
-        let away = simd.sub_f64s(v[i], pivot);
-        let exponent = simd.sub_f64s(exponents[i], offset);
-        terms[i] = exp(simd, fma(simd, shift, away, exponent));
-        ratios[i] = exp(simd, simd.mul_f64s(step, away));
+    for (((term, ratio), &v), &exponent) in terms.iter_mut().zip(ratios).zip(v).zip(exponents) {
+        let away = simd.sub_f64s(v, pivot);
+        *term = exp(simd, fma(simd, shift, away, simd.sub_f64s(exponent, offset)));
+        *ratio = exp(simd, simd.mul_f64s(step, away));
     }
     if let Some(weights) = parts.weights {
-        let (weights, _) = S::as_simd_f64s(weights);
-        for i in 0..terms.len() {
-            terms[i] = simd.mul_f64s(terms[i], weights[i]);
+        for (term, &weight) in terms.iter_mut().zip(S::as_simd_f64s(weights).0) {
+            *term = simd.mul_f64s(*term, weight);
         }
     }
 }
 
 /// Sums the terms of one component at four successive s, and advances them by four steps.
 #[inline(always)]
-fn four_sums<S: Simd>(simd: S, parts: &mut Parts<'_>) -> [f64; 4] {
-    let (terms, _) = S::as_mut_simd_f64s(parts.terms);
-    let (ratios, _) = S::as_simd_f64s(parts.ratios);
+fn four_sums<S: Simd>(simd: S, terms: &mut [f64], ratios: &[f64]) -> [f64; 4] {
+    let (terms, _) = S::as_mut_simd_f64s(terms);
+    let (ratios, _) = S::as_simd_f64s(ratios);
     let mut sums = [simd.splat_f64s(0.0); 4];
-    for i in 0..terms.len() {
-        let mut t = terms[i];
+    for (term, &ratio) in terms.iter_mut().zip(ratios) {
+        let mut t = *term;
         for sum in &mut sums {
             *sum = simd.add_f64s(*sum, t);
-            t = simd.mul_f64s(t, ratios[i]);
+            t = simd.mul_f64s(t, ratio);
         }
-        terms[i] = t;
+        *term = t;
     }
     sums.map(|sum| simd.reduce_sum_f64s(sum))
 }
@@ -205,7 +203,8 @@ impl WithSimd for Equidistant<'_, SharedIntegral> {
                 record.from_centre.extend(t.iter().map(|t| self.centre * (t - 1.0)));
             }
             for (a, &l) in self.active.iter().enumerate() {
-                let sums = four_sums(simd, &mut self.inner[l].parts());
+                let (terms, ratios) = self.inner[l].terms_and_ratios();
+                let sums = four_sums(simd, terms, ratios);
                 if let Some(record) = &mut self.record {
                     for (i, sum) in sums.iter().enumerate() {
                         record.sums[(block * GROUP + i) * n_active + a] = *sum;

@@ -14,6 +14,10 @@ pub(crate) struct Piece {
     pub(crate) upper: f64,
     /// The scale σ of the map, or the step if there are no breaks.
     pub(crate) scale: f64,
+    /// The step in τ.
+    pub(crate) step: f64,
+    /// ln of scale times step.
+    ln_unit: f64,
     /// y at τ = 0 if there are no breaks.
     pub(crate) centre: f64,
 }
@@ -22,36 +26,42 @@ pub(crate) struct Piece {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Point {
     pub(crate) at: Position,
-    /// ln dy/dτ.
-    pub(crate) ln_jacobian: f64,
+    /// ln of the step times dy/dτ.
+    pub(crate) ln_weight: f64,
     /// Distance to the lower and to the upper end.
     pub(crate) from: [f64; 2],
 }
 
 impl Piece {
+    /// An interval between breaks, or ±∞, with a step.
+    pub(crate) fn new([lower, upper]: [f64; 2], scale: f64, centre: f64, step: f64) -> Self {
+        Self { lower, upper, scale, step, ln_unit: (scale * step).ln(), centre }
+    }
+
     /// The point at τ.
     pub(crate) fn point(&self, tau: f64) -> Point {
-        let ln_scale = self.scale.ln();
         let (a, b) = (self.lower, self.upper);
         match (a.is_finite(), b.is_finite()) {
             (false, false) => Point {
                 at: Position { anchor: self.centre, offset: self.scale * tau },
-                ln_jacobian: ln_scale,
+                ln_weight: self.ln_unit,
                 from: [f64::INFINITY; 2],
             },
             (true, false) => {
-                let d = self.scale * softplus(tau);
+                let (away, ln_slope) = softplus(tau);
+                let d = self.scale * away;
                 Point {
                     at: Position { anchor: a, offset: d },
-                    ln_jacobian: ln_scale - softplus(-tau),
+                    ln_weight: self.ln_unit + ln_slope,
                     from: [d, f64::INFINITY],
                 }
             }
             (false, true) => {
-                let d = self.scale * softplus(-tau);
+                let (away, ln_slope) = softplus(-tau);
+                let d = self.scale * away;
                 Point {
                     at: Position { anchor: b, offset: -d },
-                    ln_jacobian: ln_scale - softplus(tau),
+                    ln_weight: self.ln_unit + ln_slope,
                     from: [f64::INFINITY, d],
                 }
             }
@@ -62,15 +72,16 @@ impl Piece {
     fn between(&self, a: f64, b: f64, tau: f64) -> Point {
         let width = (b - a) / self.scale;
         let part = -(-width).exp_m1();
-        let lower = self.scale * (tau.exp() * part / (1.0 + (tau - width).exp())).ln_1p();
-        let upper = self.scale * ((width - tau).exp() * part / (1.0 + (-tau).exp())).ln_1p();
+        let (up, down) = (tau.exp(), (width - tau).exp());
+        let lower = self.scale * (up * part / (1.0 + 1.0 / down)).ln_1p();
+        let upper = self.scale * (down * part / (1.0 + 1.0 / up)).ln_1p();
         let at = if lower < upper {
             Position { anchor: a, offset: lower }
         } else {
             Position { anchor: b, offset: -upper }
         };
-        let ln_jacobian = self.scale.ln() + part.ln() - softplus(-tau) - softplus(tau - width);
-        Point { at, ln_jacobian, from: [lower, upper] }
+        let ln_slope = (part / ((1.0 + 1.0 / up) * (1.0 + 1.0 / down))).ln();
+        Point { at, ln_weight: self.ln_unit + ln_slope, from: [lower, upper] }
     }
 
     /// The τ of the mode, or near the end closest to it.
@@ -115,7 +126,8 @@ impl Piece {
     }
 }
 
-/// ln(1 + eˣ) without overflow.
-fn softplus(x: f64) -> f64 {
-    if x > 36.0 { x } else { x.exp().ln_1p() }
+/// ln(1 + eˣ) without overflow, and ln of its derivative 1/(1 + e⁻ˣ).
+fn softplus(x: f64) -> (f64, f64) {
+    let rest = (-x.abs()).exp().ln_1p();
+    (x.max(0.0) + rest, x.min(0.0) - rest)
 }

@@ -18,7 +18,9 @@ pub(crate) struct LogSum {
     /// The total of the current piece, and its sums by k mod 8.
     piece: f64,
     classes: Classes,
+    /// ln of the largest term, and the term.
     pub(crate) largest: f64,
+    largest_term: f64,
 }
 
 impl LogSum {
@@ -30,6 +32,7 @@ impl LogSum {
             piece: 0.0,
             classes: Classes::default(),
             largest: f64::NEG_INFINITY,
+            largest_term: 0.0,
         }
     }
 
@@ -43,10 +46,12 @@ impl LogSum {
             self.loss *= scale;
             self.piece *= scale;
             self.classes.0 = self.classes.0.map(|sum| sum * scale);
+            self.largest_term *= scale;
             self.reference = ln_term;
         }
         self.largest = self.largest.max(ln_term);
         let term = (ln_term - self.reference).exp();
+        self.largest_term = self.largest_term.max(term);
         self.piece += weight * term;
         self.classes.add(k, fade * term);
         (term, rescaled)
@@ -110,7 +115,6 @@ enum Kind {
 pub(crate) struct RatioIntegral<'a, 'b> {
     pub(crate) lines: &'a mut ScaleIntegrals<'b>,
     pub(crate) inner: &'a mut [SharedIntegral],
-    pub(crate) step: f64,
     pub(crate) sum: LogSum,
     /// The largest weighted |even − odd| / sum over s of the current piece.
     pub(crate) coarse_s: f64,
@@ -155,7 +159,7 @@ impl RatioIntegral<'_, '_> {
         if line.ln_value == f64::NEG_INFINITY {
             return;
         }
-        let ln_term = line.ln_value + point.ln_jacobian;
+        let ln_term = line.ln_value + point.ln_weight;
         let (term, rescaled) = self.sum.add(ln_term, k, weight, fade);
         self.sum.loss += weight.abs() * term * line.inner;
         if let Some(tally) = &mut self.tally {
@@ -164,8 +168,7 @@ impl RatioIntegral<'_, '_> {
             }
             tally.add(weight * term);
         }
-        let share = (ln_term - self.sum.largest).exp();
-        self.coarse_s = self.coarse_s.max(line.coarse_s * share);
+        self.coarse_s = self.coarse_s.max(line.coarse_s * term / self.sum.largest_term);
     }
 
     fn direction(&mut self, piece: &Piece, start: f64, direction: f64, from: (f64, f64)) {
@@ -174,7 +177,7 @@ impl RatioIntegral<'_, '_> {
         let mut collected = [(ScaleIntegral::default(), Point::default()); CLOSING];
         let mut n_collected = 0;
         for k in 1..MAX_RATIOS {
-            let point = piece.point(start + direction * self.step * k as f64);
+            let point = piece.point(start + direction * piece.step * k as f64);
             let y = point.at.y();
             let guess = last_s + self.lines.mode.slope * (y - last_y);
             let line = self.line(&point, guess);
@@ -189,15 +192,15 @@ impl RatioIntegral<'_, '_> {
                 }
                 n_collected += 1;
                 if n_collected == CLOSING {
-                    self.close(&approach, &collected, k as i64, direction);
+                    self.close(&approach, &collected, k as i64, direction, piece.step);
                     break;
                 }
                 continue;
             }
             self.add(&line, &point, direction as i64 * k as i64, 1.0, 1.0);
             let slow = approach.exponents[0].min(1.0).ln();
-            let small = line.ln_value + point.ln_jacobian
-                < self.sum.largest - self.lines.accuracy.cut + slow;
+            let small =
+                line.ln_value + point.ln_weight < self.sum.largest - self.lines.accuracy.cut + slow;
             if small && distance(&approach, &point, direction) < approach.blind {
                 break;
             }
@@ -210,9 +213,10 @@ impl RatioIntegral<'_, '_> {
         collected: &[(ScaleIntegral, Point); CLOSING],
         last: i64,
         direction: f64,
+        step: f64,
     ) {
         let first = approach.exponents[0];
-        let weights = exponential_tail::scaled_weights(&approach.exponents, self.step);
+        let weights = exponential_tail::scaled_weights(&approach.exponents, step);
         for (j, (line, point)) in collected.iter().enumerate() {
             let k = last + 1 + j as i64 - CLOSING as i64;
             if let Some(tally) = &mut self.tally {
@@ -221,14 +225,19 @@ impl RatioIntegral<'_, '_> {
             self.add(line, point, direction as i64 * k, weights[j] / first, FADE[j]);
         }
         if self.tally.is_some() {
-            self.close_slopes(approach, collected);
+            self.close_slopes(approach, collected, step);
         }
     }
 
     /// Adds the derivatives of the weights of a closed end, whose exponents depend on the shapes.
-    fn close_slopes(&mut self, approach: &Approach, collected: &[(ScaleIntegral, Point); CLOSING]) {
+    fn close_slopes(
+        &mut self,
+        approach: &Approach,
+        collected: &[(ScaleIntegral, Point); CLOSING],
+        step: f64,
+    ) {
         const STEP: f64 = 1e-5;
-        let (reference, step) = (self.sum.reference, self.step);
+        let reference = self.sum.reference;
         let lines = &*self.lines;
         let slope = |exponents: &dyn Fn(f64) -> [f64; CLOSING]| -> f64 {
             let weights = [STEP, -STEP].map(|by| {
@@ -237,7 +246,7 @@ impl RatioIntegral<'_, '_> {
             });
             let mut sum = 0.0;
             for (j, (line, point)) in collected.iter().enumerate() {
-                let term = (line.ln_value + point.ln_jacobian - reference).exp();
+                let term = (line.ln_value + point.ln_weight - reference).exp();
                 sum += term * (weights[0][j] - weights[1][j]) / (2.0 * STEP);
             }
             sum

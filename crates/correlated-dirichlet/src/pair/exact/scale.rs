@@ -252,7 +252,7 @@ impl ScaleIntegrals<'_> {
         ln_s: f64,
     ) -> ScaleIntegral {
         let centre = ln_s.exp();
-        let cut = (-self.accuracy.cut - 1.0).exp();
+        let cut = self.accuracy.negligible_s;
         let nodes: usize = self.active.iter().map(|&l| inner[l].window.len()).sum();
         loop {
             if let Some(record) = &mut self.record {
@@ -282,7 +282,7 @@ impl ScaleIntegrals<'_> {
             let total = sum.even + sum.odd;
             return ScaleIntegral {
                 ln_value: (total * self.grid.step).ln() + self.power * ln_s - centre * (1.0 + rho),
-                ln_s: ln_s + self.grid.t[sum.best].ln(),
+                ln_s: ln_s + self.grid.ln_t[sum.best] / (self.power - 1.0),
                 centre: ln_s,
                 coarse_s: ((sum.even - sum.odd) / total).abs(),
                 inner: 0.0,

@@ -117,11 +117,6 @@ impl SharedIntegral {
         self.centre + self.step * (index as f64 - ORIGIN as f64)
     }
 
-    /// The index of the last node at or below z.
-    fn index_below(&self, z: f64) -> f64 {
-        ((z - self.centre) / self.step).floor() + ORIGIN as f64
-    }
-
     fn fill(&mut self, arch: Arch) {
         let (start, end) = (self.window.start, self.window.end);
         if self.filled.is_empty() {
@@ -183,9 +178,9 @@ impl SharedIntegral {
         }
         self.fill(arch);
         self.largest = self.exponents(arch, self.window.clone(), s);
-        let onset = self.onsets(accuracy, s);
-        self.settle_left(arch, accuracy, s, onset[0]);
-        self.settle_right(arch, accuracy, s, onset[1]);
+        let onsets = self.onsets(accuracy, s);
+        self.settle_left(arch, accuracy, s, onsets[0]);
+        self.settle_right(arch, accuracy, s, onsets[1]);
         self.find_peak();
         self.judge_peak();
         constant + self.set_weights() + self.ln_step + self.largest
@@ -209,25 +204,33 @@ impl SharedIntegral {
         (side.far - 1.0) * side.distance.ln() + s * side.smaller
     }
 
-    /// The nodes from which outwards the two ends are sums of known exponentials.
+    /// The odds v/q below which the left end, and q/v below which the right end, is a sum of known exponentials.
     fn onsets(&self, accuracy: &Accuracy, s: f64) -> [f64; 2] {
         let side = self.side;
         let tilt = s * side.smaller;
-        let left = accuracy.onset / (1.0 + tilt + side.near + side.far / (1.0 + side.distance));
-        let right = accuracy.onset
-            / (1.0 + tilt + side.shared + (1.0 + (side.far - 1.0).abs()) / side.distance);
-        [self.index_below(left.ln()), self.index_below(-right.ln()) + 1.0]
+        let left = 1.0 + tilt + side.near + side.far / (1.0 + side.distance);
+        let right = 1.0 + tilt + side.shared + (1.0 + (side.far - 1.0).abs()) / side.distance;
+        [accuracy.onset / left, accuracy.onset / right]
     }
 
+    /// Whether a node lies beyond the onset of the left end.
+    fn beyond_left(&self, node: usize, onset: f64) -> bool {
+        self.v[node] <= onset * self.q[node]
+    }
+
+    /// Whether a node lies beyond the onset of the right end.
+    fn beyond_right(&self, node: usize, onset: f64) -> bool {
+        self.q[node] < onset * self.v[node]
+    }
+
+    /// Moves the left end of the window to where terms are negligible, or to the last node that closes the end.
     fn settle_left(&mut self, arch: Arch, accuracy: &Accuracy, s: f64, onset: f64) {
-        let cut = accuracy.cut_inner - self.side.shared.min(1.0).ln();
-        let outermost = (onset - (CLOSING - 1) as f64).max(0.0) as usize;
-        while self.window.start > outermost
+        let cut = accuracy.cut_inner - self.side.ln_left_out[0];
+        let is_closed = |this: &Self| this.beyond_left(this.window.start + CLOSING - 1, onset);
+        while self.window.start >= GROUP
             && self.exponents[self.window.start] > self.largest - cut
+            && !is_closed(self)
         {
-            if self.window.start < GROUP {
-                break;
-            }
             let range = self.window.start - GROUP..self.window.start;
             self.window.start -= GROUP;
             self.fill(arch);
@@ -239,23 +242,27 @@ impl SharedIntegral {
         {
             self.window.start += GROUP;
         }
-        let open = self.window.start > outermost
-            || onset < (CLOSING - 1) as f64
-            || onset >= self.window.end as f64;
-        self.close(0, if open { None } else { Some(onset as usize) }, self.side.shared);
+        while self.window.start + 2 * GROUP < self.window.end
+            && self.beyond_left(self.window.start + GROUP + CLOSING - 1, onset)
+        {
+            self.window.start += GROUP;
+        }
+        let closed = is_closed(self).then(|| {
+            let mut nodes = self.window.start + CLOSING..self.window.end;
+            nodes.find(|&node| !self.beyond_left(node, onset)).map(|node| node - 1)
+        });
+        self.close(0, closed.flatten(), self.side.shared);
     }
 
+    /// The same for the right end.
     fn settle_right(&mut self, arch: Arch, accuracy: &Accuracy, s: f64, onset: f64) {
-        let cut = accuracy.cut_inner - self.side.near.min(1.0).ln();
-        let outermost = (onset + (CLOSING - 1) as f64).min((LENGTH - 1) as f64) as usize;
+        let cut = accuracy.cut_inner - self.side.ln_left_out[1];
+        let is_closed = |this: &Self| this.beyond_right(this.window.end - CLOSING, onset);
         let rising = self.side.near + self.side.far < 1.05;
-        loop {
+        while self.window.end + GROUP <= LENGTH && !is_closed(self) {
             let last = self.window.end - 1;
             let beyond_kink = !rising || self.q[last] < self.side.distance;
-            if last >= outermost || (beyond_kink && self.exponents[last] <= self.largest - cut) {
-                break;
-            }
-            if self.window.end + GROUP > LENGTH {
+            if beyond_kink && self.exponents[last] <= self.largest - cut {
                 break;
             }
             let range = self.window.end..self.window.end + GROUP;
@@ -269,12 +276,16 @@ impl SharedIntegral {
         {
             self.window.end -= GROUP;
         }
-        while self.window.end > outermost + GROUP && self.window.start + 2 * GROUP < self.window.end
+        while self.window.start + 2 * GROUP < self.window.end
+            && self.beyond_right(self.window.end - GROUP - CLOSING, onset)
         {
             self.window.end -= GROUP;
         }
-        let open = self.window.end - 1 < outermost || onset + CLOSING as f64 > LENGTH as f64;
-        self.close(1, if open { None } else { Some(onset as usize) }, self.side.near);
+        let closed = is_closed(self).then(|| {
+            let mut nodes = (self.window.start..self.window.end - CLOSING).rev();
+            nodes.find(|&node| !self.beyond_right(node, onset)).map(|node| node + 1)
+        });
+        self.close(1, closed.flatten(), self.side.near);
     }
 
     fn close(&mut self, end: usize, node: Option<usize>, shape: f64) {
@@ -291,11 +302,11 @@ impl SharedIntegral {
 
     /// Sets the weights of the nodes; returns the logarithm of their common factor.
     fn set_weights(&mut self) -> f64 {
-        let (left, right) = (left_out(self.side.shared), left_out(self.side.near));
         self.plain = self.closed[0].node.is_none() && self.closed[1].node.is_none();
         if self.plain {
-            return if left * right == 1.0 { 0.0 } else { left.ln() + right.ln() };
+            return self.side.ln_left_out.iter().sum();
         }
+        let (left, right) = (left_out(self.side.shared), left_out(self.side.near));
         self.weights[self.window.clone()].fill(left * right);
         if let Some(node) = self.closed[0].node {
             let beyond = (node + 1).saturating_sub(CLOSING);
@@ -317,11 +328,12 @@ impl SharedIntegral {
     /// Finds the largest term, starting from that of the last ratio.
     fn find_peak(&mut self) {
         let Range { start, end } = self.window;
+        let e = &self.exponents[..end];
         let mut i = self.peak.clamp(start, end - 1);
-        while i + 1 < end && self.exponents[i + 1] > self.exponents[i] {
+        while i + 1 < end && e[i + 1] > e[i] {
             i += 1;
         }
-        while i > start && self.exponents[i - 1] > self.exponents[i] {
+        while i > start && e[i - 1] > e[i] {
             i -= 1;
         }
         self.peak = i;
@@ -343,6 +355,12 @@ impl SharedIntegral {
                 self.line_level = self.ends.scaled(narrower).level(TAU / self.step).0;
             }
         }
+    }
+
+    /// The terms at the current s and their ratios to those at the next.
+    pub(crate) fn terms_and_ratios(&mut self) -> (&mut [f64], &[f64]) {
+        let window = self.window.clone();
+        (&mut self.terms[window.clone()], &self.ratios[window])
     }
 
     /// The nodes as the sums over s need them; valid after `prepare`.

@@ -2,6 +2,7 @@
 
 use pulp::{Simd, WithSimd};
 
+use super::constants::LARGEST_EXPONENT;
 use consilience_numerics::vector::{exp, fma, ln};
 
 /// out = ln Σᵢ wᵢ rowᵢ over the rows of a matrix.
@@ -19,24 +20,22 @@ impl WithSimd for SumRows<'_> {
     /// A sum of 0 becomes ln 1e-300.
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let length = self.out.len();
-        let (out, rest) = S::as_mut_simd_f64s(self.out);
-        let vectors = out.len();
-        for sum in out.iter_mut() {
-            *sum = simd.splat_f64s(0.0);
+        let Self { weights, rows, stride, out } = self;
+        let length = out.len();
+        let (out, rest) = S::as_mut_simd_f64s(out);
+        let rows = || weights.iter().zip(rows.chunks(stride)).filter(|(w, _)| **w != 0.0);
+        let vectors = || rows().map(|(w, row)| (*w, S::as_simd_f64s(&row[..length]).0));
+        let (mut from, all) = (0, out.len());
+        while from < all {
+            from += match all - from {
+                8.. => block::<S, 8>(simd, vectors(), from, out),
+                4.. => block::<S, 4>(simd, vectors(), from, out),
+                _ => block::<S, 1>(simd, vectors(), from, out),
+            };
         }
         rest.fill(0.0);
-        for (i, &weight) in self.weights.iter().enumerate() {
-            if weight == 0.0 {
-                continue;
-            }
-            let row = &self.rows[i * self.stride..i * self.stride + length];
-            let (row, tail) = S::as_simd_f64s(row);
-            let w = simd.splat_f64s(weight);
-            for k in 0..vectors {
-                out[k] = fma(simd, w, row[k], out[k]);
-            }
-            for (sum, value) in rest.iter_mut().zip(tail) {
+        for (weight, row) in rows() {
+            for (sum, value) in rest.iter_mut().zip(S::as_simd_f64s(&row[..length]).1) {
                 *sum += weight * value;
             }
         }
@@ -46,6 +45,59 @@ impl WithSimd for SumRows<'_> {
         }
         for sum in rest {
             *sum = sum.max(1e-300).ln();
+        }
+    }
+}
+
+/// Writes Σ weight · row of N vectors from the index `from` on, whose sums stay in registers; returns N.
+#[inline(always)]
+fn block<'a, S: Simd, const N: usize>(
+    simd: S,
+    rows: impl Iterator<Item = (f64, &'a [S::f64s])>,
+    from: usize,
+    out: &mut [S::f64s],
+) -> usize {
+    let mut sums = [simd.splat_f64s(0.0); N];
+    for (weight, row) in rows {
+        let w = simd.splat_f64s(weight);
+        for (sum, &value) in sums.iter_mut().zip(&row[from..from + N]) {
+            *sum = fma(simd, w, value, *sum);
+        }
+    }
+    out[from..from + N].copy_from_slice(&sums);
+    N
+}
+
+/// Rows of e^((m − typical) · away) over a list of m, one row per `away`; at most e^[`LARGEST_EXPONENT`], and 0 below 1e-250,
+/// because arithmetic with numbers below 1e-308 is a hundred times slower.
+pub(crate) struct Powers<'a> {
+    pub(crate) masses: &'a [f64],
+    pub(crate) typical: f64,
+    pub(crate) away: &'a [f64],
+    /// Row i begins at i times the number of masses.
+    pub(crate) out: &'a mut [f64],
+}
+
+impl WithSimd for Powers<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let (masses, tail) = S::as_simd_f64s(self.masses);
+        let typical = simd.splat_f64s(self.typical);
+        let [most, least, zero] = [LARGEST_EXPONENT, 1e-250, 0.0].map(|x| simd.splat_f64s(x));
+        for (row, &away) in self.out.chunks_exact_mut(self.masses.len()).zip(self.away) {
+            let (row, rest) = S::as_mut_simd_f64s(row);
+            let factor = simd.splat_f64s(away);
+            for (out, &m) in row.iter_mut().zip(masses) {
+                let exponent = simd.mul_f64s(simd.sub_f64s(m, typical), factor);
+                let power = exp(simd, simd.min_f64s(exponent, most));
+                *out = simd.select_f64s(simd.less_than_f64s(power, least), zero, power);
+            }
+            for (out, m) in rest.iter_mut().zip(tail) {
+                let power = ((m - self.typical) * away).min(LARGEST_EXPONENT).exp();
+                *out = if power < 1e-250 { 0.0 } else { power };
+            }
         }
     }
 }

@@ -8,10 +8,9 @@ use std::f64::consts::TAU;
 use pulp::Arch;
 
 use super::constants::{
-    END_CUT, INNER_CLOSING, LARGEST_EXPONENT, LEARNING, LEARNING_WINDOWED_FROM, NODE_ONSET,
-    WINDOW_CUT, WINDOWED_FROM,
+    END_CUT, INNER_CLOSING, LEARNING, LEARNING_WINDOWED_FROM, NODE_ONSET, WINDOW_CUT, WINDOWED_FROM,
 };
-use super::kernel::{Exponentiate, SumAround, SumRows};
+use super::kernel::{Exponentiate, Powers, SumAround, SumRows};
 use crate::pair::component::{Component, left_out, ln_gamma_safe};
 use crate::pair::exact::kernel::{Exponents, FillNodes, GROUP, run};
 use consilience_numerics::exponential_tail;
@@ -73,14 +72,9 @@ impl SharedNodes {
     pub(crate) fn over<'a>(&'a self, masses: &'a [f64]) -> SharedPart<'a> {
         let mut powers = Vec::new();
         if !self.windowed {
-            powers.reserve(self.v.len() * masses.len());
-            for v in &self.v {
-                let exponent = |m: &f64| (m - self.typical) * (v - self.pivot);
-                powers.extend(masses.iter().map(|m| exponent(m).min(LARGEST_EXPONENT)));
-            }
-            let zeros = vec![0.0; powers.len()];
-            run(self.arch, Exponentiate { factor: 1.0, reference: &zeros, values: &mut powers });
-            flush(&mut powers);
+            powers.resize(self.v.len() * masses.len(), 0.0);
+            let away: Vec<f64> = self.v.iter().map(|v| v - self.pivot).collect();
+            run(self.arch, Powers { masses, typical: self.typical, away: &away, out: &mut powers });
         }
         SharedPart { nodes: self, masses, powers }
     }
