@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use consilience::{
-    DEFAULT_FLOOR, Error, InputFormat, Outputs, OutputsBuilder, PriorChoice, Result, Schema,
-};
+use consilience::{Error, InputFormat, Outputs, OutputsBuilder, PriorChoice, Result, Schema};
 use numpy::{PyReadonlyArray1, PyReadonlyArray3, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
@@ -102,7 +100,7 @@ where
 
 /// The floor that a model was fitted with.
 pub(crate) fn floor_of(model: &consilience::Model) -> f64 {
-    model.settings().map_or(DEFAULT_FLOOR, |settings| settings.floor)
+    model.input_format().floor
 }
 
 /// Names of classifiers and classes.

@@ -96,7 +96,7 @@ impl Model {
             consilience::Model::fit_with(
                 method,
                 &outputs,
-                &FitOptions { class_prior, floor, progress },
+                &FitOptions { class_prior, floor, values: input_format.kind, progress },
             )
         })?;
         Ok(Self { model })

@@ -112,7 +112,7 @@ impl Statistics {
         let method = MethodConfig::with_options(method, &options).map_err(|error| raise(&error))?;
         let class_prior = prior_choice(Some(class_prior))?.unwrap_or_default();
         watched(py, progress.as_ref(), |progress| {
-            let options = FitOptions { class_prior, floor, progress };
+            let options = FitOptions { class_prior, floor, progress, ..FitOptions::default() };
             consilience::Model::fit_statistics(method, &self.inner, &options)
         })
         .map(Model::from)

@@ -133,9 +133,9 @@ pub(crate) struct DataOptions {
     /// Format of the table: csv, parquet, arrow or jsonl [default: by extension; csv for `-`].
     #[arg(long, help_heading = READING, value_name = "FORMAT")]
     pub(crate) input_format: Option<Format>,
-    /// The kind of numbers in the table.
-    #[arg(long, help_heading = READING, value_enum, default_value_t = Values::Probabilities)]
-    pub(crate) values: Values,
+    /// The kind of numbers in the table [default: probabilities, or the model's].
+    #[arg(long, help_heading = READING, value_enum)]
+    pub(crate) values: Option<Values>,
     /// Raise smaller probabilities to this value [default: 1e-6, or the model's].
     #[arg(long, help_heading = READING, value_name = "P", allow_negative_numbers = true)]
     pub(crate) floor: Option<f64>,

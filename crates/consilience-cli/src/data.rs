@@ -7,8 +7,7 @@ use consilience::evaluation::Weighting;
 use consilience::methods::{Fused, Fusion, PosteriorPredictive, fuse_into};
 use consilience::votes::VoteModel;
 use consilience::{
-    ClassPrior, DEFAULT_FLOOR, InputFormat, Model, NoProgress, Outputs, PriorChoice, Progress,
-    Schema,
+    ClassPrior, InputFormat, Model, NoProgress, Outputs, PriorChoice, Progress, Schema,
 };
 use consilience_io::{Chunk, Location, ReadOptions, TableReader};
 use serde_json::Value;
@@ -54,14 +53,14 @@ pub(crate) fn read_vote_model(path: &Path) -> Result<Option<VoteModel>, Failure>
 }
 
 impl DataOptions {
-    /// Options for reading tables; `floor` is used unless `--floor` is given.
-    pub(crate) fn read_options(&self, floor: f64) -> ReadOptions {
+    /// Options for reading tables; `default` has what is not given.
+    pub(crate) fn read_options(&self, default: InputFormat) -> ReadOptions {
         ReadOptions {
             format: self.input_format,
             layout: self.layout,
             input_format: InputFormat {
-                kind: self.values.into(),
-                floor: self.floor.unwrap_or(floor),
+                kind: self.values.map_or(default.kind, Into::into),
+                floor: self.floor.unwrap_or(default.floor),
                 sum_tolerance: self.sum_tolerance,
             },
             classes: self.classes.clone(),
@@ -69,7 +68,7 @@ impl DataOptions {
         }
     }
 
-    /// Options for reading tables for a model, with the floor that it was fitted with.
+    /// Options for reading tables for a model as those that it was fitted to.
     pub(crate) fn read_options_for(&self, model: &Model) -> Result<ReadOptions, Failure> {
         if let Some(classes) = &self.classes
             && classes != model.schema().classes()
@@ -83,7 +82,7 @@ impl DataOptions {
                 hint: Some("leave `--classes` out: the model determines the classes"),
             });
         }
-        Ok(self.read_options(model.settings().map_or(DEFAULT_FLOOR, |settings| settings.floor)))
+        Ok(self.read_options(model.input_format()))
     }
 }
 

@@ -23,9 +23,9 @@ pub(crate) struct ExportOptions {
     /// Compute in 32 bits: results then agree with those of `fuse` to about 1e-5 only.
     #[arg(long, conflicts_with = "python")]
     pub(crate) float32: bool,
-    /// The kind of numbers that the exported model takes.
-    #[arg(long, value_enum, default_value_t = Values::Probabilities)]
-    pub(crate) values: Values,
+    /// The kind of numbers that the exported model takes [default: the model's].
+    #[arg(long, value_enum)]
+    pub(crate) values: Option<Values>,
     /// Renormalise outputs whose sum differs from 1 by at most this much.
     #[arg(
         long,

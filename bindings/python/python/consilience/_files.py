@@ -70,7 +70,7 @@ def _of_plain_file(file: dict[str, Any], known: dict[str, type[Fusion]]) -> Fusi
     chosen = settings.get("class_prior")
     loaded = make(
         class_prior=chosen if isinstance(chosen, str) else file["class_prior"],
-        floor=settings.get("floor", 1e-6), classifiers=file["classifiers"], classes=file["classes"],
+        floor=settings.get("floor", 1e-6), values=settings.get("values", "probabilities"), classifiers=file["classifiers"], classes=file["classes"],
         random_state=settings.get("fit", {}).get("seed"), **options,
     )
     loaded.classifiers_ = np.array(file["classifiers"], dtype=object)

@@ -7,7 +7,7 @@ use consilience::evaluation::compare::{
     Candidate, CompareSettings, ComparedMethod, Comparison, Protocol, TestSize, compare_priors,
     named_methods, quick_methods,
 };
-use consilience::{DEFAULT_FLOOR, MethodConfig, Outputs, PriorChoice};
+use consilience::{InputFormat, MethodConfig, Outputs, PriorChoice};
 use consilience_io::{Location, ReadOptions, check_writable, read_outputs, write_whole};
 use serde_json::{Value, json};
 
@@ -136,7 +136,7 @@ impl CompareOptions {
         messages: &Messages,
     ) -> Result<(Outputs, Vec<Comparison>), Failure> {
         let reading =
-            ReadOptions { needs_labels: true, ..self.reading.read_options(DEFAULT_FLOOR) };
+            ReadOptions { needs_labels: true, ..self.reading.read_options(InputFormat::default()) };
         let outputs = read_outputs(&self.data, &reading)?;
         Messages::doubts(&outputs.doubts(), &self.data);
         let candidates = self.candidates(&outputs, seed)?;

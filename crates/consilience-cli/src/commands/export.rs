@@ -14,7 +14,8 @@ pub(crate) fn run(options: &ExportOptions, messages: &Messages) -> Result<(), Fa
     check_distinct(&[Input::new("the model", &input)], &[("the export", &options.output)])?;
     check_writable(&options.output)?;
     let model = read_model(&options.model)?;
-    let settings = Settings { kind: options.values.into(), sum_tolerance: options.sum_tolerance };
+    let kind = options.values.map_or(model.input_format().kind, Into::into);
+    let settings = Settings { kind, sum_tolerance: options.sum_tolerance };
     let in_file = Failure::in_file(options.model.display());
     let precision = if options.float32 { Precision::Single } else { Precision::Double };
     let (bytes, what) = if options.python {

@@ -5,9 +5,7 @@ use std::path::Path;
 use consilience::evaluation::{Gain, GainSettings, gain};
 use consilience::methods::PairPosterior;
 use consilience::methods::shares::InsightIntervals;
-use consilience::{
-    DEFAULT_FLOOR, Diagnostics, FitOptions as ModelFit, MethodConfig, Model, Outputs,
-};
+use consilience::{Diagnostics, FitOptions as ModelFit, InputFormat, MethodConfig, Model, Outputs};
 use consilience_io::{Location, ReadOptions, check_writable, read_outputs, write_whole};
 use serde_json::json;
 
@@ -46,13 +44,14 @@ impl FitOptions {
         let config = self.config(seed)?;
         let reading = ReadOptions {
             needs_labels: config.needs_labels(),
-            ..self.reading.read_options(DEFAULT_FLOOR)
+            ..self.reading.read_options(InputFormat::default())
         };
         let outputs = read_outputs(&self.data, &reading)?;
         let progress = TerminalProgress::new(messages.is_quiet(), Unit::Steps);
         let fit_options = ModelFit {
             class_prior: self.class_prior.clone(),
-            floor: self.reading.floor.unwrap_or(DEFAULT_FLOOR),
+            floor: reading.input_format.floor,
+            values: reading.input_format.kind,
             progress: &progress,
         };
         let model = Model::fit_with(config, &outputs, &fit_options)
@@ -95,7 +94,7 @@ impl FitOptions {
 
     fn update(&self, path: &Path, messages: &Messages) -> Result<Model, Failure> {
         let old = read_model(path)?;
-        let floor = old.settings().map_or(DEFAULT_FLOOR, |settings| settings.floor);
+        let floor = old.input_format().floor;
         if self.reading.floor.is_some_and(|wanted| wanted != floor) {
             return Err(Failure::message(format!(
                 "{}: the model was fitted with a floor of {floor:e}; an update must use the same",
@@ -172,7 +171,7 @@ pub(super) fn summary(model: &Model, target: &str) -> Result<String, Failure> {
     let counts = training.statistics.class_counts();
     let classes = schema.classes().iter().zip(counts);
     let classes: Vec<String> = classes.map(|(class, n)| format!("{class}: {n}")).collect();
-    let floor = model.settings().map_or(DEFAULT_FLOOR, |settings| settings.floor);
+    let floor = model.input_format().floor;
     let unlabelled = match training.n_unlabelled() {
         0 => String::new(),
         n => format!(" and {n} without a label"),

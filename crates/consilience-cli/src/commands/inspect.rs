@@ -4,7 +4,7 @@ use std::path::Path;
 
 use consilience::methods::PairInsight;
 use consilience::methods::shares::EvidenceCovariance;
-use consilience::{DEFAULT_FLOOR, InputFormat, Model, Result};
+use consilience::{Model, Result};
 use consilience_io::ReadOptions;
 use serde_json::{Value, json};
 
@@ -53,8 +53,7 @@ fn draw(
         pictures::draw_implied(model.schema().classifiers(), pairs, folder)?;
     }
     if let Some(data) = &options.data {
-        let floor = model.settings().map_or(DEFAULT_FLOOR, |settings| settings.floor);
-        let input_format = InputFormat { floor, ..InputFormat::default() };
+        let input_format = model.input_format();
         let reading = ReadOptions { needs_labels: true, input_format, ..ReadOptions::default() };
         let outputs = read_all(data, model.schema(), &reading, messages.is_quiet())?;
         pictures::draw_classifiers(&outputs, pairs.as_deref().unwrap_or(&[]), folder)?;

@@ -173,7 +173,16 @@ fn kinds_of_values_are_equal_to_probabilities() {
                 assert!((one - two).abs() < 1e-12, "{words}: {one} and {two}");
             }
         }
+        // The model keeps the kind, and every command reads new tables as it says.
         bench.good(&format!("fit {words} --method independent --inference map -o other.json"));
+        let table = words.split(' ').next().unwrap();
+        let kept = bench.good(&format!("fuse other.json {table}")).out;
+        assert_eq!(kept, bench.good(&format!("fuse other.json {words}")).out);
+        let probabilities = bench.good("fuse other.json data.csv --values probabilities").out;
+        for (one, two) in column(&kept, "fused_1").iter().zip(column(&probabilities, "fused_1")) {
+            let (one, two): (f64, f64) = (one.parse().unwrap(), two.parse().unwrap());
+            assert!((one - two).abs() < 1e-12, "{words}: {one} and {two}");
+        }
     }
 }
 

@@ -41,9 +41,11 @@ pub(super) fn by_power(odds: &mut [f64]) {
 /// Replaces odds by the probabilities of Shin's model; in proportion if there is no margin.
 pub(super) fn by_shin(odds: &mut [f64]) {
     in_proportion_of_squares(odds);
-    // The same as the formula above, without a difference of nearly equal numbers.
-    let probability =
-        |z: f64, squared: f64| 2.0 * squared / (z + (z * z + 4.0 * (1.0 - z) * squared).sqrt());
+    // The same as the formula above, without a difference of nearly equal numbers; squares may underflow to 0.
+    let probability = |z: f64, squared: f64| {
+        let root = (z * z + 4.0 * (1.0 - z) * squared).sqrt();
+        if squared > 0.0 { 2.0 * squared / (z + root) } else { 0.0 }
+    };
     let sum = |z: f64| odds.iter().map(|squared| probability(z, *squared)).sum::<f64>() - 1.0;
     let z = if sum(0.0) > 0.0 { bracketed_root(sum, 0.0, 1.0, TOLERANCE) } else { 0.0 };
     odds.iter_mut().for_each(|value| *value = probability(z, *value));

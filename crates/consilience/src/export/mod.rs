@@ -11,7 +11,7 @@ pub use onnx::{IR_VERSION, OPSET, Precision};
 
 use serde_json::json;
 
-use crate::data::input_format::{DEFAULT_FLOOR, InputFormat, ValueKind};
+use crate::data::input_format::{InputFormat, ValueKind};
 use crate::error::{Error, Result};
 use crate::formula::{Rule, Scoring};
 use crate::model::Model;
@@ -65,7 +65,7 @@ impl Model {
     fn exported_rule(&self, options: &ExportOptions) -> Result<Rule> {
         let format = InputFormat {
             kind: options.kind,
-            floor: self.export_floor(),
+            floor: self.input_format().floor,
             sum_tolerance: options.sum_tolerance,
         };
         format.check(self.schema().n_classes())?;
@@ -84,10 +84,6 @@ impl Model {
         })
     }
 
-    fn export_floor(&self) -> f64 {
-        self.settings().map_or(DEFAULT_FLOOR, |settings| settings.floor)
-    }
-
     /// Names and numbers that describe the model, for programs that load it.
     fn export_metadata(&self, options: &ExportOptions) -> Vec<(&'static str, String)> {
         let schema = self.schema();
@@ -97,7 +93,7 @@ impl Model {
             ("classes", json!(schema.classes()).to_string()),
             ("class_prior", json!(self.class_prior().probabilities()).to_string()),
             ("values", json!(options.kind).as_str().unwrap_or_default().to_owned()),
-            ("floor", json!(self.export_floor()).to_string()),
+            ("floor", json!(self.input_format().floor).to_string()),
             ("software", concat!("consilience ", env!("CARGO_PKG_VERSION")).to_owned()),
         ]
     }

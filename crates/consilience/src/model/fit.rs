@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{FuseOptions, Model, Settings, Statistics, Training};
 use crate::data::class_prior::{ClassPrior, PriorChoice};
-use crate::data::input_format::DEFAULT_FLOOR;
+use crate::data::input_format::{DEFAULT_FLOOR, ValueKind};
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
 use crate::methods::shares::{InsightIntervals, LEVEL, insight_intervals};
@@ -21,13 +21,20 @@ pub struct FitOptions<'a> {
     /// The floor that the outputs were read with. It is kept in the model, so that new data are
     /// read alike.
     pub floor: f64,
+    /// The kind of the values that they were read from, kept for the same reason.
+    pub values: ValueKind,
     /// Progress reporting and cancellation.
     pub progress: &'a dyn Progress,
 }
 
 impl Default for FitOptions<'_> {
     fn default() -> Self {
-        Self { class_prior: PriorChoice::default(), floor: DEFAULT_FLOOR, progress: &NoProgress }
+        Self {
+            class_prior: PriorChoice::default(),
+            floor: DEFAULT_FLOOR,
+            values: ValueKind::default(),
+            progress: &NoProgress,
+        }
     }
 }
 
@@ -165,6 +172,7 @@ impl Model {
         let settings = Settings {
             software: env!("CARGO_PKG_VERSION").into(),
             floor: options.floor,
+            values: options.values,
             class_prior: options.class_prior.clone(),
             fit: method,
         };

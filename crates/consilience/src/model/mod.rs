@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::data::class_prior::{ClassPrior, PriorChoice};
+use crate::data::input_format::{InputFormat, ValueKind};
 use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
@@ -61,10 +62,18 @@ pub struct Settings {
     pub software: String,
     /// Probabilities below it were raised to it.
     pub floor: f64,
+    /// The kind of the values that the outputs were read from.
+    #[serde(default, skip_serializing_if = "is_probabilities")]
+    pub values: ValueKind,
     /// The class prior that was asked for.
     pub class_prior: PriorChoice,
     /// The method and its options.
     pub fit: MethodConfig,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_probabilities(values: &ValueKind) -> bool {
+    *values == ValueKind::Probabilities
 }
 
 impl Settings {
@@ -136,6 +145,16 @@ impl Model {
     /// The settings it was fitted with, if it was.
     pub fn settings(&self) -> Option<&Settings> {
         self.settings.as_ref()
+    }
+
+    /// How the training outputs were read, for new tables: their floor and kind of values.
+    pub fn input_format(&self) -> InputFormat {
+        let default = InputFormat::default();
+        self.settings.as_ref().map_or(default, |settings| InputFormat {
+            kind: settings.values,
+            floor: settings.floor,
+            ..default
+        })
     }
 
     /// What it was fitted on, if it was.
