@@ -115,7 +115,8 @@ def compare(
         Names of methods, such as "auto", "correlated" or "linear-pool", and estimators: fusion
         estimators with options of their own, or classifiers of scikit-learn, which are fitted to the
         outputs as features and whose probabilities are raised to `floor`. An estimator has the name of
-        its class unless it is given as a tuple (name, estimator) or in a dict. If None, all methods that are applicable to the data.
+        its class unless it is given as a tuple (name, estimator) or in a dict. If None, all methods
+        that are applicable to the data.
     class_prior : {"empirical", "uniform"} or array-like of shape (n_classes,), default="empirical"
         The class prior of all methods but the classifiers of scikit-learn.
     folds : int, default=10
