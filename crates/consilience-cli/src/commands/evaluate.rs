@@ -4,6 +4,8 @@ use consilience::evaluation::{
     BootstrapSettings, EvaluationSettings, Weighting, evaluate, gain_on_new_items,
 };
 use consilience::methods::Method;
+use consilience::{Model, Outputs};
+use consilience_io::Location;
 
 use super::votes;
 use crate::args::{CommonOptions, EvaluateOptions, ReportFormat};
@@ -32,13 +34,7 @@ pub(crate) fn run(
     let outputs =
         read_all(&input.data, loaded.model.schema(), &loaded.reading, messages.is_quiet())?;
     Messages::doubts(&outputs.doubts(), &input.data);
-    if loaded.model.is_fitted_on(&outputs).map_err(Failure::in_data(&input.data))? {
-        Messages::warning(format_args!(
-            "{} has the items that the model was fitted to: their scores are optimistic, most for \
-             methods with many parameters; use other items, or the out-of-fold scores of `fit`",
-            input.data
-        ));
-    }
+    warn_of_training_items(&loaded.model, &outputs, &input.data)?;
     let settings = EvaluationSettings {
         weighting: if options.score_items { Weighting::Items } else { loaded.weighting() },
         bootstrap: BootstrapSettings { replicates: options.bootstrap, seed: common.seed() },
@@ -74,4 +70,19 @@ pub(crate) fn run(
             output::print_text(&(scores + &gain))
         }
     }
+}
+
+/// A warning if the labelled items are those of the fit.
+fn warn_of_training_items(
+    model: &Model,
+    outputs: &Outputs,
+    data: &Location,
+) -> Result<(), Failure> {
+    if model.is_fitted_on(outputs).map_err(Failure::in_data(data))? {
+        Messages::warning(format_args!(
+            "{data} has the items that the model was fitted to: their scores are optimistic, most for \
+             methods with many parameters; use other items, or the out-of-fold scores of `fit`"
+        ));
+    }
+    Ok(())
 }
