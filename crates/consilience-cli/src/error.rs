@@ -66,11 +66,7 @@ impl Failure {
         matches!(self, Self::Io(error) if error.is_broken_pipe())
     }
 
-    pub(crate) fn exit_code(&self) -> u8 {
-        if self.is_interruption() { 130 } else { 1 }
-    }
-
-    fn is_interruption(&self) -> bool {
+    pub(crate) fn is_interruption(&self) -> bool {
         match self {
             Self::Core(error)
             | Self::InFile { error, .. }

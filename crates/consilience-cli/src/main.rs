@@ -41,9 +41,10 @@ fn main() -> ExitCode {
     match panic::catch_unwind(AssertUnwindSafe(|| run(&arguments, &messages))) {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(failure)) if failure.is_broken_pipe() => ExitCode::SUCCESS,
+        Ok(Err(failure)) if failure.is_interruption() => progress::stop(),
         Ok(Err(failure)) => {
             Messages::failure(&failure);
-            ExitCode::from(failure.exit_code())
+            ExitCode::FAILURE
         }
         Err(_) => ExitCode::from(2), // the hook has printed the reason
     }

@@ -27,7 +27,10 @@ pub(crate) fn catch_interrupts() -> Result<(), Failure> {
 }
 
 /// Ends the program at once, without the temporary files of unfinished outputs.
-fn stop() -> ! {
+///
+/// The handler of a signal and the work that it interrupts may both get here: the second one waits
+/// in `remove_unfinished` while the first one prints the message and ends the program.
+pub(crate) fn stop() -> ! {
     consilience_io::remove_unfinished();
     Messages::failure(&consilience::Error::Interrupted.into());
     std::process::exit(130);
