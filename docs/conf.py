@@ -82,6 +82,7 @@ def inherited_methods():
 autosummary_generate = True
 autosummary_context = {"inherited": inherited_methods()}
 autodoc_typehints = "none"
+default_role = "literal"  # single backticks in docstrings
 toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False

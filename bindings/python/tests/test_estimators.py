@@ -257,8 +257,20 @@ def test_print_describes_the_fitted_model(train):
     assert lines[:2] == [repr(model), "  method            auto"]
     assert lines[2] == "  classifiers       c1, c2"
     assert any(line.startswith("  effective number  ") and line.endswith("of 2 classifiers") for line in lines)
+    assert any(line.startswith("  if independent    ") for line in lines)
+    assert "  items             180 (1: 60, 2: 60, 3: 60)" in lines
+    assert model._repr_mimebundle_()["text/plain"] == str(model)  # what IPython prints in a terminal
     votes = cs.VoteFusion(layout="wide-labels").fit([["a", "b"], ["a", "a"], ["b", "b"]])
     assert str(votes).startswith(repr(votes) + "\n  method")
+
+
+@pytest.mark.filterwarnings("ignore::consilience.DataWarning")
+def test_print_counts_items_without_a_label(train):
+    P, y = train
+    some = np.where(np.arange(180) % 3 > 0, y.astype(object), None)
+    assert f"items             {sum(c is not None for c in some)} (1: " in (text := str(cs.AutoFusion().fit(P, some)))
+    assert ") and 60 without a label" in text
+    assert "items        180 without a label" in str(cs.AutoFusion().fit(P))
 
 
 def test_seeds_determine_the_result(train):

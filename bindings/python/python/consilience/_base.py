@@ -24,7 +24,7 @@ from ._progress import Progress, listener
 from ._reading import OutputReader
 from ._scoring import Evaluation, Gain, Prevalence
 from ._sklearn import BaseEstimator, ClassifierMixin, TransformerMixin
-from ._summary import Summary
+from ._summary import Summary, fit_rows
 from ._tables import Floats
 
 
@@ -464,28 +464,7 @@ class Fusion(Summary, OutputReader, LearnedAttributes, Advising, Exports, Transf
         return tags
 
     def _summary_rows(self) -> dict[str, str]:
-        if not hasattr(self, "model_"):
-            return {}
-        counts = self._file.get("training", {}).get("statistics", {}).get("items", [])
-        rows = {
-            "method": self._file["method"],
-            "classifiers": ", ".join(map(str, self.classifiers_)),
-            "classes": ", ".join(map(str, self.classes_)),
-            "class prior": ", ".join(f"{p:.3g}" for p in self._file["class_prior"]),
-        }
-        if counts:
-            rows["items"] = f"{sum(counts)} ({', '.join(map(str, counts))})"
-        n_effective = self._insight.found["effective_number"]
-        if n_effective is not None:
-            interval = (self._insight.found["intervals"] or {}).get("effective_number")
-            ends = "" if interval is None else f" ({interval[0]:.2f}–{interval[1]:.2f})"
-            rows["effective number"] = f"{n_effective:.2f}{ends} of {len(self.classifiers_)} classifiers"
-        posterior = self._file.get("diagnostics")
-        if posterior:
-            worst = posterior["worst"]
-            rows["posterior"] = (f"{posterior['chains']} chains of {posterior['draws']} draws, "
-                                 f"R-hat at most {worst['r_hat']:.3f}")
-        return rows
+        return fit_rows(self) if hasattr(self, "model_") else {}
 
 
 def _prior(class_prior: ClassPrior | None) -> str | None:
