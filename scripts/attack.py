@@ -33,12 +33,14 @@ KINDS = {
     "analysis-model": (tables.attack_analysis_model, (), 200, 10_000),
     "vote-model": (votes.attack_vote_model, (), 200, 10_000),
     **{f"signal-{name}": (signals.attack_signal, (name,), 4, 200) for name in signals.COMMANDS},
-    "full-disk": (files.attack_full_disk, (), 8, 100),
-    "read-only": (files.attack_read_only, (), 4, 50),
-    "own-files": (files.attack_own_files, (), 16, 100),
-    "fifo": (files.attack_fifo, (), 16, 200),
-    "append": (files.attack_append, (), 16, 100),
-    "two-writers": (files.attack_two_writers, (), 4, 50),
+    **{f"full-disk-{name}": (files.attack_full_disk, (name,), 1, 20) for name in files.WRITERS},
+    **{f"full-output-{name}": (files.attack_full_output, (name,), 1, 2) for name in files.PRINTERS},
+    **{f"read-only-{name}": (files.attack_read_only, (name,), 1, 20) for name in files.WRITERS},
+    **{f"own-files-{name}": (files.attack_own_files, (name,), 1, 20) for name in files.WRITERS},
+    **{f"fifo-{name}": (files.attack_fifo, (name,), 2, 20) for name in files.READERS},
+    **{f"append-{name}": (files.attack_append, (name,), 1, 20) for name in files.WRITERS},
+    **{f"two-writers-{name}": (files.attack_two_writers, (name,), 1, 20) for name in files.WRITERS
+       if name != "compare"},  # which writes its times
 }
 BASE = None
 

@@ -1,7 +1,11 @@
 """Saved and loaded estimators are the same, bit for bit, with every option; forked processes compute."""
 
+import json
 import multiprocessing
+import os
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -136,6 +140,64 @@ def test_frames_are_read_alike(data, tmp_path):
     loaded = cs.load(tmp_path / "m.json")
     assert_array_equal(loaded.feature_names_in_, model.feature_names_in_)
     assert_array_equal(loaded.predict_proba(frame[frame.columns[::-1]]), model.predict_proba(frame))
+
+
+def test_files_are_replaced_as_a_whole(data, tmp_path):
+    """Another name of the old file keeps its content; a symbolic link stays, and so do permissions."""
+    P, y = data
+    model = cs.OpinionPool().fit(P, y)
+    votes = pd.DataFrame({"item": [1, 1, 2, 2], "source": list("abab"), "label": list("xyxx")})
+    page = cs.report(model, P, y)
+    for write in (model.save, model.export_python, model.export_onnx, page.save, cs.VoteFusion().fit(votes).save):
+        old, link, target = (tmp_path / name for name in ("old", "link", "target"))
+        target.write_text("old")
+        target.chmod(0o640)
+        os.link(target, old)
+        link.symlink_to(target)
+        write(link)
+        assert old.read_text() == "old" and link.is_symlink()
+        assert target.read_bytes() != b"old" and target.stat().st_mode & 0o777 == 0o640
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "old", "target"]
+        with pytest.raises(FileNotFoundError, match="nowhere/x"):
+            write(tmp_path / "nowhere/x")
+        for path in (old, link, target):
+            path.unlink()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo") or not os.path.exists("/proc/self/fd"), reason="no pipes with names here")
+def test_pipes_are_written_and_not_replaced(tmp_path):
+    """Devices themselves are not tried: a program that replaces them spoils the machine."""
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    cs.Report({}, "page").save(tmp_path / "pipe")
+    assert os.read(reader, 100) == b"page" and (tmp_path / "pipe").is_fifo()
+    os.close(reader)
+    code = "import consilience as cs; cs.Report({}, 'page').save('/proc/self/fd/1')"
+    with open(tmp_path / "log", "w") as log:
+        log.write("before ")
+        log.flush()
+        subprocess.run([sys.executable, "-c", code], stdout=log, check=True)
+    assert (tmp_path / "log").read_text() == "before page"
+
+
+@pytest.mark.parametrize("change", [
+    {"class": []}, {"classes": 1}, {"classes": {"type": "str", "values": "x"}}, {"parameters": {"floor": "x"}},
+    {"classes": {"type": "S2000000000", "values": ["a", "b", "c"]}}, {"classes": {"type": "int8", "values": [1, 2, 999]}},
+    {"classes": {"type": "str", "values": ["a"]}}, {"parameters": {"bad": 1}}, {"parameters": []}, {"classifiers": 7},
+    {"parameters": {"values": 0.5}}, {"classifiers": []}, {"n_features_in": "x"}, {"feature_names_in": "x"},
+], ids=str)
+def test_odd_estimators_in_files_are_refused(change, data, tmp_path):
+    P, y = data
+    path = tmp_path / "m.json"
+    cs.OpinionPool().fit(P, y).save(path)
+    file = json.loads(path.read_text())
+    file["estimator"] |= change
+    path.write_text(json.dumps(file))
+    if change == {"class": []}:  # of an unknown class: read like a file of the command line
+        assert cs.load(path).predict_proba(P).shape == (len(P), 3)
+        return
+    with pytest.raises(cs.ConsilienceError, match="m.json: not a usable model: `estimator`: "):
+        cs.load(path)
 
 
 def fused_in_a_fork(queue, model, X):

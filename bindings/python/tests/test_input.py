@@ -171,6 +171,30 @@ def test_hints_name_the_layout(three):
         assert hint in str(error.value)
 
 
+def test_masked_entries_are_missing(train):
+    """numpy hides masked values, but does not remove them."""
+    P, y = train
+    missing, masked = P.copy(), np.ma.masked_array(P, mask=np.zeros(P.shape, bool))
+    missing[0, 0] = np.nan
+    masked[0, 0] = np.ma.masked
+    model = cs.AutoFusion().fit(P, y)
+    assert_array_equal(model.predict_proba(masked), model.predict_proba(missing))
+    sources = {name: masked[:, k] for k, name in enumerate("ab")}
+    fitted = [cs.OpinionPool().fit(X, y).predict_proba(missing) for X in (missing, masked, sources)]
+    assert_array_equal(fitted[1], fitted[0])
+    assert_array_equal(fitted[2], fitted[0])
+
+
+def test_memory_of_any_kind_is_read(train):
+    P, y = train
+    model = cs.AutoFusion().fit(P, y)
+    read_only, bytes_ = P.copy(), np.frombuffer(b"." + P.tobytes(), dtype=np.uint8)
+    read_only.flags.writeable = False
+    unaligned = bytes_[1:].view(np.float64).reshape(P.shape)
+    for other in (unaligned, read_only, P[::-1][::-1], np.asfortranarray(P), P.astype(">f8"), P.astype(object)):
+        assert_array_equal(model.predict_proba(other), model.predict_proba(P))
+
+
 def test_logits_log_probabilities_and_odds(train):
     P, y = train
     expected = cs.OpinionPool().fit(P, y).predict_proba(P)

@@ -164,7 +164,7 @@ impl Loaded {
                 hint: Some("write the table to a file first"),
             });
         }
-        let options = ReadOptions { ignores_labels: true, ..self.reading.clone() };
+        let options = ReadOptions { ignores_labels: true, keeps_all: true, ..self.reading.clone() };
         let own = self.model.class_prior();
         let (mut all, mut fused) = (Vec::new(), Fused::default());
         let task = "estimating the class prior";
@@ -215,7 +215,8 @@ pub(crate) fn read_all(
     quiet: bool,
 ) -> Result<Outputs, Failure> {
     let mut all: Option<Outputs> = None;
-    for_each_chunk("reading", location, schema, options, quiet, |chunk, _| {
+    let options = ReadOptions { keeps_all: true, ..options.clone() };
+    for_each_chunk("reading", location, schema, &options, quiet, |chunk, _| {
         append(&mut all, chunk.outputs)
     })?;
     require_items(all, location)

@@ -369,11 +369,14 @@ fn shared_suffixes<'a>(columns: &[&'a str]) -> Result<Vec<&'a str>, Finding> {
     }
 }
 
-/// Every prefix that ends before a `_`, with the suffixes that follow it.
+/// Most places at which a name is divided; a name that consists of `_` would be divided everywhere.
+const MOST_CUTS: usize = 64;
+
+/// Every prefix that ends before one of the last `_`, with the suffixes that follow it.
 fn cuts<'a>(columns: &[&'a str]) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
     let mut suffixes: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for &column in columns {
-        for (at, _) in column.match_indices('_') {
+        for (at, _) in column.rmatch_indices('_').take(MOST_CUTS) {
             let (prefix, suffix) = (&column[..at], &column[at + 1..]);
             if !prefix.is_empty() && !suffix.is_empty() {
                 suffixes.entry(prefix).or_default().insert(suffix);

@@ -48,6 +48,7 @@ mod input;
 mod location;
 mod long;
 mod reader;
+mod room;
 mod sink;
 mod source;
 mod text;

@@ -1,5 +1,6 @@
 //! Readers of tables: whole tables with unknown columns, or chunks of tables with known ones.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use consilience::{InputFormat, Outputs, OutputsBuilder, Schema};
@@ -10,6 +11,7 @@ use crate::header::{self, Known};
 use crate::input::{Input, from_start};
 use crate::location::{Format, Layout, Location};
 use crate::long::{self, Distinct, Long};
+use crate::room::Room;
 use crate::source::{self, Source};
 use crate::wide::{Labels, Use, Wide, check_labelled, check_type, whole_number};
 
@@ -29,6 +31,9 @@ pub struct ReadOptions {
     pub needs_labels: bool,
     /// Whether labels are not read, so that they may be anything; by default false.
     pub ignores_labels: bool,
+    /// Whether the caller keeps all items, so that a small file that claims to hold very many is
+    /// refused; by default false. [`read_outputs`] keeps them always.
+    pub keeps_all: bool,
     /// Number of items per chunk, at least 1; by default 8192.
     pub chunk_items: usize,
 }
@@ -42,6 +47,7 @@ impl Default for ReadOptions {
             classes: None,
             needs_labels: false,
             ignores_labels: false,
+            keeps_all: false,
             chunk_items: 8192,
         }
     }
@@ -80,6 +86,7 @@ pub fn read_outputs(location: &Location, options: &ReadOptions) -> Result<Output
 pub fn read_outputs_from(mut input: Input, options: &ReadOptions) -> Result<Outputs> {
     check_layout(&input.name, options.layout)?;
     let (name, format) = (input.name.clone(), input.format);
+    let room = Room::new(&name, input.content.len());
     let chunk = options.chunk_items.max(1);
     let mut stored = None;
     if options.layout == Layout::Long || options.classes.is_none() {
@@ -109,17 +116,25 @@ pub fn read_outputs_from(mut input: Input, options: &ReadOptions) -> Result<Outp
             let mut wide = Wide::new(&name, source.as_ref(), &schema, labels)?;
             while let Some(batch) = source.next_batch(chunk)? {
                 wide.read(&batch, &mut builder)?;
+                room.check(builder.n_items(), item_bytes(&schema))?;
             }
         }
         Layout::Long | Layout::WideLabels => {
             let mut long = Long::new(&name, source.as_ref(), &schema, labels)?;
-            while long.fill(source.as_mut(), &mut builder, chunk)? > 0 {}
+            while long.fill(source.as_mut(), &mut builder, chunk)? > 0 {
+                room.check(builder.n_items(), item_bytes(&schema))?;
+            }
         }
     }
     match builder.n_items() {
         0 => Err(Error::NoItems { name }),
         _ => Ok(builder.finish()),
     }
+}
+
+/// The memory that an item takes, with its label.
+fn item_bytes(schema: &Schema) -> usize {
+    (schema.width() + 1) * size_of::<f64>()
 }
 
 /// Refuses the layout that only votes have.
@@ -182,6 +197,7 @@ fn as_in_header(columns: &[String], labels: Vec<(String, u64)>) -> Vec<(String, 
         columns.iter().any(|column| column.strip_suffix(suffix).is_some_and(|c| c.ends_with('_')))
     };
     let mut found: Vec<(String, u64)> = Vec::with_capacity(labels.len());
+    let mut known = HashSet::with_capacity(labels.len());
     for (label, row) in labels {
         let number = whole_number(label.as_bytes()).and_then(|n| std::str::from_utf8(n).ok());
         let spellings = number.map(|number| [number.to_owned(), format!("{number}.0")]);
@@ -190,7 +206,7 @@ fn as_in_header(columns: &[String], labels: Vec<(String, u64)>) -> Vec<(String, 
             _ => None,
         };
         let name = spelled.unwrap_or(label);
-        if !found.iter().any(|(known, _)| *known == name) {
+        if known.insert(name.clone()) {
             found.push((name, row));
         }
     }
@@ -206,6 +222,9 @@ pub struct TableReader {
     builder: OutputsBuilder,
     chunk_items: usize,
     total_bytes: Option<u64>,
+    n_items: usize,
+    /// Limits the items, if all are kept.
+    room: Option<Room>,
 }
 
 /// The layout of the rows.
@@ -243,7 +262,8 @@ impl TableReader {
             }
         };
         let builder = OutputsBuilder::new(Arc::clone(schema), options.input_format)?;
-        Ok(Self { source, rows, builder, chunk_items, total_bytes })
+        let room = options.keeps_all.then(|| Room::new(&name, total_bytes));
+        Ok(Self { source, rows, builder, chunk_items, total_bytes, n_items: 0, room })
     }
 
     /// The next items, `None` at the end; never an empty chunk.
@@ -265,6 +285,10 @@ impl TableReader {
                 }
             }
         };
+        self.n_items += self.builder.n_items();
+        if let Some(room) = &self.room {
+            room.check(self.n_items, item_bytes(self.builder.outputs().schema()))?;
+        }
         Ok(Some(Chunk { outputs: self.builder.take(), carried }))
     }
 

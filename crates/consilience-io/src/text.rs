@@ -2,6 +2,13 @@
 
 use std::io::{self, Write};
 
+/// Most bytes of a row of text, and of a batch of such rows. It stops a quote that is never closed,
+/// or a file without line ends, from taking all memory.
+pub(crate) const MOST_TEXT: usize = 1 << 26;
+
+/// Most cells of a batch: every cell takes some bytes of memory, even if it takes none in the file.
+const MOST_CELLS: usize = 1 << 23;
+
 /// Rows of cells as in a text file, in one block of memory; a byte follows every cell.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cells {
@@ -25,9 +32,11 @@ impl Cells {
         self.ends.len().checked_div(self.width).unwrap_or(0)
     }
 
-    /// Number of bytes of all cells.
-    pub(crate) fn n_bytes(&self) -> usize {
-        self.bytes.len()
+    /// Whether there are enough rows for a batch, or as much text or as many cells as one may have.
+    pub(crate) fn is_full(&self, most_rows: usize) -> bool {
+        self.lines.len() >= most_rows
+            || self.bytes.len() >= MOST_TEXT
+            || self.ends.len() >= MOST_CELLS
     }
 
     /// Adds a cell to the current row.

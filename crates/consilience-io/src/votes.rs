@@ -10,11 +10,15 @@ use crate::header::check_unique;
 use crate::hint::Hint;
 use crate::input::Input;
 use crate::location::{Format, Layout, Location};
+use crate::room::Room;
 use crate::source::{self, Source};
 use crate::wide::{Names, Use, check_type, not_a_number, whole_number};
 
 /// Rows that are read at a time.
 const CHUNK: usize = 8192;
+
+/// The memory that a vote takes while it is read.
+const VOTE_BYTES: usize = 16;
 
 /// The start of the names of columns with a source's probability of a class.
 const PROBABILITY: &str = "probability";
@@ -85,6 +89,7 @@ pub fn read_votes_from(
     mut progress: impl FnMut(u64, Option<u64>) -> consilience::Result<()>,
 ) -> Result<Votes> {
     let (table, total) = (votes.name.clone(), votes.content.len());
+    let room = Room::new(&table, total);
     let mut source = source::open(votes, CHUNK)?;
     if source.names().is_empty() {
         return Err(Error::NoItems { name: table });
@@ -94,6 +99,7 @@ pub fn read_votes_from(
     let mut reader = Reader::new(&table, options, &mut columns)?;
     while let Some(batch) = source.next_batch(CHUNK)? {
         columns.read(&batch, &mut reader)?;
+        room.check(reader.builder.n_votes(), VOTE_BYTES)?;
         progress(source.bytes_read(), total)?;
     }
     if let Some(gold) = gold {

@@ -6,7 +6,6 @@ import json
 import warnings
 from collections.abc import Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -17,7 +16,7 @@ from . import _core
 from ._advice import Advising
 from ._errors import ConsilienceError, DataWarning, warn, warn_all
 from ._export import Exports
-from ._files import describe, plain
+from ._files import describe, plain, write_whole
 from ._learned import Insight, LearnedAttributes
 from ._parameters import ClassPrior, Values, estimator
 from ._progress import Progress, listener
@@ -448,7 +447,7 @@ class Fusion(Summary, OutputReader, LearnedAttributes, Advising, Exports, Transf
             The file to write.
         """
         check_is_fitted(self)
-        Path(path).write_text(self.model_.to_json(describe(self)), encoding="utf-8")
+        write_whole(path, self.model_.to_json(describe(self)))
 
     # Representation
 

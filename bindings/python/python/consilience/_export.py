@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core
+from ._files import write_whole
 
 
 class Exports:
@@ -34,7 +34,7 @@ class Exports:
             Compute in 32 bits. The results then agree with `predict_proba` to about 1e-5 only.
         """
         check_is_fitted(self)
-        Path(path).write_bytes(self.model_.to_onnx(self._kind, float32))
+        write_whole(path, self.model_.to_onnx(self._kind, float32))
 
     def export_python(self, path: str | PathLike[str]) -> None:
         """Write the model as a Python module without dependencies.
@@ -49,4 +49,4 @@ class Exports:
             The file to write.
         """
         check_is_fitted(self)
-        Path(path).write_text(self.model_.to_python(self._kind), encoding="utf-8")
+        write_whole(path, self.model_.to_python(self._kind))

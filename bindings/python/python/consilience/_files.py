@@ -1,8 +1,14 @@
-"""The estimator in the model file, so that a file and a pickle give back the same one."""
+"""Model files: the estimator in them, so that a file and a pickle give back the same one; reading and writing."""
 
 from __future__ import annotations
 
 import json
+import operator
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,15 +42,34 @@ def describe(estimator: Fusion) -> str:
 def restore(file: dict[str, Any], known: dict[str, type[Fusion]]) -> Fusion:
     """An estimator with the parameters and names of a model file; its model is still to be set."""
     kept = file.get("estimator")
-    if kept is None or kept["class"] not in known:
+    if kept is None or str(kept.get("class")) not in known:
         return _of_plain_file(file, known)
-    loaded = known[kept["class"]](**kept["parameters"])
-    loaded.classes_ = array_of(kept["classes"])
-    loaded.classifiers_ = np.array(kept["classifiers"], dtype=object)
-    loaded.n_features_in_ = kept["n_features_in"]
-    if kept["feature_names_in"] is not None:
-        loaded.feature_names_in_ = np.array(kept["feature_names_in"], dtype=object)
-    return loaded
+    with usable():
+        loaded = known[kept["class"]](**kept["parameters"])
+        loaded._check_parameters()
+        loaded.classes_ = array_of(kept["classes"], len(file["classes"]))
+        loaded.classifiers_ = _names(kept["classifiers"])
+        loaded.n_features_in_ = operator.index(kept["n_features_in"])
+        if kept["feature_names_in"] is not None:
+            loaded.feature_names_in_ = _names(kept["feature_names_in"])
+        if not set(file["classifiers"]) <= set(kept["classifiers"]):
+            raise ValueError("the classifiers are not those of the model")
+        return loaded
+
+
+@contextmanager
+def usable() -> Iterator[None]:
+    """Reports whatever is wrong with the part `estimator` of a model file."""
+    try:
+        yield
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise ConsilienceError(f"not a usable model: `estimator`: {error}") from None
+
+
+def _names(names: Any) -> Any:
+    if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+        raise TypeError("names must be a list of strings")
+    return np.array(names, dtype=object)
 
 
 def read_text(path: Any) -> str:
@@ -57,6 +82,36 @@ def read_text(path: Any) -> str:
             "hint: model files are written by `save` and by `consilience fit`; read a pickle with "
             "`pickle.load` or `joblib.load`"
         ) from None
+
+
+def write_whole(path: Any, content: str | bytes) -> None:
+    """Writes a file that appears when it is complete: to a temporary file beside it, which is renamed.
+
+    A symbolic link is followed, and a file that is replaced keeps its permissions. Devices, pipes and what
+    standard output leads to are written directly.
+    """
+    content = content.encode() if isinstance(content, str) else content
+    target = Path(os.path.realpath(path))
+    special = os.path.abspath(path).startswith(("/dev/", "/proc/"))
+    if special or (target.exists() and not target.is_file()):
+        with open(path, "ab") as file:
+            file.write(content)
+        return
+    temporary = target.with_name(f".consilience-{uuid.uuid4().hex}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            open(target, "r+b").close()  # without permission to write, it must not be replaced either
+            shutil.copymode(target, temporary)
+        os.replace(temporary, target)
+    except BaseException as error:
+        temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = os.fspath(path)
+        raise
 
 
 def _of_plain_file(file: dict[str, Any], known: dict[str, type[Fusion]]) -> Fusion:
@@ -101,7 +156,12 @@ def typed_list(classes: Any) -> dict[str, Any]:
     return {"type": "str", "values": [str(value) for value in values]}
 
 
-def array_of(classes: dict[str, Any]) -> Any:
+def array_of(kept: dict[str, Any], n_classes: int) -> Any:
     """The classes of `typed_list`."""
-    kind = classes["type"]
-    return np.array(classes["values"]) if kind == "str" else np.array(classes["values"], dtype=kind)
+    kind = kept["type"]
+    if kind != "str" and np.dtype(kind).kind not in "biufO":
+        raise ValueError(f"classes cannot be of type {kind}")
+    classes = np.array(kept["values"], dtype=None if kind == "str" else kind)
+    if classes.shape != (n_classes,):
+        raise ValueError(f"the model has {n_classes} classes")
+    return classes

@@ -142,9 +142,9 @@ class OutputReader:
             raise ConsilienceError(f"`layout` must be {names}, got {self.layout!r}" + (f"\nhint: {hint}" if hint else ""))
         if self.pos_label is not None and self.layout != "positive":
             raise ConsilienceError(f"`pos_label` is for `layout=\"positive\"`, got `layout={self.layout!r}`")
-        for name in ("floor", "sum_tolerance"):
-            if not isinstance(value := getattr(self, name), Real):
-                raise ConsilienceError(f"`{name}` must be a number, got {value!r}")
+        for name, kind, what in (("values", str, "a string"), ("floor", Real, "a number"), ("sum_tolerance", Real, "a number")):
+            if not isinstance(value := getattr(self, name), kind):
+                raise ConsilienceError(f"`{name}` must be {what}, got {value!r}")
 
     def _validated(self, values: Any, reset: bool) -> Any:
         """Values as doubles, after the checks of scikit-learn."""
@@ -338,7 +338,7 @@ class OutputReader:
             block = both_classes(X, self.values, self._positive_class())
         else:
             block = np.asarray(X).reshape(len(X), len(self._input_classifiers), len(self.classes_))
-        return np.ascontiguousarray(block if self._used is None else block[:, self._used])
+        return np.require(block if self._used is None else block[:, self._used], requirements=["C", "A"])
 
     def _positive_class(self) -> int:
         """The index of the class whose values `layout="positive"` has."""

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-import os
-import tempfile
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
@@ -15,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import _core
 from ._base import ClassPrior, Fusion, _prior, seed_of
 from ._errors import ConsilienceError
+from ._files import write_whole
 from ._progress import Progress, listener
 from .classifier import FusionClassifier
 from .votes import VoteFusion
@@ -72,16 +70,7 @@ class Report:
         path : str or path-like
             The file to write, usually with the extension `.html`.
         """
-        target = Path(path)
-        handle, temporary = tempfile.mkstemp(dir=target.parent, suffix=".tmp")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-                file.write(self.page)
-            os.chmod(temporary, _permissions(target))
-            os.replace(temporary, target)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        write_whole(path, self.page)
 
     def _repr_html_(self) -> str:
         return (
@@ -91,15 +80,6 @@ class Report:
 
     def __repr__(self) -> str:
         return f"<report: {self.verdict}>"
-
-
-def _permissions(target: Path) -> int:
-    """The permissions of the file that is replaced, or those of a new file."""
-    if target.exists():
-        return target.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
 
 
 def report(

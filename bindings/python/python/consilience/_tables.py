@@ -29,6 +29,11 @@ class SourceArray(np.ndarray[Any, Any]):
     names: list[str] | None = None
 
 
+def unmasked(X: Any) -> Any:
+    """A masked array with NaN where it is masked; other data unchanged."""
+    return X.astype(float).filled(np.nan) if isinstance(X, np.ma.MaskedArray) else X
+
+
 def _from_sources(X: Any) -> Any:
     """A dict or list of one table per source as one table; other data unchanged.
 
@@ -45,6 +50,7 @@ def _from_sources(X: Any) -> Any:
         raise ConsilienceError("X is empty: there are no items and no sources")
     if not all(getattr(part, "ndim", len(getattr(part, "shape", ()))) == 2 for part in parts):
         return X
+    parts = [unmasked(part) for part in parts]
     shapes = list(dict.fromkeys(tuple(part.shape) for part in parts))
     if len(shapes) > 1:
         raise ConsilienceError(
@@ -81,10 +87,10 @@ def _flat(X: Any) -> Any:
 def as_frame(X: Any) -> Any:
     """Data with the Arrow stream interface as a table of the core, and sources one by one as one table.
 
-    A frame of pandas with the columns (classifier, class) gets the columns `<classifier>_<class>`. Other
+    Masked entries become NaN. A frame of pandas with the columns (classifier, class) gets the columns `<classifier>_<class>`. Other
     data, and other frames of pandas, are unchanged.
     """
-    X = _flat(_from_sources(X))
+    X = _flat(_from_sources(unmasked(X)))
     return _core.Table(X) if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "iloc") else X
 
 

@@ -628,8 +628,11 @@ def load(path: str | PathLike[str]) -> Any:
     (60, 3)
     """
     text = read_text(path)
-    if _core.VoteModel.is_file(text):
-        return VoteFusion._of_file(text)
-    model = _core.Model.from_json(text)
-    loaded = restore(json.loads(model.to_json()), ESTIMATORS)
-    return loaded._learned(model, quiet=True)  # type: ignore[no-any-return]
+    try:
+        if _core.VoteModel.is_file(text):
+            return VoteFusion._of_file(text)
+        model = _core.Model.from_json(text)
+        loaded = restore(json.loads(model.to_json()), ESTIMATORS)
+    except ConsilienceError as error:
+        raise ConsilienceError(f"{path}: {error}") from None
+    return loaded._learned(model, quiet=True)

@@ -228,9 +228,12 @@ class Statistics:
         try:
             parts = json.loads(text)
             sums, classes, format = (parts[name] for name in ("statistics", "classes", "format"))
-        except (ValueError, KeyError, TypeError):
+            core = _core.Statistics.from_json(json.dumps(sums))
+            return cls._of(core, array_of(classes, len(sums["classes"])), format)
+        except ConsilienceError:
+            raise
+        except (ValueError, KeyError, TypeError, OverflowError):
             raise ConsilienceError("not usable statistics: the text is not that of `to_json`") from None
-        return cls._of(_core.Statistics.from_json(json.dumps(sums)), array_of(classes), format)
 
     @classmethod
     def _of(cls, sums: _core.Statistics, classes: Any, format: dict[str, Any]) -> Statistics:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import _core
 from ._base import estimator, plain, seed_of
 from ._errors import message_of, warn_all
-from ._files import array_of, typed_list
+from ._files import array_of, typed_list, usable, write_whole
 from ._frames import frame, library_of
 from ._progress import Progress, listener
 from ._scoring import VoteScores
@@ -439,20 +438,22 @@ class VoteFusion(Summary, BaseEstimator):  # type: ignore[misc]
         kept = None
         if self.classes_.dtype.kind != "U":
             kept = json.dumps({"class": type(self).__name__, "classes": typed_list(self.classes_)})
-        Path(path).write_text(self.model_.to_json(kept), encoding="utf-8")
+        write_whole(path, self.model_.to_json(kept))
 
     @classmethod
     def _of_file(cls, text: str) -> VoteFusion:
         """The estimator of a model file."""
         model = _core.VoteModel.from_json(text)
         file = json.loads(model.description())
-        settings, kept = file["settings"], file["estimator"] or {}
+        settings, classes = file["settings"], np.array(file["classes"])
         options = {name: settings[name] for name in OPTIONS if name in settings}
         loaded = cls(method=settings["method"], random_state=settings.get("seed"), **options)
         loaded._forget()
         loaded.model_ = model
-        classes = kept.get("classes")
-        loaded.classes_ = array_of(classes) if classes else np.array(file["classes"])
+        if file["estimator"]:
+            with usable():
+                classes = array_of(file["estimator"]["classes"], len(classes))
+        loaded.classes_ = classes
         loaded._library = library_of()
         sources = model.sources()
         loaded._tables["sources_"] = frame(loaded._library, {"source": sources.pop("source")}, sources)

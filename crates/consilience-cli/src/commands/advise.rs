@@ -2,6 +2,7 @@
 
 use consilience::Outputs;
 use consilience::evaluation::{Advice, AdviceSettings, SourceSettings, Weighting, advise};
+use consilience_io::ReadOptions;
 use serde_json::{Value, json};
 
 use crate::advise_args::AdviseOptions;
@@ -55,7 +56,8 @@ struct Table {
 fn read(options: &AdviseOptions, loaded: &Loaded, quiet: bool) -> Result<Table, Failure> {
     let (data, schema) = (&options.model.data, loaded.model.schema());
     let (mut all, mut names): (Option<Outputs>, Option<Vec<String>>) = (None, None);
-    for_each_chunk("reading", data, schema, &loaded.reading, quiet, |chunk, _| {
+    let reading = ReadOptions { keeps_all: true, ..loaded.reading.clone() };
+    for_each_chunk("reading", data, schema, &reading, quiet, |chunk, _| {
         let own = NAMES.iter().find_map(|name| chunk.carried.text_column(name));
         match (&all, &mut names) {
             (None, names) => *names = own,

@@ -92,13 +92,13 @@ fn reports_do_not_depend_on_threads_and_formats() {
             bench.good(&format!("{words} --quiet --threads {threads}")).out
         };
         let one = run("csv", 1);
-        for (format, threads) in [("csv", 3), ("jsonl", 2), ("parquet", 1), ("arrow", 4)] {
+        for (format, threads) in [("csv", 3), ("jsonl", 2), ("parquet", 1), ("arrow", 8)] {
             assert!(run(format, threads) == one, "{words}: {format}, {threads} threads");
         }
     }
     for words in ["export model.json -o -", "export model.json --python -o -"] {
         let run = |threads: usize| bench.good(&format!("{words} -q --threads {threads}")).out;
-        assert!(run(1) == run(4), "{words}");
+        assert!(run(1) == run(8), "{words}");
     }
 }
 
@@ -132,7 +132,7 @@ fn votes_do_not_depend_on_threads_formats_and_files() {
             [out, bench.text("labels.csv"), bench.text("sources.csv"), bench.text("model.json")]
         };
         let one = aggregate("csv", 1);
-        for (format, threads) in [("csv", 3), ("jsonl", 2), ("parquet", 1), ("arrow", 4)] {
+        for (format, threads) in [("csv", 3), ("jsonl", 2), ("parquet", 1), ("arrow", 8)] {
             assert!(aggregate(format, threads) == one, "{method}: {format}, {threads} threads");
         }
         let fuse = |format: &str, threads: usize| {
@@ -141,7 +141,7 @@ fn votes_do_not_depend_on_threads_formats_and_files() {
         };
         let fused = fuse("csv", 1);
         assert_eq!(fused.lines().count(), 41);
-        for (format, threads) in [("csv", 3), ("jsonl", 2), ("parquet", 1), ("arrow", 4)] {
+        for (format, threads) in [("csv", 3), ("jsonl", 2), ("parquet", 1), ("arrow", 8)] {
             assert_eq!(fuse(format, threads), fused, "{method}: fuse, {format}");
         }
         let report = |threads: usize| {

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use csv_core::ReadRecordResult;
 
-use super::{MOST_TEXT, Source};
+use super::{Source, check_width};
 use crate::batch::{Batch, Notation};
 use crate::error::{Error, Position, Result};
-use crate::text::Cells;
+use crate::text::{Cells, MOST_TEXT};
 
 /// A CSV table being read.
 pub(super) struct CsvSource {
@@ -34,10 +34,10 @@ impl CsvSource {
             });
         }
         let names = (0..n_cells).map(|cell| {
-            String::from_utf8(header.get(cell, 0).to_vec())
-                .map_err(|_| Error::malformed(name, "the header is not UTF-8"))
+            String::from_utf8(header.get(cell, 0).to_vec()).map_err(|_| not_utf8(name))
         });
         let names: Arc<[String]> = names.collect::<Result<Vec<_>>>()?.into();
+        check_width(name, &names)?;
         check_separator(name, &names)?;
         Ok(Self { name: name.to_owned(), names, records, rows: 0 })
     }
@@ -64,7 +64,7 @@ impl Source for CsvSource {
     fn next_batch(&mut self, most: usize) -> Result<Option<Batch>> {
         let first_row = self.rows;
         let mut cells = Cells::new(self.names.len());
-        while cells.lines.len() < most && cells.n_bytes() < MOST_TEXT {
+        while !cells.is_full(most) {
             let read = self.records.read(&mut cells);
             match read.map_err(|bad| bad.in_row(&self.name, Some(self.rows + 1)))? {
                 0 => break,
@@ -84,6 +84,11 @@ impl Source for CsvSource {
     fn bytes_read(&self) -> u64 {
         self.records.consumed
     }
+}
+
+fn not_utf8(name: &str) -> Error {
+    let hint = "write the file as UTF-8; \"Unicode text\" of some programs is UTF-16";
+    Error::header(name, "the header is not UTF-8", hint)
 }
 
 /// Checks that the columns are not separated by something else.

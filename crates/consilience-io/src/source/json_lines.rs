@@ -10,10 +10,10 @@ use std::sync::Arc;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::{MOST_TEXT, Source};
+use super::{Source, check_width};
 use crate::batch::{Batch, Notation};
 use crate::error::{Error, Position, Result};
-use crate::text::Cells;
+use crate::text::{Cells, MOST_TEXT};
 
 /// A file of JSON lines being read. The columns are the keys of all objects of the first batch.
 pub(super) struct JsonSource {
@@ -51,6 +51,7 @@ impl JsonSource {
                 .row
                 .read(&text)
                 .map_err(|problem| source.rejected(source.ahead.len(), problem))?;
+            check_width(name, &source.row.names)?;
             source.ahead.push_back((source.line, std::mem::take(&mut text)));
         }
         source.row.learn = false;
@@ -110,7 +111,7 @@ impl Source for JsonSource {
         let first_row = self.rows;
         let mut cells = Cells::new(self.names.len());
         let mut text = Vec::new();
-        while cells.lines.len() < most && cells.n_bytes() < MOST_TEXT {
+        while !cells.is_full(most) {
             let line = if let Some((line, ahead)) = self.ahead.pop_front() {
                 text = ahead;
                 line

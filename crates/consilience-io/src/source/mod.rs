@@ -11,7 +11,7 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 
 use crate::batch::Batch;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::input::Input;
 use crate::location::Format;
 
@@ -40,9 +40,17 @@ pub(crate) trait Source: Send {
     fn select(&mut self, _columns: &[usize]) {}
 }
 
-/// Most bytes of a row of text, and of a batch of such rows. It stops a quote that is never closed,
-/// or a file without line ends, from taking all memory.
-const MOST_TEXT: usize = 1 << 26;
+/// Most columns of a table. Every name takes about a kilobyte of memory until the outputs are found.
+const MOST_COLUMNS: usize = 1_000_000;
+
+/// Refuses tables with more columns than a reader takes.
+fn check_width(table: &str, names: &[String]) -> Result<()> {
+    if names.len() <= MOST_COLUMNS {
+        return Ok(());
+    }
+    let problem = format!("the table has more than {MOST_COLUMNS} columns");
+    Err(Error::header(table, problem, "use the long layout for so many sources or classes"))
+}
 
 /// Opens a table. `first` is the number of rows from which formats without a header find their
 /// columns.

@@ -6,7 +6,7 @@ use arrow_array::builder::UnionBuilder;
 use arrow_array::types::Int32Type;
 use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, Decimal128Array, DurationMillisecondArray, Float64Array,
-    RecordBatch, Time64MicrosecondArray,
+    NullArray, RecordBatch, Time64MicrosecondArray,
 };
 use arrow_ipc::writer::FileWriter;
 use consilience_io::{Layout, Location, ReadOptions, TableReader, read_outputs};
@@ -219,4 +219,26 @@ fn a_union_is_refused_by_its_name() {
         );
     }
     copy(&from, &files.at("o.arrow"), &options()).unwrap();
+}
+
+/// A column without values takes no bytes in a file, whatever its length.
+#[test]
+fn a_small_file_cannot_fill_the_memory() {
+    let files = Files::new();
+    let columns = (0..100).flat_map(|k| [format!("a{k}_x"), format!("a{k}_y")]);
+    let none = Arc::new(NullArray::new(1 << 24)) as ArrayRef;
+    let batch = RecordBatch::try_from_iter(columns.map(|name| (name, Arc::clone(&none)))).unwrap();
+    let file = std::fs::File::create(files.path("none.arrow")).unwrap();
+    let mut writer = FileWriter::try_new(file, &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    let names: Vec<String> = (0..100).map(|k| format!("a{k}")).collect();
+    let schema = Arc::new(consilience::Schema::new(names, ["x", "y"]).unwrap());
+    let options = ReadOptions { keeps_all: true, ..options() };
+    let all = |error: consilience_io::Error| {
+        assert!(error.to_string().contains("bytes and more than "), "{error}");
+    };
+    all(read_outputs(&files.at("none.arrow"), &options).unwrap_err());
+    let mut reader = TableReader::open(&files.at("none.arrow"), &schema, &options).unwrap();
+    all(std::iter::repeat_with(|| reader.next_chunk()).find_map(Result::err).unwrap());
 }

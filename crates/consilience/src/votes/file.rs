@@ -181,6 +181,12 @@ impl VoteFile {
         for (number, part) in self.parts.iter().enumerate() {
             parts.push(part.read(number, k, &self.sources, graded)?);
         }
+        let shares: f64 = self.parts.iter().map(|part| part.share).sum();
+        if !is_majority && (shares - 1.0).abs() > 1e-9 {
+            return Err(Error::model(format!(
+                "`share` of all parts must add up to 1, got {shares}"
+            )));
+        }
         check_groups(&self.groups, self.sources.len())?;
         let mut names = Names::default();
         let (mut source_cells, mut cell_labels) = (vec![0], Vec::new());

@@ -186,6 +186,7 @@ fn broken_model_files_are_refused() {
         ("\"labels\":[0,1]", "\"labels\":[0,3]"),
         ("\"ln_prior\":[", "\"ln_prior\":[0,"),
         ("\"share\":1.0", "\"share\":-1.0"),
+        ("\"share\":1.0", "\"share\":0.5"),
         ("\"rho\":[0.05", "\"rho\":[-0.05"),
         ("\"weights\":[", "\"weights\":[1,"),
         ("\"classes\": [\"0\"", "\"classes\": [\"1\""),
