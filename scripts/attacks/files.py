@@ -15,7 +15,7 @@ WRITERS = {
     "simulate": ("simulate --preset sim1 --items-per-class 500", "simulate --preset sim1 --items-per-class 500 --seed 1"),
     "fit": ("fit train.csv --method independent --inference map", "fit train.csv --method log-pool"),
     "aggregate": ("aggregate votes.csv", "aggregate votes.csv --method majority"),
-    "sources": ("aggregate votes.csv -o /dev/null --sources", "aggregate wide.csv --layout wide-labels -o /dev/null --sources"),
+    "sources": ("aggregate votes.csv -o /dev/null --sources", "aggregate votes.csv --method ibcc -o /dev/null --sources"),
     "vote-model": ("aggregate votes.csv -o /dev/null --model", "aggregate votes.csv --method ibcc -o /dev/null --model"),
     "vote-page": ("aggregate votes.csv -o /dev/null --report", "aggregate votes.csv --method ibcc -o /dev/null --report"),
     "fuse-votes": ("fuse votes-auto.json votes.csv", "fuse votes-2-ibcc.json votes.csv"),

@@ -132,7 +132,8 @@ def classifiers_in(columns: Sequence[str], classes: Sequence[str]) -> list[str]:
             f"no column is named `<classifier>_<class>` with one of the classes {quoted(classes)}; "
             f"the columns are {quoted(columns)}\nhint: {_hint(columns, classes)}"
         )
-    return sorted(found, key=lambda k: min(columns.index(f"{k}_{j}") for j in classes))
+    places = {column: place for place, column in enumerate(columns)}
+    return sorted(found, key=lambda k: min(places[f"{k}_{j}"] for j in classes))
 
 
 def _hint(columns: Sequence[str], classes: Sequence[str]) -> str:
