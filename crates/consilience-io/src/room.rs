@@ -6,9 +6,9 @@ use crate::error::{Error, Result};
 const FREE: u64 = 1 << 28;
 
 /// The items of larger files may take this many times the size of the file. Probabilities shrink to a half at
-/// best, and decisions written as 0 and 1 to a few bits each, so only a damaged or hostile file exceeds both
-/// limits.
-const MOST_EXPANSION: u64 = 100;
+/// best, and decisions of accurate sources, written as 0 and 1, to a few hundredths (less than a bit per decision of
+/// three classes), so only a damaged or hostile file exceeds both limits.
+const MOST_EXPANSION: u64 = 1000;
 
 /// Keeps a small file from filling the memory: a compressed file of a few bytes can hold any number of
 /// items.
