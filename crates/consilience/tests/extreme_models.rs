@@ -178,3 +178,24 @@ fn shapes_beyond_the_limit_are_refused() {
         assert!(Model::from_json(&shapes.model(structure).to_string()).is_ok(), "{structure}");
     }
 }
+
+/// With a shape of 1e308 all fused probabilities were NaN, and the page of `report` panicked.
+#[test]
+fn shapes_whose_densities_overflow_are_refused() {
+    for (method, name) in [("independent", "alpha"), ("bcc", "confusion")] {
+        let read = |shape: f64| {
+            let file = json!({"format": "consilience", "version": 1, "method": method, "classifiers": ["a"],
+                "classes": ["x", "y"], "class_prior": [1, 1], "parameters": {name: [[[shape, 1], [1, shape]]]}});
+            Model::from_json(&file.to_string())
+        };
+        let message = read(1e308).unwrap_err().to_string();
+        assert_eq!(message, format!("`{name}[0][0][0]` must be at most 1e100, got 1e308"));
+        let model = read(1e100).unwrap();
+        let mut builder =
+            OutputsBuilder::new(model.schema().as_ref().clone(), InputFormat::default()).unwrap();
+        builder.push(&[0.4, 0.6], None).unwrap();
+        let fused = model.fuse(&builder.finish()).unwrap();
+        let total: f64 = fused.probabilities(0).iter().sum();
+        assert!((total - 1.0).abs() < 1e-9, "{method}: {:?}", fused.probabilities(0));
+    }
+}

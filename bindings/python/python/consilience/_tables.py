@@ -31,7 +31,7 @@ class SourceArray(np.ndarray[Any, Any]):
 
 def unmasked(X: Any) -> Any:
     """A masked array with NaN where it is masked; other data unchanged."""
-    return X.astype(float).filled(np.nan) if isinstance(X, np.ma.MaskedArray) else X
+    return np.ma.filled(X.astype(float), np.nan) if isinstance(X, np.ma.MaskedArray) else X
 
 
 def _from_sources(X: Any) -> Any:

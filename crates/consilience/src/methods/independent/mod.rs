@@ -207,6 +207,9 @@ pub(crate) fn strength(rows: &[Vec<f64>], prior: &ClassPrior) -> f64 {
     sum
 }
 
+/// Largest concentration: sums of log densities with 1e305 overflow.
+const LARGEST: f64 = 1e100;
+
 /// Refuses concentrations that are not one valid Dirichlet per classifier and class.
 pub(crate) fn check_alpha(schema: &Schema, alpha: &Alpha) -> Result<()> {
     check_dirichlets("alpha", "shapes of `alpha` and the model", schema, alpha)
@@ -222,7 +225,11 @@ pub(crate) fn check_dirichlets(
     check_shape(shapes, schema, alpha)?;
     for (k, rows) in alpha.iter().enumerate() {
         for (j, row) in rows.iter().enumerate() {
-            correlated_dirichlet::check_concentration(&format!("{name}[{k}][{j}]"), row)?;
+            let name = format!("{name}[{k}][{j}]");
+            correlated_dirichlet::check_concentration(&name, row)?;
+            if let Some(l) = row.iter().position(|a| *a > LARGEST) {
+                return Err(Error::parameter(format!("{name}[{l}]"), "at most 1e100", row[l]));
+            }
         }
     }
     Ok(())
