@@ -111,6 +111,11 @@ macro_rules! methods {
                 match self { $(Self::$variant(options) => options.needs_every_output(),)* }
             }
 
+            /// Whether a classifier must have an output for at least one item.
+            pub(crate) fn needs_some_output(&self) -> bool {
+                match self { $(Self::$variant(options) => options.needs_some_output(),)* }
+            }
+
             /// Whether the fit needs the items themselves, not just their
             /// [statistics](crate::model::Statistics).
             pub fn needs_items(&self) -> bool {

@@ -70,6 +70,10 @@ impl FitMethod for Auto {
         false
     }
 
+    fn needs_some_output(&self) -> bool {
+        true
+    }
+
     fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<AutoFusion>> {
         let FittedAuto { fusion, warnings } = self.learn(data.all, data.progress)?;
         let covariance = |alpha| EvidenceCovariance::of(data.outputs, alpha);
