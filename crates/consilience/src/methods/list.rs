@@ -197,7 +197,7 @@ macro_rules! methods {
 
 methods! {
     "auto" Auto(Auto => AutoFusion),
-        "The default: a mixture of pools and regressions, weighted by leave-one-out scores.";
+        "The default: pools and regressions, weighted by leave-one-out scores.";
     "stacking" Stacking(Stacking => StackingFusion),
         "Logistic regression on the logarithms of all outputs.";
     "correlated" Correlated(Correlated => CorrelatedMethod),
@@ -209,7 +209,7 @@ methods! {
     "logit-normal" LogitNormal(LogitNormal => LogitNormalFusion),
         "One normal distribution per class over all log-ratios.";
     "normal-mixture" NormalMixture(NormalMixture => NormalMixtureFusion),
-        "A mixture of normal distributions per class over all log-ratios (Pirs and Strumbelj).";
+        "Mixtures of normal distributions over all log-ratios (Pirs and Strumbelj).";
     "bcc" Bcc(Bcc => BccFusion),
         "Confusion matrices of hard decisions (Kim and Ghahramani).";
     "opinion-pool" OpinionPool(OpinionPool => Pool),
