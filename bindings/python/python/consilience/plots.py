@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from ._base import Fusion
 from ._errors import ConsilienceError
@@ -29,6 +31,9 @@ _COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 # Further classes have another marker as well, so that no two look alike.
 _MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
 
+# Classifiers in a heat map that has intervals, and numbers, in its cells.
+_MOST_INTERVALS, _MOST_NUMBERS = 6, 20
+
 # Points per class in a scatter plot: more of them only overlap.
 _MOST_POINTS = 1000
 
@@ -45,13 +50,16 @@ def _line(j: int) -> dict[str, Any]:
 
 
 def _fusion(model: Any) -> Any:
-    """The fusion estimator of a `FusionClassifier`; other models unchanged."""
+    """The fusion estimator of a `FusionClassifier`; other fitted models unchanged."""
+    if not isinstance(model, (Fusion, FusionClassifier)):
+        raise ConsilienceError(f"`model` must be a fusion estimator or a `FusionClassifier`, got {type(model).__name__}")
+    check_is_fitted(model)
     return model.fusion_ if isinstance(model, FusionClassifier) else model
 
 
 def _with_outputs(model: Any, X: Any) -> tuple[Any, Any]:
     """The fusion estimator, and the outputs for X, which are features if the model is a `FusionClassifier`."""
-    return (model.fusion_, model.outputs(X)) if isinstance(model, FusionClassifier) else (model, X)
+    return _fusion(model), model.outputs(X) if isinstance(model, FusionClassifier) else X
 
 
 def _place(one: Any, names: Any, what: str) -> int:
@@ -201,7 +209,8 @@ def correlations(model: Fusion | FusionClassifier, *, ax: Any = None) -> Any:
     """Plot the correlation of every pair of classifiers given the true class.
 
     For a model that implies correlations of the outputs, these are drawn, averaged over classes and
-    components. For other models, the correlations of evidence are drawn with their 90 % intervals.
+    components. For other models, the correlations of evidence are drawn, for up to six classifiers with
+    their 90 % intervals. From 21 classifiers on, colours alone show the numbers.
 
     Parameters
     ----------
@@ -226,19 +235,19 @@ def correlations(model: Fusion | FusionClassifier, *, ax: Any = None) -> Any:
     model = _fusion(model)
     implied = hasattr(model, "correlation_")
     mean = model.correlation_.mean(axis=(2, 3)) if implied else model.evidence_correlation_
-    ends = None if implied else _intervals(model).get("evidence_correlation")
     names = [str(name) for name in model.classifiers_]
-    ax = _axes(ax)
+    n = len(names)
+    ends = None if implied or n > _MOST_INTERVALS else _intervals(model).get("evidence_correlation")
+    ax = _axes(ax, figsize=(max(6.4, 2.5 + 0.55 * n), max(4.8, 1.5 + 0.55 * n)))
     image = ax.imshow(mean, vmin=-1, vmax=1, cmap="RdBu_r")
     ax.set_xticks(range(len(names)), names, rotation=45, ha="right")
     ax.set_yticks(range(len(names)), names)
-    for a in range(len(names)):
-        for b in range(len(names)):
-            text = f"{mean[a, b]:.2f}"
-            if ends is not None and a != b:
-                text += f"\n{ends[a, b, 0]:.2f}–{ends[a, b, 1]:.2f}"
-            ax.text(b, a, text, ha="center", va="center", fontsize=min(10, max(5, 60 / len(names))),
-                    color="white" if abs(mean[a, b]) > 0.6 else "black")
+    for a, b in np.ndindex(n, n) if n <= _MOST_NUMBERS else ():
+        text = f"{mean[a, b]:.2f}"
+        if ends is not None and a != b:
+            text += f"\n{ends[a, b, 0]:.2f}–{ends[a, b, 1]:.2f}"
+        ax.text(b, a, text, ha="center", va="center", fontsize=10 if n <= 4 else 8,
+                color="white" if abs(mean[a, b]) > 0.6 else "black")
     what = "correlation given the true class" if implied else "correlation of evidence"
     ax.figure.colorbar(image, ax=ax, label=what)
     ax.set_title("Correlations of the classifiers" + ("" if ends is None else ", with 90 % intervals"))
@@ -279,7 +288,13 @@ def reliability(y: Any, probabilities: Any, *, classes: Any = None, bins: int = 
     >>> ax = cs.plots.reliability(y, P[:, 0], label="first classifier")
     """
     y, p = np.asarray(y), np.asarray(probabilities, dtype=float)
+    if y.ndim != 1 or p.ndim != 2 or len(y) != len(p):
+        raise ConsilienceError(f"expected labels of n items and probabilities of n items × classes, got arrays of "
+                               f"shapes {y.shape} and {p.shape}")
     classes = np.unique(y) if classes is None else np.asarray(classes)
+    if p.shape[1] != len(classes):
+        raise ConsilienceError(f"expected probabilities of {len(classes)} classes, got {p.shape[1]}\n"
+                               "hint: name every class with `classes`, in the order of the columns")
     top, right = p.max(axis=1), classes[p.argmax(axis=1)] == y
     place = np.minimum((top * bins).astype(int), bins - 1)
     counts = np.bincount(place, minlength=bins)
@@ -334,6 +349,8 @@ def comparison(found: Any, *, score: str = "log_loss", most: int = 25, ax: Any =
     """
     if score not in (names := ("log_loss", "brier", "accuracy", "entropy", "ece")):
         raise ConsilienceError(f"`score` must be one of {', '.join(names)}, got {score!r}")
+    if not isinstance(found, Mapping) or "methods" not in found:
+        raise ConsilienceError(f"`found` must be the result of `compare`, got {type(found).__name__}")
     methods = [own for own in found["methods"] if not own["failures"]][:most][::-1]
     kinds = {"classifier": ("single classifier", _COLOURS[5]), "meta": ("recalibrated classifier", _COLOURS[4])}
     kind = [kinds.get(own["method"].split(":")[0], ("combination", _COLOURS[0])) for own in methods]
