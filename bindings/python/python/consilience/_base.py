@@ -363,7 +363,8 @@ class Fusion(Summary, OutputReader, LearnedAttributes, Advising, Exports, Transf
             block, labels, self._kind, _prior(class_prior), predictive, score_items,
             bootstrap, seed_of(random_state),
         ))
-        return Evaluation(found | ({"gain": Gain(found["gain"])} if "gain" in found else {}))
+        repeats_training = found.pop("repeats_training")
+        return Evaluation(found | ({"gain": Gain(found["gain"])} if "gain" in found else {}), repeats_training)
 
     def prevalence(
         self, X: Any, y: Any = None, *, class_prior: ClassPrior | None = None, predictive: bool = False,
