@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -27,6 +27,9 @@ from ._sklearn import BaseEstimator, ClassifierMixin, TransformerMixin
 from ._summary import Summary, fit_rows
 from ._tables import Floats
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 
 def given(choice: Any) -> Any:
     """A choice by name or by numbers, in the form of the model file."""
@@ -44,6 +47,8 @@ def seed_of(random_state: Any) -> int:
     if random_state is None:
         return 0
     if isinstance(random_state, (int, np.integer)):
+        if random_state < 0:
+            raise ConsilienceError(f"`random_state` must be a whole number from 0, got {random_state}")
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31))
 
@@ -77,7 +82,7 @@ class Fusion(Summary, OutputReader, LearnedAttributes, Advising, Exports, Transf
     #: Whether weights are numbers of copies, because the method repeats items.
     _whole_weights: ClassVar[bool] = False
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn how to fuse, from items of which some have a label.
 
         Parameters
@@ -102,7 +107,8 @@ class Fusion(Summary, OutputReader, LearnedAttributes, Advising, Exports, Transf
         self : object
             The fitted estimator.
         """
-        return self._fit(X, y, sample_weight)
+        self._fit(X, y, sample_weight)
+        return self
 
     def _options(self) -> dict[str, Any]:
         """The options of the method, which are parameters of the estimator with the same names."""
@@ -117,11 +123,12 @@ class Fusion(Summary, OutputReader, LearnedAttributes, Advising, Exports, Transf
         if len(self.classes_) < 2:
             raise ConsilienceError(f"at least two classes are needed, found one class: {self.classes_[0]}")
         block, labels, weights = self._weighted(block, labels, sample_weight)
-        return self._learned(_core.Model.fit(
-            self._method, json.dumps(self._options()), json.dumps(given(self.class_prior)),
-            self.floor, block, labels, list(self.classifiers_),
-            [str(c) for c in self.classes_], self._kind, weights, listener(self.progress),
-        ))
+        with self._layout_hint(X):
+            return self._learned(_core.Model.fit(
+                self._method, json.dumps(self._options()), json.dumps(given(self.class_prior)),
+                self.floor, block, labels, list(self.classifiers_),
+                [str(c) for c in self.classes_], self._kind, weights, listener(self.progress),
+            ))
 
     @property
     def _kind(self) -> tuple[str, float]:

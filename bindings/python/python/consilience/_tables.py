@@ -13,6 +13,14 @@ from ._errors import ConsilienceError
 
 Floats = npt.NDArray[np.float64]
 
+#: What to do with one row per item, classifier and class.
+LONG_HINT = (
+    "for one row per probability make a table with one row per item, and give y in its order: in pandas "
+    "`X.pivot(index=\"item\", columns=[\"classifier\", \"class\"], values=\"probability\")`, in polars "
+    "`X.with_columns(output=pl.concat_str(\"classifier\", \"class\", separator=\"_\"))"
+    ".pivot(\"output\", index=\"item\", values=\"probability\")`"
+)
+
 
 def column_names(X: Any) -> list[str] | None:
     """The names of the columns of a data frame; None for other data, or if a name is not a string."""
@@ -32,8 +40,8 @@ class SourceArray(np.ndarray[Any, Any]):
 def _from_sources(X: Any) -> Any:
     """A dict or list of one table per source as one table; other data unchanged.
 
-    The sources are arrays of shape (n_items, n_classes), as `predict_proba` gives them, or data frames
-    with one column per class.
+    The sources are arrays of shape (n_items, n_classes), as `predict_proba` gives them, data frames with
+    one column per class, or None for a source that has no output for any item.
     """
     if isinstance(X, dict):
         names, parts = [str(name) for name in X], list(X.values())
@@ -43,6 +51,10 @@ def _from_sources(X: Any) -> Any:
         return X
     if not parts:
         raise ConsilienceError("X is empty: there are no items and no sources")
+    present = [part for part in parts if part is not None]
+    if not present:
+        raise ConsilienceError("X has no output of any source: all are `None`")
+    parts = [_without_outputs(present[0]) if part is None else part for part in parts]
     if not all(getattr(part, "ndim", len(getattr(part, "shape", ()))) == 2 for part in parts):
         return X
     shapes = list(dict.fromkeys(tuple(part.shape) for part in parts))
@@ -59,6 +71,13 @@ def _from_sources(X: Any) -> Any:
     stacked = np.stack([np.asarray(part, float) for part in parts], axis=1).view(SourceArray)
     stacked.names = names
     return stacked
+
+
+def _without_outputs(other: Any) -> Any:
+    """The table of a source whose outputs are all missing, in the form of another source's."""
+    if (names := column_names(other)) is not None:
+        return _frame({name: np.full(len(other), np.nan) for name in names})
+    return np.full(np.shape(other), np.nan)
 
 
 def _frame(columns: dict[str, Any]) -> Any:
@@ -132,8 +151,9 @@ def classifiers_in(columns: Sequence[str], classes: Sequence[str]) -> list[str]:
 def _hint(columns: Sequence[str], classes: Sequence[str]) -> str:
     """What to do with a table that has no column `<classifier>_<class>`."""
     if {"classifier", "class", "probability"} <= set(columns):
-        return ("for one row per probability use `X.pivot(index=\"item\", columns=[\"classifier\", \"class\"], "
-                "values=\"probability\")`, and y in the order of its index")
+        return LONG_HINT
+    if "label" in columns and {"item", "task"} & set(columns) and {"source", "worker"} & set(columns):
+        return "a table with one row per vote is for `VoteFusion`"
     if any(column.startswith(f"{name}_") for column in columns for name in classes):
         return ("the columns seem to be named `<class>_<classifier>`: exchange the two parts, with two levels "
                 "of columns by `X.swaplevel(axis=1)`")
@@ -188,6 +208,11 @@ def shared_suffixes(columns: Sequence[str]) -> list[str]:
         )
     first = next(prefix for prefix, own in suffixes.items() if best[0] <= own)
     return [c[len(first) + 1 :] for c in columns if c.startswith(f"{first}_") and c[len(first) + 1 :] in best[0]]
+
+
+def counted(n: int, one: str, several: str | None = None) -> str:
+    """A number and its noun, such as "1 class" or "2 classes"."""
+    return f"{n} {one if n == 1 else several or one + 's'}"
 
 
 def quoted(names: Sequence[str]) -> str:
