@@ -4,6 +4,7 @@ import sys
 
 import matplotlib
 import numpy as np
+import polars as pl
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.exceptions import NotFittedError
@@ -145,6 +146,21 @@ def test_heat_maps_of_many_classifiers_stay_legible(train):
     assert any("\n" in text for text in labels[4]) and len(labels[4]) == 16
     assert not any("\n" in text for text in labels[10]) and len(labels[10]) == 100
     assert labels[24] == []
+
+
+@pytest.mark.parametrize("frame", [None, pl.DataFrame])
+def test_sources_of_votes_are_drawn_with_their_intervals(frame):
+    rng = np.random.default_rng(0)
+    rows = [(i, w, (i + (rng.random() > right)) % 2) for i in range(60) for w, right in [("poor", 0.5), ("good", 0.95)]]
+    votes = rows if frame is None else frame(rows, schema=["item", "source", "label"], orient="row")
+    model = cs.VoteFusion().fit(votes, {i: i % 2 for i in range(60)})
+    ax = cs.plots.sources(model)
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["poor (60)", "good (60)"]
+    drawn = [line.get_xdata()[0] for line in ax.lines if line.get_marker() == "o"]
+    assert_allclose(drawn, np.sort(model.sources_["accuracy"]))
+    assert ax.lines[0].get_color() == "#777777" != ax.lines[3].get_color()
+    with pytest.raises(cs.ConsilienceError, match="`model` must be a `VoteFusion`"):
+        cs.plots.sources(cs.AutoFusion())
 
 
 def test_plots_of_something_else_have_a_message(train):

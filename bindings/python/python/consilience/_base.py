@@ -89,8 +89,9 @@ class Fusion(Summary, OutputReader, LearnedAttributes, Advising, Exports, Transf
         ----------
         X : ndarray of shape (n_items, n_classifiers, n_classes) or (n_items, n_features), list, dict or data frame
             The outputs. The classes of an array are in the order of `classes_`. A list or dict has one
-            array of shape (n_items, n_classes), or one data frame of classes, per classifier. A data frame has columns
-            `<classifier>_<class>` in any order; other columns are ignored. An output is missing if all
+            array of shape (n_items, n_classes), or one data frame of classes, per classifier; None for one that has no
+            output for any item. A data frame has columns `<classifier>_<class>` in any order; other columns are ignored.
+            With `layout="positive"`, one column per classifier. An output is missing if all
             of its values are NaN (null).
         y : array-like of shape (n_items,), default=None
             The true classes. None, NaN, NA and masked entries are items without a label. So is -1

@@ -9,9 +9,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ._base import Fusion
+from ._drawing import (
+    _COLOURS, _axes, _bar_axes, _bars, _beside, _fusion, _intervals, _line, _place, _style, _wilson, _with_outputs,
+)
 from ._errors import ConsilienceError
 from .classifier import FusionClassifier
 from .distributions import CorrelatedDirichlet
+from .votes import VoteFusion
 
 __all__ = [
     "comparison",
@@ -21,80 +25,15 @@ __all__ = [
     "pair",
     "reliability",
     "shares",
+    "sources",
     "traces",
 ]
-
-# The colours of Okabe and Ito, which are safe for colour-blind readers.
-_COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000"]
-
-
-# Further classes have another marker as well, so that no two look alike.
-_MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
 
 # Classifiers in a heat map that has intervals, and numbers, in its cells.
 _MOST_INTERVALS, _MOST_NUMBERS = 6, 20
 
 # Points per class in a scatter plot: more of them only overlap.
 _MOST_POINTS = 1000
-
-
-def _style(j: int) -> dict[str, Any]:
-    """Colour and marker of class j: eight colours, then the same with another marker."""
-    rounds = j // len(_COLOURS)
-    return {"color": _COLOURS[j % len(_COLOURS)], "marker": _MARKERS[rounds % len(_MARKERS)]}
-
-
-def _line(j: int) -> dict[str, Any]:
-    """Colour and dashes of line j."""
-    return {"color": _COLOURS[j % len(_COLOURS)], "linestyle": ["-", "--", ":", "-."][j // len(_COLOURS) % 4]}
-
-
-def _fusion(model: Any) -> Any:
-    """The fusion estimator of a `FusionClassifier`; other fitted models unchanged."""
-    if not isinstance(model, (Fusion, FusionClassifier)):
-        raise ConsilienceError(f"`model` must be a fusion estimator or a `FusionClassifier`, got {type(model).__name__}")
-    check_is_fitted(model)
-    return model.fusion_ if isinstance(model, FusionClassifier) else model
-
-
-def _with_outputs(model: Any, X: Any) -> tuple[Any, Any]:
-    """The fusion estimator, and the outputs for X, which are features if the model is a `FusionClassifier`."""
-    return _fusion(model), model.outputs(X) if isinstance(model, FusionClassifier) else X
-
-
-def _place(one: Any, names: Any, what: str) -> int:
-    """The place of a classifier or class that is given by its name or its place."""
-    names = list(names)
-    if one in names:
-        return names.index(one)
-    texts = [str(name) for name in names]
-    if isinstance(one, str) and one in texts:
-        return texts.index(one)
-    if isinstance(one, (int, np.integer)) and -len(names) <= one < len(names):
-        return int(one) % len(names)
-    raise ConsilienceError(f"unknown {what} {one!r}; there are {', '.join(texts)}")
-
-
-def _wilson(right: Any, n: Any, z: float = 1.959964) -> tuple[Any, Any]:
-    """Wilson's 95 % interval of shares, which has a length at 0 and 1, too."""
-    share, a = right / n, z * z / n
-    centre, half = (share + a / 2) / (1 + a), np.sqrt(share * (1 - share) * a + a * a / 4) / (1 + a)
-    return np.minimum(centre - half, share), np.maximum(centre + half, share)
-
-
-def _beside(ax: Any, n: int, **options: Any) -> None:
-    """A legend in the plot, or beside it if it is long."""
-    if n > 6:
-        options |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "fontsize": "small", "ncols": 1 + n // 25}
-    ax.legend(frameon=False, **options)
-
-
-def _axes(ax: Any, **layout: Any) -> Any:
-    if ax is not None:
-        return ax
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(layout="constrained", **layout)[1]
 
 
 def fused_against_correlation(x: Any, alpha: Any = None, *, levels: Any = None, ax: Any = None) -> Any:
@@ -366,23 +305,6 @@ def comparison(found: Any, *, score: str = "log_loss", most: int = 25, ax: Any =
     return ax
 
 
-def _intervals(model: Fusion) -> dict[str, Any]:
-    """The model's intervals; empty if it has none."""
-    return getattr(model, "intervals_", {})
-
-
-def _bar_axes(ax: Any, n: int) -> Any:
-    """Axes for so many horizontal bars."""
-    return _axes(ax, figsize=(6.4, 1.4 + 0.4 * n))
-
-
-def _bars(ax: Any, names: list[str], values: Any, ends: Any) -> None:
-    """Horizontal bars, the first one on top, with intervals where there are any."""
-    error = None if ends is None else np.abs(np.asarray(ends).T - values)[:, ::-1]
-    ax.barh(names[::-1], values[::-1], color=_COLOURS[0], xerr=error, capsize=3,
-            error_kw={"linewidth": 1})
-
-
 def shares(model: Fusion | FusionClassifier, *, ax: Any = None) -> Any:
     """Plot the independent share of each classifier with its 90 % interval.
 
@@ -464,6 +386,50 @@ def influence(model: Fusion | FusionClassifier, X: Any = None, *, ax: Any = None
     ax = _bar_axes(ax, len(model.classifiers_))
     _bars(ax, [str(name) for name in model.classifiers_], size, ends)
     ax.set(xlabel=what, title=title)
+    return ax
+
+
+def sources(model: VoteFusion, *, ax: Any = None) -> Any:
+    """Plot the accuracy of each source of votes with its 90 % interval, the best on top.
+
+    Sources whose interval contains the accuracy of guessing, the dashed line, are grey.
+
+    Parameters
+    ----------
+    model : VoteFusion
+        A fitted model.
+    ax : matplotlib Axes, default=None
+        Axes to draw on. If None, a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes with the plot.
+
+    Examples
+    --------
+    >>> import consilience as cs
+    >>> votes = [(item, worker, item % 2) for item in range(20) for worker in ("ann", "bob", "eve")]
+    >>> ax = cs.plots.sources(cs.VoteFusion().fit(votes))
+    >>> len(ax.get_yticklabels())
+    3
+    """
+    if not isinstance(model, VoteFusion):
+        raise ConsilienceError(f"`model` must be a `VoteFusion`, got {type(model).__name__}")
+    check_is_fitted(model)
+    table = model.sources_
+    names = table["source"] if "source" in getattr(table, "columns", table) else table.index
+    accuracy, low, high, votes = (np.asarray(table[c]) for c in ("accuracy", "accuracy_low", "accuracy_high", "votes"))
+    order, guess = np.argsort(accuracy, kind="stable"), 1 / len(model.classes_)
+    ax = _bar_axes(ax, len(order))
+    for place, k in enumerate(order):
+        colour = "#777777" if low[k] <= guess <= high[k] else _COLOURS[0]
+        ax.errorbar(accuracy[k], place, xerr=[[accuracy[k] - low[k]], [high[k] - accuracy[k]]], fmt="o", capsize=3,
+                    color=colour)
+    ax.axvline(guess, color="grey", linestyle="--", linewidth=1, label="guessing")
+    ax.set_yticks(range(len(order)), [f"{list(names)[k]} ({votes[k]:,})".replace(",", " ") for k in order])
+    ax.set(xlabel="probability that a vote is right, 90 % interval", xlim=(0, 1.02), title="Sources (number of votes)")
+    ax.legend(frameon=False)
     return ax
 
 

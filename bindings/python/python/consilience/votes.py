@@ -189,7 +189,9 @@ class VoteFusion(Summary, BaseEstimator):  # type: ignore[misc]
             its label; `probability_<class>`, those of all classes, with which `label` may be absent or
             missing; `gold`, the true class of the item. A data frame with the layout "wide-labels" has
             one column of labels per source, and optionally `item` and `gold`; otherwise its index names
-            the items. A list has tuples (item, source, label) or (item, source, label, probability).
+            the items. A list, or an array with the layout "long", has rows (item, source, label) or
+            (item, source, label, probability); an array with the layout "wide-labels" has one column of
+            labels per source.
             A missing label is no vote.
         gold : dict, series, data frame, list or str, default=None
             Known true labels: a dict or a series of pandas by item; a data frame with the columns `item`
