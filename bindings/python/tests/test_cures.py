@@ -85,6 +85,29 @@ def test_a_source_without_any_output_is_left_out_of_a_fit(train, estimator):
     assert model.predict_proba(X).shape == (len(P), 3)
 
 
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pl.LazyFrame])
+def test_frames_as_they_come(train, library):
+    P, y = train
+    columns = [f"{k}_{j}" for k in "ab" for j in (1, 2, 3)]
+    X = library(dict(zip(columns, P.reshape(-1, 6).T, strict=True)))
+    expected = cs.OpinionPool().fit(P, y).predict_proba(P)
+    assert_allclose(cs.OpinionPool().fit(X, y).predict_proba(X), expected)
+    with pytest.raises(cs.ConsilienceError, match=r"hint: the labels are numbers with a fraction .*`y.astype\(int\)`"):
+        cs.OpinionPool().fit(X, y.astype(float))
+    labelled = library({**dict(zip(columns, P.reshape(-1, 6).T, strict=True)), "label": y})
+    with pytest.warns(cs.DataWarning, match="the column `label` of X is not read\nhint: give the labels as y"):
+        cs.OpinionPool().fit(labelled)
+
+
+def test_frames_without_columns_or_with_two_of_a_name(train):
+    P, y = train
+    X = pd.DataFrame(P.reshape(-1, 6), columns=["a_1", "a_2", "a_3", "b_1", "b_2", "b_3"])
+    with pytest.raises(cs.ConsilienceError, match="column `a_1` occurs twice\nhint: rename"):
+        cs.OpinionPool().fit(pd.concat([X, X[["a_1"]]], axis=1), y)
+    with pytest.raises(cs.ConsilienceError, match="X is empty: the data frame has no columns"):
+        cs.OpinionPool().fit(pd.DataFrame(), [])
+
+
 def test_one_item_needs_a_dimension_of_items(train):
     P, y = train
     model = cs.OpinionPool().fit(P, y)

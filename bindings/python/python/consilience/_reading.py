@@ -117,6 +117,8 @@ class OutputReader:
                 labels = labels.without(-1)
         else:
             self._forget_left_out()
+            if y is None and self.layout == "wide" and "label" in (column_names(X) or ()):
+                warn("the column `label` of X is not read\nhint: give the labels as y", DataWarning)
             given = np.unique(classes) if self.classes is None and classes is not None else self.classes
             labels, classes = self._find_classes(X, labels, given)
         selection = self._select(X, [str(c) for c in classes], reset)

@@ -103,8 +103,23 @@ def as_frame(X: Any) -> Any:
     A frame of pandas with the columns (classifier, class) gets the columns `<classifier>_<class>`. Other
     data, and other frames of pandas, are unchanged.
     """
+    if hasattr(X, "collect_schema") and hasattr(X, "collect"):  # a lazy frame of polars
+        X = X.collect()
     X = _flat(_from_sources(X))
+    _check_columns(X)
     return _core.Table(X) if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "iloc") else X
+
+
+def _check_columns(X: Any) -> None:
+    """Refuses frames of pandas without columns, or with two columns of one name."""
+    columns = getattr(X, "columns", None)
+    if columns is None or not hasattr(X, "iloc"):
+        return
+    if len(columns) == 0:
+        raise ConsilienceError("X is empty: the data frame has no columns")
+    if not columns.is_unique:
+        raise ConsilienceError(f"column `{columns[columns.duplicated()][0]}` occurs twice\n"
+                               "hint: rename or remove one of the two")
 
 
 def select(X: Any, names: Sequence[str]) -> Any:
@@ -157,6 +172,8 @@ def _hint(columns: Sequence[str], classes: Sequence[str]) -> str:
     if any(column.startswith(f"{name}_") for column in columns for name in classes):
         return ("the columns seem to be named `<class>_<classifier>`: exchange the two parts, with two levels "
                 "of columns by `X.swaplevel(axis=1)`")
+    if any(name.endswith(".0") and any(c.endswith(f"_{name[:-2]}") for c in columns) for name in classes):
+        return "the labels are numbers with a fraction and the classes of the columns are not: use `y.astype(int)`"
     labels = "for one column of labels per classifier use `BccFusion(layout=\"labels\")` or `VoteFusion`"
     if len(classes) != 2:
         return labels
