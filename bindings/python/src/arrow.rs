@@ -7,7 +7,7 @@ use arrow_array::types::{
     Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, DataType, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
 use consilience_numerics::parallel;
 use numpy::{PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyTypeError;
@@ -51,6 +51,7 @@ impl Table {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let place = |name: &String| self.schema.index_of(name).map_err(|error| broken(&error));
         let places = names.iter().map(place).collect::<PyResult<Vec<usize>>>()?;
+        places.iter().try_for_each(|place| require_numbers(self.schema.field(*place)))?;
         let n = self.batches.iter().map(RecordBatch::num_rows).sum();
         let rows = PyArray2::zeros(py, [n, names.len()], false);
         let mut writing = rows.readwrite();
@@ -72,6 +73,21 @@ impl Table {
         }
         Ok(())
     }
+}
+
+/// An error that names a column whose values are not numbers.
+fn require_numbers(field: &Field) -> PyResult<()> {
+    let values = match field.data_type() {
+        DataType::Dictionary(_, values) => values,
+        other => other,
+    };
+    if values.is_integer() || values.is_floating() || values.is_null() {
+        return Ok(());
+    }
+    Err(ConsilienceError::new_err(format!(
+        "column `{}` of outputs must hold numbers, not {values}",
+        field.name()
+    )))
 }
 
 /// The stream behind a table.

@@ -253,8 +253,9 @@ impl Model {
             weighting: if score_items { Weighting::Items } else { weighting },
             bootstrap: BootstrapSettings { replicates: bootstrap, seed },
         };
-        let (evaluation, gain) = watched(py, None, |progress| {
+        let (evaluation, gain, repeats_training) = watched(py, None, |progress| {
             let outputs = outputs(schema, input_format, values, Some(labels))?;
+            let repeats_training = self.model.is_fitted_on(&outputs)?;
             let evaluation =
                 evaluate(&self.model, rule.fusion(), &outputs, &prior, &settings, progress)?;
             let gain = match self.model.method() {
@@ -263,9 +264,10 @@ impl Model {
                 }
                 _ => None,
             };
-            Ok((evaluation, gain))
+            Ok((evaluation, gain, repeats_training))
         })?;
         let mut value = json!(evaluation);
+        value["repeats_training"] = json!(repeats_training);
         if let Some(gain) = gain {
             value["gain"] = json!(gain);
         }

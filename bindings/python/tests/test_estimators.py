@@ -240,6 +240,14 @@ def test_evaluation_and_gain(train, test):
     assert worth["n_items"] == 180 and worth["verdict"]
 
 
+def test_scores_of_the_items_of_the_fit_have_a_note(train, test):
+    model = cs.AutoFusion().fit(*train)
+    note = "The model was fitted to these items, so all scores are optimistic"
+    own = model.evaluate(*train, bootstrap=0)
+    assert note in str(own) and note in own._repr_html_() and note in str(pickle.loads(pickle.dumps(own)))
+    assert note not in str(model.evaluate(*test, bootstrap=0))
+
+
 def test_set_output_and_html_representation(train):
     model = cs.AutoFusion().set_output(transform="pandas").fit(*train)
     assert list(model.transform(train[0]).columns) == ["fused_1", "fused_2", "fused_3"]

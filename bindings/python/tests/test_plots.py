@@ -4,8 +4,10 @@ import sys
 
 import matplotlib
 import numpy as np
+import polars as pl
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.exceptions import NotFittedError
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -132,3 +134,44 @@ def test_inference_data_for_arviz(model, version, monkeypatch):
     draws = model._file["draws"]
     own = posterior["alpha"].sel(chain=0, draw=7, classifier="c2", true_class="3")
     assert_allclose(own, draws[7]["alpha"][1][2], rtol=0)
+
+
+def test_heat_maps_of_many_classifiers_stay_legible(train):
+    P, y = train
+    labels = {}
+    for n in (4, 10, 24):
+        X = np.concatenate([P] * (n // 2), axis=1) * np.random.default_rng(0).uniform(0.7, 1.3, (len(P), n, 3))
+        ax = cs.plots.correlations(cs.AutoFusion().fit(X / X.sum(axis=2, keepdims=True), y))
+        labels[n] = [text.get_text() for text in ax.texts]
+    assert any("\n" in text for text in labels[4]) and len(labels[4]) == 16
+    assert not any("\n" in text for text in labels[10]) and len(labels[10]) == 100
+    assert labels[24] == []
+
+
+@pytest.mark.parametrize("frame", [None, pl.DataFrame])
+def test_sources_of_votes_are_drawn_with_their_intervals(frame):
+    rng = np.random.default_rng(0)
+    rows = [(i, w, (i + (rng.random() > right)) % 2) for i in range(60) for w, right in [("poor", 0.5), ("good", 0.95)]]
+    votes = rows if frame is None else frame(rows, schema=["item", "source", "label"], orient="row")
+    model = cs.VoteFusion().fit(votes, {i: i % 2 for i in range(60)})
+    ax = cs.plots.sources(model)
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["poor (60)", "good (60)"]
+    drawn = [line.get_xdata()[0] for line in ax.lines if line.get_marker() == "o"]
+    assert_allclose(drawn, np.sort(model.sources_["accuracy"]))
+    assert ax.lines[0].get_color() == "#777777" != ax.lines[3].get_color()
+    with pytest.raises(cs.ConsilienceError, match="`model` must be a `VoteFusion`"):
+        cs.plots.sources(cs.AutoFusion())
+
+
+def test_plots_of_something_else_have_a_message(train):
+    P, y = train
+    with pytest.raises(NotFittedError):
+        cs.plots.shares(cs.AutoFusion())
+    with pytest.raises(cs.ConsilienceError, match="`model` must be a fusion estimator .*, got VoteFusion"):
+        cs.plots.correlations(cs.VoteFusion())
+    with pytest.raises(cs.ConsilienceError, match="`found` must be the result of `compare`, got AutoFusion"):
+        cs.plots.comparison(cs.AutoFusion())
+    with pytest.raises(cs.ConsilienceError, match=r"shapes \(180, 3\) and \(180,\)"):
+        cs.plots.reliability(P[:, 0], y)
+    with pytest.raises(cs.ConsilienceError, match="probabilities of 1 classes, got 3\nhint: name every class"):
+        cs.plots.reliability(np.full(180, "1"), P[:, 0])

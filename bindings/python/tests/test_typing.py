@@ -15,6 +15,8 @@ WRONG = {
     "cs.compare([], [], layout='long')": "layout",
     "cs.VoteFusion(method='ds')": "method",
     "cs.FusionClassifier([], stack_method='predict')": "stack_method",
+    "cs.AutoFusion().fit([], []).predict_prob([])": "predict_prob",
+    "cs.IndependentFusion().partial_fit([], []).alpha": "alpha",
 }
 RIGHT = """
 cs.AutoFusion(class_prior="uniform", random_state=1)

@@ -279,7 +279,7 @@ impl<'a> Header<'a> {
             "a table of votes, with the columns `item`, `source` and `label`, is for `aggregate`"
                 .into()
         } else {
-            name_columns(classes[0])
+            name_columns(classes[0], &self.columns)
         };
         (problem, hint)
     }
@@ -308,8 +308,13 @@ fn unknown_class(column: &str, classifier: &str, classes: &[&str], known: &Known
     (problem, Hint::LabelClassOrNameOthers { class: class.to_owned(), others })
 }
 
-fn name_columns(class: &str) -> Hint {
-    let needed = format!("name the columns `<classifier>_<class>`, such as `resnet_{class}`");
+/// A hint for a header without outputs. One without any `_` may be that of a table of labels.
+fn name_columns(class: &str, columns: &[&str]) -> Hint {
+    let mut needed = format!("name the columns `<classifier>_<class>`, such as `resnet_{class}`");
+    if !columns.iter().any(|column| column.contains('_')) {
+        needed +=
+            "; for one column of labels per source use `aggregate` with the layout `wide-labels`";
+    }
     Hint::OtherLayout { needed: needed.into(), other: Layout::Long }
 }
 
@@ -354,7 +359,7 @@ fn shared_suffixes<'a>(columns: &[&'a str]) -> Result<Vec<&'a str>, Finding> {
     match best_suffixes(&cuts(columns)).as_slice() {
         [] => Err((
             format!("no column is named `<classifier>_<class>`; {}", columns_are()),
-            name_columns("cat"),
+            name_columns("cat", columns),
         )),
         [classes] => Ok(classes.iter().copied().collect()),
         [one, other, ..] => Err((

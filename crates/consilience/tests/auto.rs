@@ -238,6 +238,24 @@ fn identical_sources_and_few_items_cause_warnings() {
     assert!(warned("`k0` and `k1` give the same output") && warned("`x` (8)"), "{warnings:?}");
 }
 
+/// Copies are named as a group, not pair by pair.
+#[test]
+fn several_copies_of_a_source_cause_one_warning() {
+    let one = simulate(1, 20, 1);
+    let mut builder = OutputsBuilder::new(schema(4), InputFormat::default()).unwrap();
+    for item in 0..one.n_items() {
+        let own = one.items(item..item + 1).values().to_vec();
+        let other: Vec<f64> = own.iter().rev().copied().collect();
+        let all = [&own[..], &other[..], &own[..], &own[..]].concat();
+        builder.push_indexed(&all, one.label(item)).unwrap();
+    }
+    let warnings = auto(&builder.finish()).warnings;
+    let copies: Vec<_> =
+        warnings.iter().filter(|w| w.message.contains("the same output")).collect();
+    assert_eq!(copies.len(), 1, "{warnings:?}");
+    assert!(copies[0].message.starts_with("classifiers `k0`, `k2` and `k3` give"), "{copies:?}");
+}
+
 /// 12 classes and 2 classifiers give the logistic part 12 · (1 + 24) = 300 parameters: more than the
 /// 150 up to which Newton's method is used.
 /// A source with its classes in the wrong order is named; one with random outputs is not.

@@ -147,6 +147,14 @@ fn a_method_that_fails_is_reported_and_the_others_are_scored() {
     let result = compare(&outputs, &candidates, &settings, &NoProgress).unwrap();
     let table = result.to_string();
     assert!(table.contains("wrong") && table.contains("failed"), "{table}");
+    assert!(
+        table
+            .lines()
+            .next()
+            .unwrap()
+            .ends_with("   Brier  accuracy  entropy  calib. error  fit s  fuse s"),
+        "{table}"
+    );
     assert!(table.contains("120 items, 3 stratified folds. Every item has the same weight"));
     let wrong = result.methods.last().unwrap();
     assert_eq!(wrong.method, "wrong");

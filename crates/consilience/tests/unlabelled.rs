@@ -1,5 +1,6 @@
 //! Fits to items of which some or all have no label.
 
+use consilience::evaluation::{GainSettings, gain};
 use consilience::simulation::Preset;
 use consilience::{
     Bcc, Error, FitOptions, Independent, InputFormat, LinearPool, LogPool, MethodConfig, Model,
@@ -198,4 +199,38 @@ fn a_classifier_without_outputs_in_a_class_is_left_out() {
         }
     }
     assert!(Model::fit("meta:b".parse::<MethodConfig>().unwrap(), &tables[0]).is_err());
+}
+
+/// A classifier without a single output is left out with a warning by methods that could do nothing with
+/// it; the others fit as before.
+#[test]
+fn a_classifier_without_any_output_is_left_out() {
+    let schema =
+        |names: &[&str]| consilience::Schema::new(names.to_vec(), ["1", "2", "3"]).unwrap();
+    let full = labelled();
+    let tables = [schema(&["a", "b", "c"]), schema(&["a", "c"])].map(|schema| {
+        let with_b = schema.n_classifiers() == 3;
+        let mut builder = OutputsBuilder::new(schema, InputFormat::default()).unwrap();
+        for item in 0..full.n_items() {
+            let values = full.items(item..item + 1).values();
+            let b = if with_b { vec![f64::NAN; 3] } else { Vec::new() };
+            let label = full.label(item).filter(|_| item % 4 > 0);
+            builder.push_indexed(&[&values[..3], &b[..], &values[3..]].concat(), label).unwrap();
+        }
+        builder.finish()
+    });
+    let warning = "classifier `b` has no output for any training item, so it is left out";
+    for name in ["auto", "linear-pool", "log-pool:free"] {
+        let config: MethodConfig = name.parse().unwrap();
+        let model = Model::fit(config.clone(), &tables[0]).unwrap();
+        let messages = model.training().unwrap().warnings.iter().map(ToString::to_string);
+        assert!(messages.collect::<Vec<_>>().contains(&warning.to_owned()), "{name}");
+        assert_eq!(Model::fit(config, &tables[1]).unwrap().method(), model.method(), "{name}");
+        model.fuse(&tables[0]).unwrap();
+        if name == "auto" {
+            let found = gain(&model, &tables[0], &GainSettings::default(), &NoProgress).unwrap();
+            assert!(found.baselines.iter().all(|own| !own.method.ends_with(":b")), "{found}");
+        }
+    }
+    Model::fit("opinion-pool".parse::<MethodConfig>().unwrap(), &tables[0]).unwrap();
 }

@@ -6,7 +6,7 @@ import json
 import warnings
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -26,6 +26,9 @@ from ._sklearn import BaseEstimator, ClassifierMixin, TransformerMixin
 from ._summary import Summary, fit_rows
 from ._tables import Floats
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 
 def given(choice: Any) -> Any:
     """A choice by name or by numbers, in the form of the model file."""
@@ -43,6 +46,8 @@ def seed_of(random_state: Any) -> int:
     if random_state is None:
         return 0
     if isinstance(random_state, (int, np.integer)):
+        if random_state < 0:
+            raise ConsilienceError(f"`random_state` must be a whole number from 0, got {random_state}")
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31))
 
@@ -76,15 +81,16 @@ class Fusion(Summary, OutputReader, LearnedAttributes, Advising, Exports, Transf
     #: Whether weights are numbers of copies, because the method repeats items.
     _whole_weights: ClassVar[bool] = False
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn how to fuse, from items of which some have a label.
 
         Parameters
         ----------
         X : ndarray of shape (n_items, n_classifiers, n_classes) or (n_items, n_features), list, dict or data frame
             The outputs. The classes of an array are in the order of `classes_`. A list or dict has one
-            array of shape (n_items, n_classes), or one data frame of classes, per classifier. A data frame has columns
-            `<classifier>_<class>` in any order; other columns are ignored. An output is missing if all
+            array of shape (n_items, n_classes), or one data frame of classes, per classifier; None for one that has no
+            output for any item. A data frame has columns `<classifier>_<class>` in any order; other columns are ignored.
+            With `layout="positive"`, one column per classifier. An output is missing if all
             of its values are NaN (null).
         y : array-like of shape (n_items,), default=None
             The true classes. None, NaN, NA and masked entries are items without a label. So is -1
@@ -101,7 +107,8 @@ class Fusion(Summary, OutputReader, LearnedAttributes, Advising, Exports, Transf
         self : object
             The fitted estimator.
         """
-        return self._fit(X, y, sample_weight)
+        self._fit(X, y, sample_weight)
+        return self
 
     def _options(self) -> dict[str, Any]:
         """The options of the method, which are parameters of the estimator with the same names."""
@@ -116,11 +123,12 @@ class Fusion(Summary, OutputReader, LearnedAttributes, Advising, Exports, Transf
         if len(self.classes_) < 2:
             raise ConsilienceError(f"at least two classes are needed, found one class: {self.classes_[0]}")
         block, labels, weights = self._weighted(block, labels, sample_weight)
-        return self._learned(_core.Model.fit(
-            self._method, json.dumps(self._options()), json.dumps(given(self.class_prior)),
-            self.floor, block, labels, list(self.classifiers_),
-            [str(c) for c in self.classes_], self._kind, weights, listener(self.progress),
-        ))
+        with self._layout_hint(X):
+            return self._learned(_core.Model.fit(
+                self._method, json.dumps(self._options()), json.dumps(given(self.class_prior)),
+                self.floor, block, labels, list(self.classifiers_),
+                [str(c) for c in self.classes_], self._kind, weights, listener(self.progress),
+            ))
 
     @property
     def _kind(self) -> tuple[str, float]:
@@ -362,7 +370,8 @@ class Fusion(Summary, OutputReader, LearnedAttributes, Advising, Exports, Transf
             block, labels, self._kind, _prior(class_prior), predictive, score_items,
             bootstrap, seed_of(random_state),
         ))
-        return Evaluation(found | ({"gain": Gain(found["gain"])} if "gain" in found else {}))
+        repeats_training = found.pop("repeats_training")
+        return Evaluation(found | ({"gain": Gain(found["gain"])} if "gain" in found else {}), repeats_training)
 
     def prevalence(
         self, X: Any, y: Any = None, *, class_prior: ClassPrior | None = None, predictive: bool = False,

@@ -58,7 +58,7 @@ def read_labels(y: Any) -> Labels:
         y = column_or_1d(np.asarray(y.data), warn=True)
     else:
         y, hidden = _column(y), None
-    has_label = np.array([not _is_missing(value) for value in y.tolist()], dtype=bool)
+    has_label = np.array([not is_missing(value) for value in y.tolist()], dtype=bool)
     if hidden is not None:
         has_label &= ~hidden
     known = y[has_label]
@@ -78,7 +78,7 @@ def _column(y: Any) -> Any:
         y = y.to_pylist()
     elif hasattr(y, "null_count") and hasattr(y, "to_list"):  # polars
         y = y.to_list()
-    if isinstance(y, (list, tuple)) and any(_is_missing(value) for value in y):
+    if isinstance(y, (list, tuple)) and any(is_missing(value) for value in y):
         column = np.empty(len(y), dtype=object)
         column[:] = y
         return column
@@ -91,7 +91,8 @@ def _is_nullable(y: Any) -> bool:
     return hasattr(y, "isna") and bool(np.any(y.isna()))
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for an unknown label."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float) and value != value

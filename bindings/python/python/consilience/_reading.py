@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
@@ -14,7 +15,7 @@ from . import _core
 from ._errors import ConsilienceError, DataWarning, warn
 from ._labels import NO_LABELS, Labels, has_unlabelled_mark, read_labels
 from ._tables import (
-    Floats, as_frame, both_classes, classifiers_in, column_names, quoted, select, shared_suffixes,
+    LONG_HINT, Floats, as_frame, both_classes, classifiers_in, column_names, counted, quoted, select, shared_suffixes,
 )
 
 
@@ -116,6 +117,8 @@ class OutputReader:
                 labels = labels.without(-1)
         else:
             self._forget_left_out()
+            if y is None and self.layout == "wide" and "label" in (column_names(X) or ()):
+                warn("the column `label` of X is not read\nhint: give the labels as y", DataWarning)
             given = np.unique(classes) if self.classes is None and classes is not None else self.classes
             labels, classes = self._find_classes(X, labels, given)
         selection = self._select(X, [str(c) for c in classes], reset)
@@ -135,9 +138,8 @@ class OutputReader:
     def _check_parameters(self) -> None:
         """Refuses parameters of reading that would otherwise fail with a message about something else."""
         if self.layout not in self._layouts:
-            hint = {"long": "for a long table use `X.pivot(index=\"item\", columns=[\"classifier\", \"class\"], "
-                            "values=\"probability\")`",
-                    "labels": "labels are read by `BccFusion` and `VoteFusion`"}.get(self.layout)
+            labels = "labels are read by `BccFusion` and `VoteFusion`"
+            hint = {"long": LONG_HINT, "labels": labels, "wide-labels": labels}.get(self.layout)
             names = " or ".join(filter(None, [", ".join(self._layouts[:-1]), self._layouts[-1]]))
             raise ConsilienceError(f"`layout` must be {names}, got {self.layout!r}" + (f"\nhint: {hint}" if hint else ""))
         if self.pos_label is not None and self.layout != "positive":
@@ -154,10 +156,27 @@ class OutputReader:
         except ValueError as error:
             if "could not convert string to float" not in str(error):
                 raise
-            raise ConsilienceError(
-                f"X has values that are not numbers: {error}\nhint: for one column of labels per classifier use "
-                "`BccFusion(layout=\"labels\")` or `VoteFusion`"
-            ) from None
+            raise ConsilienceError(self._not_numbers(values, error)) from None
+
+    def _not_numbers(self, values: Any, error: ValueError) -> str:
+        """The message for values of X that are not numbers."""
+        hint = "for one column of labels per classifier use `BccFusion(layout=\"labels\")` or `VoteFusion`"
+        if self.layout == "positive" and self.classifiers is None and (names := column_names(values)) is not None:
+            texts = [name for name in names if getattr(values[name].dtype, "kind", "O") not in "biuf"]
+            return (f"X has columns that are not numbers: {quoted(texts)}\nhint: `classifiers` names the columns to "
+                    f"use; {hint}")
+        return f"X has values that are not numbers: {error}\nhint: {hint}"
+
+    @contextmanager
+    def _layout_hint(self, X: Any) -> Iterator[None]:
+        """Names the layouts with one column per classifier if X may have one, and its rows do not add up to 1."""
+        try:
+            yield
+        except ConsilienceError as error:
+            if "the probabilities add up to" in str(error) and self.layout == "wide" and _is_plain_matrix(X):
+                error.args = (f"{error}\nhint: if X has one column per classifier, use `layout=\"positive\"` "
+                              f"(probabilities of `{self.classes_[-1]}`) or `BccFusion(layout=\"labels\")` (labels)",)
+            raise
 
     def _find_classes(self, X: Any, labels: Labels, given: Any) -> tuple[Labels, Any]:
         """The classes of a fit, and the labels, of which -1 may be none.
@@ -231,15 +250,21 @@ class OutputReader:
 
     def _select_from_array(self, X: Any, reset: bool) -> Selection:
         if getattr(X, "ndim", 2) != 3:
+            if not reset and self.layout == "wide":
+                self._check_several_items(X)
             return Selection(X)
         if self.layout == "positive":
             raise ConsilienceError('`layout="positive"` takes one column per classifier')
+        names = getattr(X, "names", None)
+        if names is not None and not reset and set(names) < set(self._input_classifiers):
+            absent = [str(name) for name in self._input_classifiers if name not in names]
+            raise ConsilienceError(f"X has no output of {quoted(absent)}\n"
+                                   "hint: a source without outputs for these items is `None`")
         if not reset and X.shape[1:] != (len(self._input_classifiers), len(self.classes_)):
             raise ConsilienceError(
-                f"X has {X.shape[1]} classifiers and {X.shape[2]} classes, but {type(self).__name__} "
-                f"was fitted with {len(self._input_classifiers)} and {len(self.classes_)}"
+                f"X has {counted(X.shape[1], 'classifier')} and {counted(X.shape[2], 'class', 'classes')}, but "
+                f"{type(self).__name__} was fitted with {len(self._input_classifiers)} and {len(self.classes_)}"
             )
-        names = getattr(X, "names", None)
         if names is not None and not reset:
             own = list(self._input_classifiers)
             if set(names) == set(own):
@@ -249,6 +274,13 @@ class OutputReader:
                                        f"fitted with {quoted(own)}")
         values = np.asarray(X).reshape(X.shape[0], X.shape[1] * X.shape[2])
         return Selection(values, classifiers=names, n_classes=X.shape[2])
+
+    def _check_several_items(self, X: Any) -> None:
+        """Refuses the outputs of a single item without the dimension of items."""
+        K, J = len(self._input_classifiers), len(self.classes_)
+        if K > 1 and getattr(X, "shape", ()) == (K, J):
+            raise ConsilienceError(f"X has the shape {X.shape} of a single item, but the first dimension is that of "
+                                   "items\nhint: for one item use `X[np.newaxis]`")
 
     def _select_from_table(self, table: _core.Table, classes: list[str], reset: bool) -> Selection:
         """Selects from an Arrow table by the names of its header, or those of the fit."""
@@ -313,7 +345,7 @@ class OutputReader:
         names = quoted([str(c) for c in self.classes_])
         if depth != J:
             raise ConsilienceError(
-                f"the last dimension is {depth}, but there are {J} classes: {names}\n"
+                f"the last dimension is {depth}, but there {'is one class' if J == 1 else f'are {J} classes'}: {names}\n"
                 "hint: name every class with `classes`, in the order of X"
             )
         if K * J != n_columns:
@@ -373,6 +405,13 @@ class OutputReader:
 
     def _forget_left_out(self) -> None:
         self.__dict__.pop("_all_classifiers", None)
+
+
+def _is_plain_matrix(X: Any) -> bool:
+    """Whether X is an array or list of rows: without a header or sources of its own."""
+    if isinstance(X, (list, tuple)):
+        return len(X) > 0 and np.ndim(X[0]) == 1
+    return column_names(X) is None and getattr(X, "ndim", 0) == 2
 
 
 def _typed(columns: list[Any], found: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ._results import Entry, Result
@@ -43,6 +44,14 @@ class Evaluation(Result):
     class_counts: list[int]
     class_prior: list[float]
     weighting: str
+    _repeats_training: bool
+
+    def __init__(self, values: Mapping[str, Any], repeats_training: bool = False) -> None:
+        super().__init__(values)
+        object.__setattr__(self, "_repeats_training", repeats_training)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (dict(self), self._repeats_training)
 
     def _rows(self) -> list[dict[str, Any]]:
         def row(own: Entry) -> dict[str, Any]:
@@ -56,8 +65,11 @@ class Evaluation(Result):
     def _note(self) -> str:
         others = f"; {self['n_unlabelled']} without a label are not scored" if self["n_unlabelled"] else ""
         gain = self.get("gain")
-        return f"{self['n_items']} items{others}; low and high: 95 % interval of the log-loss." + (
-            f"\n{gain['verdict']}" if gain else "")
+        lines = [f"{self['n_items']} items{others}; low and high: 95 % interval of the log-loss."]
+        if self._repeats_training:
+            lines.append("The model was fitted to these items, so all scores are optimistic: use other items, or `worth` of "
+                         "`AutoFusion`, which predicts every item by a fit to others.")
+        return "\n".join([*lines, *([gain["verdict"]] if gain else [])])
 
 
 class Gain(Result):

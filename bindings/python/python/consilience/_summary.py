@@ -85,5 +85,5 @@ def _effective(number: float, intervals: dict[str, Any], n_classifiers: int) -> 
         return f"{low:.2f}–{high:.2f}"
 
     interval = f" ({of('effective_number')})" if "effective_number" in intervals else ""
-    rows = {"effective number": f"{number:.2f}{interval} of {n_classifiers} classifiers"}
-    return rows | ({"if independent": of("independent")} if "independent" in intervals else {})
+    rows = {"effective number": f"{number:.2f}{interval} of {n_classifiers} classifier{'s' * (n_classifiers != 1)}"}
+    return rows | ({"if independent": of("independent")} if "independent" in intervals and n_classifiers > 1 else {})

@@ -13,6 +13,14 @@ from ._errors import ConsilienceError
 
 Floats = npt.NDArray[np.float64]
 
+#: What to do with one row per item, classifier and class.
+LONG_HINT = (
+    "for one row per probability make a table with one row per item, and give y in its order: in pandas "
+    "`X.pivot(index=\"item\", columns=[\"classifier\", \"class\"], values=\"probability\")`, in polars "
+    "`X.with_columns(output=pl.concat_str(\"classifier\", \"class\", separator=\"_\"))"
+    ".pivot(\"output\", index=\"item\", values=\"probability\")`"
+)
+
 
 def column_names(X: Any) -> list[str] | None:
     """The names of the columns of a data frame; None for other data, or if a name is not a string."""
@@ -37,8 +45,8 @@ def unmasked(X: Any) -> Any:
 def _from_sources(X: Any) -> Any:
     """A dict or list of one table per source as one table; other data unchanged.
 
-    The sources are arrays of shape (n_items, n_classes), as `predict_proba` gives them, or data frames
-    with one column per class.
+    The sources are arrays of shape (n_items, n_classes), as `predict_proba` gives them, data frames with
+    one column per class, or None for a source that has no output for any item.
     """
     if isinstance(X, dict):
         names, parts = [str(name) for name in X], list(X.values())
@@ -48,6 +56,10 @@ def _from_sources(X: Any) -> Any:
         return X
     if not parts:
         raise ConsilienceError("X is empty: there are no items and no sources")
+    present = [part for part in parts if part is not None]
+    if not present:
+        raise ConsilienceError("X has no output of any source: all are `None`")
+    parts = [_without_outputs(present[0]) if part is None else part for part in parts]
     if not all(getattr(part, "ndim", len(getattr(part, "shape", ()))) == 2 for part in parts):
         return X
     parts = [unmasked(part) for part in parts]
@@ -65,6 +77,13 @@ def _from_sources(X: Any) -> Any:
     stacked = np.stack([np.asarray(part, float) for part in parts], axis=1).view(SourceArray)
     stacked.names = names
     return stacked
+
+
+def _without_outputs(other: Any) -> Any:
+    """The table of a source whose outputs are all missing, in the form of another source's."""
+    if (names := column_names(other)) is not None:
+        return _frame({name: np.full(len(other), np.nan) for name in names})
+    return np.full(np.shape(other), np.nan)
 
 
 def _frame(columns: dict[str, Any]) -> Any:
@@ -87,11 +106,26 @@ def _flat(X: Any) -> Any:
 def as_frame(X: Any) -> Any:
     """Data with the Arrow stream interface as a table of the core, and sources one by one as one table.
 
-    Masked entries become NaN. A frame of pandas with the columns (classifier, class) gets the columns `<classifier>_<class>`. Other
-    data, and other frames of pandas, are unchanged.
+    Masked entries become NaN. A frame of pandas with the columns (classifier, class) gets the columns
+    `<classifier>_<class>`. Other data, and other frames of pandas, are unchanged.
     """
+    if hasattr(X, "collect_schema") and hasattr(X, "collect"):  # a lazy frame of polars
+        X = X.collect()
     X = _flat(_from_sources(unmasked(X)))
+    _check_columns(X)
     return _core.Table(X) if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "iloc") else X
+
+
+def _check_columns(X: Any) -> None:
+    """Refuses frames of pandas without columns, or with two columns of one name."""
+    columns = getattr(X, "columns", None)
+    if columns is None or not hasattr(X, "iloc"):
+        return
+    if len(columns) == 0:
+        raise ConsilienceError("X is empty: the data frame has no columns")
+    if not columns.is_unique:
+        raise ConsilienceError(f"column `{columns[columns.duplicated()][0]}` occurs twice\n"
+                               "hint: rename or remove one of the two")
 
 
 def select(X: Any, names: Sequence[str]) -> Any:
@@ -139,11 +173,14 @@ def classifiers_in(columns: Sequence[str], classes: Sequence[str]) -> list[str]:
 def _hint(columns: Sequence[str], classes: Sequence[str]) -> str:
     """What to do with a table that has no column `<classifier>_<class>`."""
     if {"classifier", "class", "probability"} <= set(columns):
-        return ("for one row per probability use `X.pivot(index=\"item\", columns=[\"classifier\", \"class\"], "
-                "values=\"probability\")`, and y in the order of its index")
+        return LONG_HINT
+    if "label" in columns and {"item", "task"} & set(columns) and {"source", "worker"} & set(columns):
+        return "a table with one row per vote is for `VoteFusion`"
     if any(column.startswith(f"{name}_") for column in columns for name in classes):
         return ("the columns seem to be named `<class>_<classifier>`: exchange the two parts, with two levels "
                 "of columns by `X.swaplevel(axis=1)`")
+    if any(name.endswith(".0") and any(c.endswith(f"_{name[:-2]}") for c in columns) for name in classes):
+        return "the labels are numbers with a fraction and the classes of the columns are not: use `y.astype(int)`"
     labels = "for one column of labels per classifier use `BccFusion(layout=\"labels\")` or `VoteFusion`"
     if len(classes) != 2:
         return labels
@@ -195,6 +232,11 @@ def shared_suffixes(columns: Sequence[str]) -> list[str]:
         )
     first = next(prefix for prefix, own in suffixes.items() if best[0] <= own)
     return [c[len(first) + 1 :] for c in columns if c.startswith(f"{first}_") and c[len(first) + 1 :] in best[0]]
+
+
+def counted(n: int, one: str, several: str | None = None) -> str:
+    """A number and its noun, such as "1 class" or "2 classes"."""
+    return f"{n} {one if n == 1 else several or one + 's'}"
 
 
 def quoted(names: Sequence[str]) -> str:

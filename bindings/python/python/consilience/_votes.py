@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _core
 from ._errors import ConsilienceError
-from ._labels import _is_missing as is_missing
+from ._labels import is_missing
 from ._tables import Floats, quoted
 
 LAYOUTS = ("auto", "long", "wide-labels")
@@ -66,6 +66,7 @@ class VoteTable:
     items: Any
     sources: Any
     classes: Any
+    n_gold: int
 
 
 @dataclass
@@ -115,7 +116,7 @@ def read_votes(
     values = Names.of([*(classes if classes is not None else ()), *kept, *(label for _, label in pairs)])
     return VoteTable(
         table, Names.of(items).array(table.items), Names.of(sources).array(table.sources),
-        values.array(table.classes),
+        values.array(table.classes), len(pairs),
     )
 
 
@@ -271,6 +272,12 @@ def _read_list(votes: Any, layout: str, gold_column: str | None) -> _Rows:
             f"probability)\nhint: {_SHAPE}"
         )
     items, sources, labels, *rest = (list(column) for column in zip(*rows, strict=True))
+    if layout == "auto" and isinstance(votes, np.ndarray) and 2 * len(set(zip(items, sources, strict=True))) < len(rows):
+        raise ConsilienceError(
+            f"an array of {len(rows[0])} columns is read as votes (item, source, label), but most of these "
+            "would be repeated votes of a source on an item\nhint: for one column of labels per source use "
+            "`layout=\"wide-labels\"`, for one row per vote `layout=\"long\"`"
+        )
     probabilities = _floats(rest[0], "probability")[:, None] if rest else None
     return _Rows(items, sources, labels, probabilities, rows=items)
 

@@ -24,10 +24,11 @@ from sklearn.utils.validation import (
 
 from ._base import ClassPrior, Fusion
 from ._errors import ConsilienceError, DataWarning, warn
+from ._labels import is_missing
 from ._reading import output_columns
 from ._scoring import Evaluation, Gain
 from ._summary import Summary
-from ._tables import Floats, quoted
+from ._tables import Floats, counted, quoted
 from .estimators import AutoFusion
 
 __all__ = ["FusionClassifier"]
@@ -143,7 +144,7 @@ class FusionClassifier(Summary, ClassifierMixin, TransformerMixin, _BaseHeteroge
         names, estimators = self._validate_estimators()
         X = X if hasattr(X, "shape") or isinstance(X, list) else np.asarray(X)
         y = self._check_labels(X, y)
-        fusion = AutoFusion() if self.fusion is None else clone(self.fusion)
+        fusion = self._unfitted_fusion()
         weights = None if sample_weight is None else fusion._check_weights(sample_weight, len(y))
         used = [(name, est) for name, est in zip(names, estimators, strict=True) if est != "drop"]
         self.classes_ = np.unique(y)
@@ -163,7 +164,17 @@ class FusionClassifier(Summary, ClassifierMixin, TransformerMixin, _BaseHeteroge
         )
         return self
 
+    def _unfitted_fusion(self) -> Fusion:
+        if self.fusion is None:
+            return AutoFusion()
+        if not isinstance(self.fusion, Fusion):
+            raise ConsilienceError("`fusion` must be a fusion estimator, such as `cs.AutoFusion()`, got "
+                                   f"{self.fusion!r}")
+        copy: Fusion = clone(self.fusion)
+        return copy
+
     def _check_labels(self, X: Any, y: Any) -> Any:
+        _require_labels(np.asarray(y))
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
         if _num_samples(X) != len(y):
@@ -410,6 +421,16 @@ class FusionClassifier(Summary, ClassifierMixin, TransformerMixin, _BaseHeteroge
     def _sk_visual_block_(self) -> Any:
         names, estimators = zip(*self.estimators, strict=True)
         return _VisualBlock("parallel", estimators, names=names)
+
+
+def _require_labels(y: Any) -> None:
+    missing = np.flatnonzero([is_missing(label) for label in y.ravel().tolist()]) if y.dtype.kind in "fO" else ()
+    if len(missing) > 0:
+        raise ConsilienceError(
+            f"Input y contains NaN or None: {counted(len(missing), 'item has', 'items have')} no label, the first is "
+            f"item {missing[0]}\nhint: classifiers are fitted to labelled items, so leave the others out; a fusion "
+            "estimator, such as `AutoFusion`, uses outputs of items without a label"
+        )
 
 
 def _fitted(estimator: Any, X: Any, y: Any, weights: Floats | None, items: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, ClassVar, Literal, Union
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Union
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -20,6 +20,9 @@ from ._tables import Floats, quoted
 from ._votes import classes_of, label_columns, one_hot
 from .statistics import FromStatistics
 from .votes import VoteFusion
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = [
     "AutoFusion",
@@ -200,7 +203,7 @@ class LogPool(WeightedPool):
 class Updatable:
     """Estimators to which items can be added."""
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Update the model with more items.
 
         The result is identical to a fit on all items at once.
@@ -224,16 +227,16 @@ class Updatable:
         """
         assert isinstance(self, Fusion)
         if not hasattr(self, "model_"):
-            return self._fit(X, y, sample_weight, classes)
+            self._fit(X, y, sample_weight, classes)
+            return self
         if classes is not None and set(np.unique(classes).tolist()) != set(self.classes_.tolist()):
             raise ConsilienceError(
                 f"`classes` of partial_fit are {quoted([str(c) for c in np.unique(classes)])}, but the "
                 f"first call had {quoted([str(c) for c in self.classes_])}"
             )
         block, labels, weights = self._weighted(*self._read_labelled(X, y, reset=False), sample_weight)
-        return self._learned(self.model_.update(
-            block, labels, self._kind, weights, listener(self.progress)
-        ))
+        self._learned(self.model_.update(block, labels, self._kind, weights, listener(self.progress)))
+        return self
 
 
 @estimator

@@ -14,7 +14,7 @@ from ._compared import divided, predictions
 from ._errors import ConsilienceError
 from ._progress import Progress, listener
 from ._scoring import Comparison
-from ._tables import Floats
+from ._tables import Floats, counted, quoted
 from .estimators import OpinionPool
 
 __all__ = ["compare", "scores"]
@@ -65,11 +65,13 @@ def scores(
     try:
         labels = np.array([places[c] for c in y.tolist()], dtype=np.int64)
     except KeyError as error:
-        raise ConsilienceError(f"unknown label `{error.args[0]}`") from None
+        raise ConsilienceError(f"unknown label `{error.args[0]}`; the classes are "
+                               f"{quoted([str(c) for c in classes])}") from None
     probabilities = np.ascontiguousarray(probabilities, dtype=float)
     if probabilities.ndim != 2 or probabilities.shape[1] != len(classes):
         raise ConsilienceError(
-            f"expected probabilities of {len(classes)} classes, got an array of shape {probabilities.shape}"
+            f"expected probabilities of {counted(len(classes), 'class', 'classes')}, got an array of shape "
+            f"{probabilities.shape}\nhint: name every class with `classes`, in the order of the columns"
         )
     _check_probabilities(probabilities)
     if isinstance(class_prior, str):

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from ._base import Fusion
+from ._drawing import (
+    _COLOURS, _axes, _bar_axes, _bars, _beside, _fusion, _intervals, _line, _place, _style, _wilson, _with_outputs,
+)
 from ._errors import ConsilienceError
 from .classifier import FusionClassifier
 from .distributions import CorrelatedDirichlet
+from .votes import VoteFusion
 
 __all__ = [
     "comparison",
@@ -19,74 +25,15 @@ __all__ = [
     "pair",
     "reliability",
     "shares",
+    "sources",
     "traces",
 ]
 
-# The colours of Okabe and Ito, which are safe for colour-blind readers.
-_COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000"]
-
-
-# Further classes have another marker as well, so that no two look alike.
-_MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
+# Classifiers in a heat map that has intervals, and numbers, in its cells.
+_MOST_INTERVALS, _MOST_NUMBERS = 6, 20
 
 # Points per class in a scatter plot: more of them only overlap.
 _MOST_POINTS = 1000
-
-
-def _style(j: int) -> dict[str, Any]:
-    """Colour and marker of class j: eight colours, then the same with another marker."""
-    rounds = j // len(_COLOURS)
-    return {"color": _COLOURS[j % len(_COLOURS)], "marker": _MARKERS[rounds % len(_MARKERS)]}
-
-
-def _line(j: int) -> dict[str, Any]:
-    """Colour and dashes of line j."""
-    return {"color": _COLOURS[j % len(_COLOURS)], "linestyle": ["-", "--", ":", "-."][j // len(_COLOURS) % 4]}
-
-
-def _fusion(model: Any) -> Any:
-    """The fusion estimator of a `FusionClassifier`; other models unchanged."""
-    return model.fusion_ if isinstance(model, FusionClassifier) else model
-
-
-def _with_outputs(model: Any, X: Any) -> tuple[Any, Any]:
-    """The fusion estimator, and the outputs for X, which are features if the model is a `FusionClassifier`."""
-    return (model.fusion_, model.outputs(X)) if isinstance(model, FusionClassifier) else (model, X)
-
-
-def _place(one: Any, names: Any, what: str) -> int:
-    """The place of a classifier or class that is given by its name or its place."""
-    names = list(names)
-    if one in names:
-        return names.index(one)
-    texts = [str(name) for name in names]
-    if isinstance(one, str) and one in texts:
-        return texts.index(one)
-    if isinstance(one, (int, np.integer)) and -len(names) <= one < len(names):
-        return int(one) % len(names)
-    raise ConsilienceError(f"unknown {what} {one!r}; there are {', '.join(texts)}")
-
-
-def _wilson(right: Any, n: Any, z: float = 1.959964) -> tuple[Any, Any]:
-    """Wilson's 95 % interval of shares, which has a length at 0 and 1, too."""
-    share, a = right / n, z * z / n
-    centre, half = (share + a / 2) / (1 + a), np.sqrt(share * (1 - share) * a + a * a / 4) / (1 + a)
-    return np.minimum(centre - half, share), np.maximum(centre + half, share)
-
-
-def _beside(ax: Any, n: int, **options: Any) -> None:
-    """A legend in the plot, or beside it if it is long."""
-    if n > 6:
-        options |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "fontsize": "small", "ncols": 1 + n // 25}
-    ax.legend(frameon=False, **options)
-
-
-def _axes(ax: Any, **layout: Any) -> Any:
-    if ax is not None:
-        return ax
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(layout="constrained", **layout)[1]
 
 
 def fused_against_correlation(x: Any, alpha: Any = None, *, levels: Any = None, ax: Any = None) -> Any:
@@ -201,7 +148,8 @@ def correlations(model: Fusion | FusionClassifier, *, ax: Any = None) -> Any:
     """Plot the correlation of every pair of classifiers given the true class.
 
     For a model that implies correlations of the outputs, these are drawn, averaged over classes and
-    components. For other models, the correlations of evidence are drawn with their 90 % intervals.
+    components. For other models, the correlations of evidence are drawn, for up to six classifiers with
+    their 90 % intervals. From 21 classifiers on, colours alone show the numbers.
 
     Parameters
     ----------
@@ -226,19 +174,19 @@ def correlations(model: Fusion | FusionClassifier, *, ax: Any = None) -> Any:
     model = _fusion(model)
     implied = hasattr(model, "correlation_")
     mean = model.correlation_.mean(axis=(2, 3)) if implied else model.evidence_correlation_
-    ends = None if implied else _intervals(model).get("evidence_correlation")
     names = [str(name) for name in model.classifiers_]
-    ax = _axes(ax)
+    n = len(names)
+    ends = None if implied or n > _MOST_INTERVALS else _intervals(model).get("evidence_correlation")
+    ax = _axes(ax, figsize=(max(6.4, 2.5 + 0.55 * n), max(4.8, 1.5 + 0.55 * n)))
     image = ax.imshow(mean, vmin=-1, vmax=1, cmap="RdBu_r")
     ax.set_xticks(range(len(names)), names, rotation=45, ha="right")
     ax.set_yticks(range(len(names)), names)
-    for a in range(len(names)):
-        for b in range(len(names)):
-            text = f"{mean[a, b]:.2f}"
-            if ends is not None and a != b:
-                text += f"\n{ends[a, b, 0]:.2f}–{ends[a, b, 1]:.2f}"
-            ax.text(b, a, text, ha="center", va="center", fontsize=min(10, max(5, 60 / len(names))),
-                    color="white" if abs(mean[a, b]) > 0.6 else "black")
+    for a, b in np.ndindex(n, n) if n <= _MOST_NUMBERS else ():
+        text = f"{mean[a, b]:.2f}"
+        if ends is not None and a != b:
+            text += f"\n{ends[a, b, 0]:.2f}–{ends[a, b, 1]:.2f}"
+        ax.text(b, a, text, ha="center", va="center", fontsize=10 if n <= 4 else 8,
+                color="white" if abs(mean[a, b]) > 0.6 else "black")
     what = "correlation given the true class" if implied else "correlation of evidence"
     ax.figure.colorbar(image, ax=ax, label=what)
     ax.set_title("Correlations of the classifiers" + ("" if ends is None else ", with 90 % intervals"))
@@ -279,7 +227,13 @@ def reliability(y: Any, probabilities: Any, *, classes: Any = None, bins: int = 
     >>> ax = cs.plots.reliability(y, P[:, 0], label="first classifier")
     """
     y, p = np.asarray(y), np.asarray(probabilities, dtype=float)
+    if y.ndim != 1 or p.ndim != 2 or len(y) != len(p):
+        raise ConsilienceError(f"expected labels of n items and probabilities of n items × classes, got arrays of "
+                               f"shapes {y.shape} and {p.shape}")
     classes = np.unique(y) if classes is None else np.asarray(classes)
+    if p.shape[1] != len(classes):
+        raise ConsilienceError(f"expected probabilities of {len(classes)} classes, got {p.shape[1]}\n"
+                               "hint: name every class with `classes`, in the order of the columns")
     top, right = p.max(axis=1), classes[p.argmax(axis=1)] == y
     place = np.minimum((top * bins).astype(int), bins - 1)
     counts = np.bincount(place, minlength=bins)
@@ -334,6 +288,8 @@ def comparison(found: Any, *, score: str = "log_loss", most: int = 25, ax: Any =
     """
     if score not in (names := ("log_loss", "brier", "accuracy", "entropy", "ece")):
         raise ConsilienceError(f"`score` must be one of {', '.join(names)}, got {score!r}")
+    if not isinstance(found, Mapping) or "methods" not in found:
+        raise ConsilienceError(f"`found` must be the result of `compare`, got {type(found).__name__}")
     methods = [own for own in found["methods"] if not own["failures"]][:most][::-1]
     kinds = {"classifier": ("single classifier", _COLOURS[5]), "meta": ("recalibrated classifier", _COLOURS[4])}
     kind = [kinds.get(own["method"].split(":")[0], ("combination", _COLOURS[0])) for own in methods]
@@ -347,23 +303,6 @@ def comparison(found: Any, *, score: str = "log_loss", most: int = 25, ax: Any =
     ax.set(xlabel=f"{score.replace('_', '-')}{unit}, ± one standard error", title=f"Methods on {found['n_items']} items")
     ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1.0))
     return ax
-
-
-def _intervals(model: Fusion) -> dict[str, Any]:
-    """The model's intervals; empty if it has none."""
-    return getattr(model, "intervals_", {})
-
-
-def _bar_axes(ax: Any, n: int) -> Any:
-    """Axes for so many horizontal bars."""
-    return _axes(ax, figsize=(6.4, 1.4 + 0.4 * n))
-
-
-def _bars(ax: Any, names: list[str], values: Any, ends: Any) -> None:
-    """Horizontal bars, the first one on top, with intervals where there are any."""
-    error = None if ends is None else np.abs(np.asarray(ends).T - values)[:, ::-1]
-    ax.barh(names[::-1], values[::-1], color=_COLOURS[0], xerr=error, capsize=3,
-            error_kw={"linewidth": 1})
 
 
 def shares(model: Fusion | FusionClassifier, *, ax: Any = None) -> Any:
@@ -447,6 +386,50 @@ def influence(model: Fusion | FusionClassifier, X: Any = None, *, ax: Any = None
     ax = _bar_axes(ax, len(model.classifiers_))
     _bars(ax, [str(name) for name in model.classifiers_], size, ends)
     ax.set(xlabel=what, title=title)
+    return ax
+
+
+def sources(model: VoteFusion, *, ax: Any = None) -> Any:
+    """Plot the accuracy of each source of votes with its 90 % interval, the best on top.
+
+    Sources whose interval contains the accuracy of guessing, the dashed line, are grey.
+
+    Parameters
+    ----------
+    model : VoteFusion
+        A fitted model.
+    ax : matplotlib Axes, default=None
+        Axes to draw on. If None, a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes with the plot.
+
+    Examples
+    --------
+    >>> import consilience as cs
+    >>> votes = [(item, worker, item % 2) for item in range(20) for worker in ("ann", "bob", "eve")]
+    >>> ax = cs.plots.sources(cs.VoteFusion().fit(votes))
+    >>> len(ax.get_yticklabels())
+    3
+    """
+    if not isinstance(model, VoteFusion):
+        raise ConsilienceError(f"`model` must be a `VoteFusion`, got {type(model).__name__}")
+    check_is_fitted(model)
+    table = model.sources_
+    names = table["source"] if "source" in getattr(table, "columns", table) else table.index
+    accuracy, low, high, votes = (np.asarray(table[c]) for c in ("accuracy", "accuracy_low", "accuracy_high", "votes"))
+    order, guess = np.argsort(accuracy, kind="stable"), 1 / len(model.classes_)
+    ax = _bar_axes(ax, len(order))
+    for place, k in enumerate(order):
+        colour = "#777777" if low[k] <= guess <= high[k] else _COLOURS[0]
+        ax.errorbar(accuracy[k], place, xerr=[[accuracy[k] - low[k]], [high[k] - accuracy[k]]], fmt="o", capsize=3,
+                    color=colour)
+    ax.axvline(guess, color="grey", linestyle="--", linewidth=1, label="guessing")
+    ax.set_yticks(range(len(order)), [f"{list(names)[k]} ({votes[k]:,})".replace(",", " ") for k in order])
+    ax.set(xlabel="probability that a vote is right, 90 % interval", xlim=(0, 1.02), title="Sources (number of votes)")
+    ax.legend(frameon=False)
     return ax
 
 

@@ -17,6 +17,8 @@ from ._reading import OutputReader
 from ._tables import quoted
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from ._base import Fusion
 
 __all__ = ["Statistics"]
@@ -262,7 +264,7 @@ class Statistics:
 class FromStatistics:
     """Estimators that can be fitted from statistics alone."""
 
-    def fit_statistics(self, statistics: Statistics) -> Any:
+    def fit_statistics(self, statistics: Statistics) -> Self:
         """Fit from statistics of items, which may have been merged from many parts.
 
         The model is identical, to the last bit, to that of `fit` on all items.
@@ -291,7 +293,8 @@ class FromStatistics:
         self.classifiers_ = np.array(statistics.classifiers, dtype=object)
         self.n_features_in_ = len(self.classifiers_) * (
             1 if self.layout == "positive" else len(self.classes_))
-        return self._learned(model)
+        self._learned(model)
+        return self
 
 
 def _check_same(estimator: Fusion, statistics: Statistics) -> None:

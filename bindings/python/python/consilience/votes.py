@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _core
 from ._base import estimator, plain, seed_of
-from ._errors import message_of, warn_all
+from ._errors import ConsilienceError, message_of, warn_all
 from ._files import array_of, typed_list, usable, write_whole
 from ._frames import frame, library_of
 from ._progress import Progress, listener
@@ -31,6 +31,9 @@ OPTIONS = ("rho", "folds", "inference", "chains", "draws", "warmup", "subtypes",
 @dataclass(frozen=True)
 class Rho:
     """The correlation of sources by which votes are discounted.
+
+    n votes on an item count as n / (1 + (n − 1) · value) independent ones. It is a discount, not a coefficient of
+    correlation, and may exceed 1.
 
     Parameters
     ----------
@@ -132,7 +135,8 @@ class VoteFusion(Summary, BaseEstimator):  # type: ignore[misc]
     groups_ : list of lists
         Groups of similar sources. "auto" counts each group as one source.
     diagnostics_ : dict
-        `passes` over the votes; whether the method `converged`; `warnings`; `gold_check`, log-losses of
+        `passes` over the votes; whether the method `converged` (False for "auto", which stops after a set
+        number of passes by design); `warnings`; `gold_check`, log-losses of
         gold items from fits without their labels; `sampling`, R-hat and effective sample size of the
         chains of "gibbs".
 
@@ -184,7 +188,9 @@ class VoteFusion(Summary, BaseEstimator):  # type: ignore[misc]
             its label; `probability_<class>`, those of all classes, with which `label` may be absent or
             missing; `gold`, the true class of the item. A data frame with the layout "wide-labels" has
             one column of labels per source, and optionally `item` and `gold`; otherwise its index names
-            the items. A list has tuples (item, source, label) or (item, source, label, probability).
+            the items. A list, or an array with the layout "long", has rows (item, source, label) or
+            (item, source, label, probability); an array with the layout "wide-labels" has one column of
+            labels per source.
             A missing label is no vote.
         gold : dict, series, data frame, list or str, default=None
             Known true labels: a dict or a series of pandas by item; a data frame with the columns `item`
@@ -304,6 +310,9 @@ class VoteFusion(Summary, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         table = read_votes(votes, gold, layout=self.layout, classes=self.classes_)
+        if table.n_gold == 0:
+            raise ConsilienceError("no item of the votes has a gold label to score it by\n"
+                                   "hint: give the true labels as `gold`, or in a column `gold` of the votes")
         return VoteScores(json.loads(self.model_.evaluate(table.votes, listener(self.progress))))
 
     # Results of the fit

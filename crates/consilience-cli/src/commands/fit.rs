@@ -58,7 +58,8 @@ impl FitOptions {
             .map_err(Failure::in_data(&self.data))?;
         if outputs.n_labelled() == 0 {
             messages.note(format_args!(
-                "{}: no item has a label, so the classes are those of the columns: {}",
+                "{}: no item has a label, so the classes are those of the columns: {}\nhint: the true \
+                 class of an item is read from the column `label`",
                 self.data,
                 outputs.schema().classes().join(", ")
             ));
@@ -206,6 +207,9 @@ fn effective_text(model: &Model, effective: f64) -> String {
     let n = model.schema().n_classifiers();
     match model.insight_intervals() {
         None => format!("effective    {effective:.2} independent classifiers of {n}\n"),
+        Some(InsightIntervals { effective_number: [low, high], .. }) if n == 1 => format!(
+            "effective    {effective:.2} ({low:.2}–{high:.2}) independent classifiers of {n}\n"
+        ),
         Some(InsightIntervals { effective_number, independent, .. }) => format!(
             "effective    {effective:.2} ({:.2}–{:.2}) independent classifiers of {n}; {n} \
              independent ones would show {:.2}–{:.2}\n",

@@ -64,8 +64,9 @@ fn headers() {
             "",
             "no column is named `<classifier>_<class>` with one of the classes `x` and `y`; the \
              columns are `p` and `q`",
-            "name the columns `<classifier>_<class>`, such as `resnet_x`; for one row per \
-             probability use `--layout long`",
+            "name the columns `<classifier>_<class>`, such as `resnet_x`; for one column of labels \
+             per source use `aggregate` with the layout `wide-labels`; for one row per probability \
+             use `--layout long`",
         ),
     ] {
         bench.write("bad.csv", content);
@@ -137,17 +138,19 @@ fn classifiers_that_never_speak() {
         assert!(told.contains(&left_out), "{told}");
         let fused = bench.good("fuse m.json bad.csv -o fused.csv").err;
         assert!(fused.contains("has outputs of b, which the model does not have"), "{fused}");
-        for method in ["meta:b", "linear-pool"] {
-            if (method, class) == ("linear-pool", "y") {
-                continue; // a pool can weight a classifier that lacks a class
-            }
-            bench.refused(
-                &format!("fit bad.csv --method {method}"),
-                &format!(
-                    "bad.csv: classifier `b` is missing for every training item of class `{class}`"
-                ),
-                hint,
-            );
+        bench.refused(
+            "fit bad.csv --method meta:b",
+            &format!(
+                "bad.csv: classifier `b` is missing for every training item of class `{class}`"
+            ),
+            hint,
+        );
+        // these can use a classifier that lacks a class, but not one that is never there
+        for method in ["linear-pool", "auto"] {
+            let told = bench.good(&format!("fit bad.csv --method {method} -o m.json")).err;
+            let never =
+                "warning: classifier `b` has no output for any training item, so it is left out\n";
+            assert_eq!(told.contains(never), class == "x", "{told}");
         }
     }
 }

@@ -73,7 +73,8 @@ fn pools_need_no_labels_and_say_what_they_assume() {
         for pool in ["opinion-pool", "linear-pool --weights equal", "log-pool --weights 1,2"] {
             let run = bench.good(&format!("fit {file} --method {pool} -o m.json"));
             let note = format!(
-                "{file}: no item has a label, so the classes are those of the columns: x, y"
+                "{file}: no item has a label, so the classes are those of the columns: x, y\nhint: \
+                 the true class of an item is read from the column `label`"
             );
             assert!(run.err.contains(&note), "{}", run.err);
             assert!(run.out.contains("0 (x: 0, y: 0) and 18 without a label"), "{}", run.out);

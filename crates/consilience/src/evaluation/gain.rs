@@ -98,6 +98,14 @@ pub struct Gain {
     pub verdict: String,
 }
 
+/// The outputs without those of classifiers that the fit has left out.
+fn with_classifiers_of<'a>(model: &Model, outputs: &'a Outputs) -> Result<Cow<'a, Outputs>> {
+    if outputs.schema().classifiers() == model.schema().classifiers() {
+        return Ok(Cow::Borrowed(outputs));
+    }
+    outputs.select(model.schema()).map(Cow::Owned)
+}
+
 /// Estimates the gain of `auto` by cross-validation on labelled items, under the model's class
 /// prior.
 ///
@@ -122,6 +130,7 @@ pub fn gain(
     progress: &dyn Progress,
 ) -> Result<Gain> {
     let auto = require_auto(model)?;
+    let outputs = &*with_classifiers_of(model, outputs)?;
     let outputs = &*outputs.require_some_labels()?;
     let (labels, prior) = (outputs.require_labels()?, model.class_prior());
     let n_folds = limited(folds::usable(outputs, settings.folds)?, outputs);

@@ -111,6 +111,11 @@ macro_rules! methods {
                 match self { $(Self::$variant(options) => options.needs_every_output(),)* }
             }
 
+            /// Whether a classifier must have an output for at least one item.
+            pub(crate) fn needs_some_output(&self) -> bool {
+                match self { $(Self::$variant(options) => options.needs_some_output(),)* }
+            }
+
             /// Whether the fit needs the items themselves, not just their
             /// [statistics](crate::model::Statistics).
             pub fn needs_items(&self) -> bool {
@@ -192,7 +197,7 @@ macro_rules! methods {
 
 methods! {
     "auto" Auto(Auto => AutoFusion),
-        "The default: a mixture of pools and regressions, weighted by leave-one-out scores.";
+        "The default: pools and regressions, weighted by leave-one-out scores.";
     "stacking" Stacking(Stacking => StackingFusion),
         "Logistic regression on the logarithms of all outputs.";
     "correlated" Correlated(Correlated => CorrelatedMethod),
@@ -204,7 +209,7 @@ methods! {
     "logit-normal" LogitNormal(LogitNormal => LogitNormalFusion),
         "One normal distribution per class over all log-ratios.";
     "normal-mixture" NormalMixture(NormalMixture => NormalMixtureFusion),
-        "A mixture of normal distributions per class over all log-ratios (Pirs and Strumbelj).";
+        "Mixtures of normal distributions over all log-ratios (Pirs and Strumbelj).";
     "bcc" Bcc(Bcc => BccFusion),
         "Confusion matrices of hard decisions (Kim and Ghahramani).";
     "opinion-pool" OpinionPool(OpinionPool => Pool),

@@ -110,6 +110,12 @@ pub(crate) trait FitMethod: Default + Serialize + DeserializeOwned {
         false
     }
 
+    /// Whether a classifier without an output for any item cannot be used. It is left out of the
+    /// fit, with a warning.
+    fn needs_some_output(&self) -> bool {
+        self.needs_every_output()
+    }
+
     /// Whether the fit needs the items themselves. If not, it uses the names, the statistics, the
     /// decisions and the class prior of a [`TrainingSet`] alone.
     fn needs_items(&self) -> bool {

@@ -115,7 +115,8 @@ impl Model {
             }
             None => Cow::Borrowed(statistics),
         };
-        let (statistics, left_out) = leave_out(&method, statistics)?;
+        let unusable = absent(&method, &statistics);
+        let (statistics, left_out) = leave_out(statistics, unusable)?;
         let no_items = statistics.no_items()?;
         Self::fit_parts(method, &no_items, &statistics, left_out, options, true)
     }
@@ -134,7 +135,8 @@ impl Model {
         }
         let outputs = select(&method, outputs)?;
         let statistics = Cow::Owned(Statistics::of(&outputs)?);
-        let (statistics, left_out) = leave_out(&method, statistics)?;
+        let unusable = [absent(&method, &statistics), silent(&method, &outputs)].concat();
+        let (statistics, left_out) = leave_out(statistics, unusable)?;
         let outputs = if left_out.is_empty() {
             outputs
         } else {
@@ -308,26 +310,55 @@ fn select<'a>(method: &MethodConfig, outputs: &'a Outputs) -> Result<Cow<'a, Out
     outputs.select(&Arc::new(outputs.schema().only(index))).map(Cow::Owned)
 }
 
-/// The statistics without the classifiers that the method cannot use, and a warning for each. If it
-/// could use none, all stay, and the fit reports the error.
-fn leave_out<'a>(
-    method: &MethodConfig,
-    statistics: Cow<'a, Statistics>,
-) -> Result<(Cow<'a, Statistics>, Vec<Warning>)> {
-    let absent: Vec<(usize, usize)> = statistics.labelled().absent_classifiers().collect();
-    let schema = statistics.schema();
-    if !method.needs_every_output() || absent.is_empty() || absent.len() == schema.n_classifiers() {
-        return Ok((statistics, Vec::new()));
+/// The classifiers that the method cannot use because they are missing for all items of a class, each
+/// with a warning.
+fn absent(method: &MethodConfig, statistics: &Statistics) -> Vec<(usize, Warning)> {
+    if !method.needs_every_output() {
+        return Vec::new();
     }
-    let warning = |(k, j): &(usize, usize)| {
-        let (classifier, class) = (&schema.classifiers()[*k], &schema.classes()[*j]);
-        Warning::data(format!(
+    let schema = statistics.schema();
+    let warning = |(k, j): (usize, usize)| {
+        let (classifier, class) = (&schema.classifiers()[k], &schema.classes()[j]);
+        let text = format!(
             "classifier `{classifier}` is missing for every training item of class `{class}`, so it \
              is left out"
-        ))
+        );
+        (k, Warning::data(text))
     };
-    let warnings = absent.iter().map(warning).collect();
-    let is_kept = |k: &usize| absent.iter().all(|(other, _)| other != k);
-    let kept: Vec<usize> = (0..schema.n_classifiers()).filter(is_kept).collect();
+    statistics.labelled().absent_classifiers().map(warning).collect()
+}
+
+/// The classifiers that the method cannot use because they have no output at all, each with a warning.
+fn silent(method: &MethodConfig, outputs: &Outputs) -> Vec<(usize, Warning)> {
+    if method.needs_every_output() || !method.needs_some_output() {
+        return Vec::new();
+    }
+    let items = outputs.all();
+    let has_output = |k: usize| (0..items.len()).any(|item| items.output(item, k).is_some());
+    let named = outputs.schema().classifiers().iter().enumerate();
+    named
+        .filter(|(k, _)| !has_output(*k))
+        .map(|(k, classifier)| {
+            let text = format!(
+                "classifier `{classifier}` has no output for any training item, so it is left out"
+            );
+            (k, Warning::data(text))
+        })
+        .collect()
+}
+
+/// The statistics without classifiers that cannot be used, and the warnings about them. If all are such,
+/// all stay, and the fit reports the error.
+fn leave_out(
+    statistics: Cow<'_, Statistics>,
+    unusable: Vec<(usize, Warning)>,
+) -> Result<(Cow<'_, Statistics>, Vec<Warning>)> {
+    let n_classifiers = statistics.schema().n_classifiers();
+    if unusable.is_empty() || unusable.len() == n_classifiers {
+        return Ok((statistics, Vec::new()));
+    }
+    let is_kept = |k: &usize| unusable.iter().all(|(other, _)| other != k);
+    let kept: Vec<usize> = (0..n_classifiers).filter(is_kept).collect();
+    let warnings = unusable.into_iter().map(|(_, warning)| warning).collect();
     Ok((Cow::Owned(statistics.select(&kept)?), warnings))
 }

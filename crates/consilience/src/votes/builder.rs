@@ -87,8 +87,12 @@ impl VotesBuilder {
     ) -> Result<()> {
         if let Some(p) = probability {
             if !(0.0..=1.0).contains(&p) {
-                let name = format!("probability of `{}`", self.items.list()[item as usize]);
-                return Err(Error::parameter(name, "from 0 to 1", p));
+                let (items, sources) = (self.items.list(), self.sources.list());
+                let value = format!(
+                    "{p} (item `{}`, source `{}`)",
+                    items[item as usize], sources[source as usize]
+                );
+                return Err(Error::parameter("probability", "from 0 to 1", value));
             }
             self.probabilities.resize(self.votes.len(), f32::NAN);
             #[allow(clippy::cast_possible_truncation)] // grades need no more digits

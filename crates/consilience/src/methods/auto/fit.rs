@@ -14,7 +14,7 @@ use super::weights::{prune, pseudo_bma};
 use super::{AutoFusion, AutoParameters, Rule, file, linear};
 use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 use crate::methods::method::SEED;
 use crate::methods::shares::EvidenceCovariance;
 use crate::methods::stacking::{ClassBalance, LabelledItems, LogTable, fit_logistic};
@@ -68,6 +68,10 @@ impl FitMethod for Auto {
 
     fn needs_labels(&self) -> bool {
         false
+    }
+
+    fn needs_some_output(&self) -> bool {
+        true
     }
 
     fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<AutoFusion>> {
@@ -236,7 +240,7 @@ fn contrary_sources(training: &LabelledItems) -> Vec<Warning> {
     (0..names.len()).filter(|k| is_contrary(*k)).map(warning).collect()
 }
 
-/// A warning for every pair of classifiers with equal outputs wherever both have one.
+/// A warning for every group of classifiers with equal outputs wherever two of them have one.
 fn identical_sources(outputs: &Outputs) -> Vec<Warning> {
     let (names, items) = (outputs.schema().classifiers(), outputs.all());
     let identical = |a: usize, b: usize| {
@@ -245,17 +249,23 @@ fn identical_sources(outputs: &Outputs) -> Vec<Warning> {
             .peekable();
         both.peek().is_some() && both.all(|(x, y)| x == y)
     };
-    let pairs = (0..names.len()).flat_map(|a| (a + 1..names.len()).map(move |b| (a, b)));
-    pairs
-        .filter(|&(a, b)| identical(a, b))
-        .map(|(a, b)| {
-            Warning::data(format!(
-                "classifiers `{}` and `{}` give the same output for every training item: \
-                 together they count as one",
-                names[a], names[b]
-            ))
-        })
-        .collect()
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for k in 0..names.len() {
+        let (same, mut others): (Vec<_>, Vec<_>) =
+            groups.into_iter().partition(|group| group.iter().any(|own| identical(*own, k)));
+        others.push(same.into_iter().flatten().chain([k]).collect());
+        groups = others;
+    }
+    groups.retain(|group| group.len() > 1);
+    groups.sort();
+    let warning = |group: Vec<usize>| {
+        let names: Vec<String> = group.into_iter().map(|k| names[k].clone()).collect();
+        Warning::data(format!(
+            "classifiers {} give the same output for every training item: together they count as one",
+            quoted(&names)
+        ))
+    };
+    groups.into_iter().map(warning).collect()
 }
 
 #[cfg(test)]

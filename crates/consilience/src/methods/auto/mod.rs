@@ -332,7 +332,9 @@ impl Fusion for AutoFusion {
     fn ln_density(&self, _: &Items<'_>, _: &mut Block) -> Result<()> {
         Err(Error::Unsupported {
             method: "auto".into(),
-            cannot: "has no density: it predicts classes and does not model the classifiers".into(),
+            cannot: "has no density: it predicts classes and does not model the classifiers; \
+                     `independent` and `correlated` do"
+                .into(),
         })
     }
 }

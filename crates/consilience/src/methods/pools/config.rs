@@ -152,6 +152,10 @@ macro_rules! weighted_pool {
                 self.weights.are_fitted()
             }
 
+            fn needs_some_output(&self) -> bool {
+                self.weights.are_fitted()
+            }
+
             fn needs_items(&self) -> bool {
                 self.weights.are_fitted()
             }
