@@ -16,7 +16,6 @@ from . import _core
 from ._base import ClassPrior, Fusion, _prior, seed_of
 from ._errors import ConsilienceError
 from ._progress import Progress, listener
-from .classifier import FusionClassifier
 from .votes import VoteFusion
 
 __all__ = ["Report", "report"]
@@ -152,6 +151,8 @@ def report(
     >>> page.verdict[:27]
     'Fusing these 2 sources gain'
     """
+    from .classifier import FusionClassifier  # takes long
+
     if items < 0:
         raise ConsilienceError(f"`items` must not be negative, got {items}")
     if isinstance(model, VoteFusion):
