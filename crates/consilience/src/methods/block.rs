@@ -22,6 +22,8 @@ pub struct Block {
     stride: usize,
     values: AlignedBuffer,
     errors: AlignedBuffer,
+    /// Whether the rounding errors of evidence are left out, because they are of no use.
+    skips_errors: bool,
     /// Whether the logarithms are those of the present items.
     has_logs: bool,
     logs: AlignedBuffer,
@@ -43,6 +45,16 @@ impl Block {
     pub(super) fn preferred_size(schema: &Schema) -> usize {
         let fitting = LOGS_PER_BLOCK / schema.width();
         (fitting / LANES * LANES).clamp(2 * LANES, 256)
+    }
+
+    /// A block whose errors will be read only if they are wanted.
+    pub(super) fn new(errors_wanted: bool) -> Self {
+        Self { skips_errors: !errors_wanted, ..Self::default() }
+    }
+
+    /// Whether rounding errors of evidence are of use.
+    pub(super) fn errors_wanted(&self) -> bool {
+        !self.skips_errors
     }
 
     /// Makes room for these items and sets everything to 0.
@@ -107,6 +119,13 @@ impl Block {
     pub fn add_per_class(&mut self, numbers: &[f64]) {
         for (values, number) in self.values.chunks_exact_mut(self.stride).zip(numbers) {
             values.iter_mut().for_each(|value| *value += number);
+        }
+    }
+
+    /// Replaces the values by one number per class.
+    pub(super) fn start_with(&mut self, numbers: &[f64]) {
+        for (values, number) in self.values.chunks_exact_mut(self.stride).zip(numbers) {
+            values.fill(*number);
         }
     }
 
@@ -186,8 +205,8 @@ impl Block {
 
     /// Turns log weights into probabilities, item by item.
     pub(super) fn normalise(&mut self) {
-        let n_classes = self.n_classes;
-        instructions().dispatch(SoftmaxColumns { values: &mut self.values, n_classes });
+        let (values, n_classes) = (&mut *self.values, self.n_classes);
+        instructions().dispatch(SoftmaxColumns { values, n_classes, mixture: None });
     }
 
     /// The evidence of every classifier for every class, from the loaded logarithms.
@@ -221,11 +240,11 @@ impl Block {
         self.mixture.fill(0.0);
     }
 
-    /// Adds a member with these log weights to the mixture; the values begin again at 0.
+    /// Adds a member with these log weights to the mixture; the values are of no use afterwards.
     pub(super) fn mix(&mut self, weight: f64) {
-        self.normalise();
-        let (values, mixture) = (&mut *self.values, &mut *self.mixture);
-        instructions().dispatch(AddMember { values, mixture, weight });
+        let (values, n_classes) = (&mut *self.values, self.n_classes);
+        let mixture = Some((&mut *self.mixture, weight));
+        instructions().dispatch(SoftmaxColumns { values, n_classes, mixture });
     }
 
     /// The logarithms of the mixture.
@@ -320,9 +339,12 @@ impl WithSimd for TakeLogs<'_> {
 
 /// Softmax over classes of every item at once. Infinite weights (densities at exact ties) share
 /// the mass among themselves; an item without any weight gets equal shares.
+///
+/// The probabilities replace the values or, times a weight, are added to a mixture.
 struct SoftmaxColumns<'a> {
     values: &'a mut [f64],
     n_classes: usize,
+    mixture: Option<(&'a mut [f64], f64)>,
 }
 
 impl WithSimd for SoftmaxColumns<'_> {
@@ -330,28 +352,57 @@ impl WithSimd for SoftmaxColumns<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
+        let n_classes = self.n_classes;
         let values = S::as_mut_simd_f64s(self.values).0;
-        let n = values.len() / self.n_classes;
-        let (one, zero) = (simd.splat_f64s(1.0), simd.splat_f64s(0.0));
-        let underflow = simd.splat_f64s(vector::EXP_UNDERFLOW);
-        for item in 0..n {
-            let mut max = simd.splat_f64s(f64::NEG_INFINITY);
-            for class in 0..self.n_classes {
-                max = simd.max_f64s(max, values[class * n + item]);
-            }
-            let mut sum = zero;
-            for class in 0..self.n_classes {
-                let value = &mut values[class * n + item];
-                let below = simd.sub_f64s(*value, max);
-                let weight = vector::exp(simd, below);
-                let weight = simd.select_f64s(simd.less_than_f64s(below, underflow), zero, weight);
-                *value = simd.select_f64s(simd.equal_f64s(*value, max), one, weight);
-                sum = simd.add_f64s(sum, *value);
-            }
-            let scale = simd.div_f64s(one, sum);
-            for class in 0..self.n_classes {
-                let value = &mut values[class * n + item];
-                *value = simd.mul_f64s(*value, scale);
+        let mixture = self
+            .mixture
+            .map(|(mixture, weight)| (S::as_mut_simd_f64s(mixture).0, simd.splat_f64s(weight)));
+        // Loops over a number of classes that the compiler knows are unrolled.
+        match n_classes {
+            2 => softmax::<S, 2>(simd, values, n_classes, mixture),
+            3 => softmax::<S, 3>(simd, values, n_classes, mixture),
+            4 => softmax::<S, 4>(simd, values, n_classes, mixture),
+            5 => softmax::<S, 5>(simd, values, n_classes, mixture),
+            _ => softmax::<S, 0>(simd, values, n_classes, mixture),
+        }
+    }
+}
+
+/// `N` is the number of classes, or 0 for any.
+#[inline(always)]
+fn softmax<S: Simd, const N: usize>(
+    simd: S,
+    values: &mut [S::f64s],
+    n_classes: usize,
+    mut mixture: Option<(&mut [S::f64s], S::f64s)>,
+) {
+    let n_classes = if N == 0 { n_classes } else { N };
+    let n = values.len() / n_classes;
+    let (one, zero) = (simd.splat_f64s(1.0), simd.splat_f64s(0.0));
+    let underflow = simd.splat_f64s(vector::EXP_UNDERFLOW);
+    for item in 0..n {
+        let mut max = simd.splat_f64s(f64::NEG_INFINITY);
+        for class in 0..n_classes {
+            max = simd.max_f64s(max, values[class * n + item]);
+        }
+        let mut sum = zero;
+        for class in 0..n_classes {
+            let value = &mut values[class * n + item];
+            let below = simd.sub_f64s(*value, max);
+            let weight = vector::exp(simd, below);
+            let weight = simd.select_f64s(simd.less_than_f64s(below, underflow), zero, weight);
+            *value = simd.select_f64s(simd.equal_f64s(*value, max), one, weight);
+            sum = simd.add_f64s(sum, *value);
+        }
+        let scale = simd.div_f64s(one, sum);
+        for class in 0..n_classes {
+            let place = class * n + item;
+            let probability = simd.mul_f64s(values[place], scale);
+            match &mut mixture {
+                None => values[place] = probability,
+                Some((sums, weight)) => {
+                    sums[place] = vector::fma(simd, *weight, probability, sums[place]);
+                }
             }
         }
     }
@@ -371,27 +422,6 @@ impl WithSimd for TakeExponentials<'_> {
         let columns = S::as_mut_simd_f64s(self.columns).0;
         for (x, log) in columns.iter_mut().zip(S::as_simd_f64s(self.logs).0) {
             *x = vector::exp(simd, *log);
-        }
-    }
-}
-
-/// Adds weighted probabilities to a mixture and sets them to 0.
-struct AddMember<'a> {
-    values: &'a mut [f64],
-    mixture: &'a mut [f64],
-    weight: f64,
-}
-
-impl WithSimd for AddMember<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let (weight, zero) = (simd.splat_f64s(self.weight), simd.splat_f64s(0.0));
-        let mixture = S::as_mut_simd_f64s(self.mixture).0;
-        for (value, sum) in S::as_mut_simd_f64s(self.values).0.iter_mut().zip(mixture) {
-            *sum = vector::fma(simd, weight, *value, *sum);
-            *value = zero;
         }
     }
 }
