@@ -117,8 +117,9 @@ impl Batch {
             }
             Body::Text { cells, notation, .. } => {
                 for (row, slots) in out.chunks_exact_mut(columns.len()).enumerate() {
+                    let own = cells.row(row);
                     for (slot, &column) in slots.iter_mut().zip(columns) {
-                        let number = notation.number(cells.get(row, column));
+                        let number = notation.number(own.get(column));
                         *slot = number.ok_or((row, column))?;
                     }
                 }

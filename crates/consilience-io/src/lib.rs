@@ -41,6 +41,7 @@ mod arrow_cells;
 mod batch;
 mod costs;
 mod dates;
+mod decimal;
 mod error;
 mod header;
 mod hint;

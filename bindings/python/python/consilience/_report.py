@@ -14,7 +14,6 @@ from ._base import ClassPrior, Fusion, _prior, seed_of
 from ._errors import ConsilienceError
 from ._files import write_whole
 from ._progress import Progress, listener
-from .classifier import FusionClassifier
 from .votes import VoteFusion
 
 __all__ = ["Report", "report"]
@@ -132,6 +131,8 @@ def report(
     >>> page.verdict[:27]
     'Fusing these 2 sources gain'
     """
+    from .classifier import FusionClassifier  # takes long
+
     if items < 0:
         raise ConsilienceError(f"`items` must not be negative, got {items}")
     if isinstance(model, VoteFusion):

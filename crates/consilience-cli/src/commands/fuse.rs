@@ -136,7 +136,8 @@ impl<'a> FusedColumns<'a> {
         let items = 0..outputs.n_items();
         for (class, column) in self.probabilities.iter_mut().enumerate() {
             column.clear();
-            column.extend(items.clone().map(|item| self.fused.probabilities(item)[class]));
+            let rows = self.fused.all().chunks_exact(self.classes.len());
+            column.extend(rows.map(|row| row[class]));
         }
         let class = |item| u32::try_from(self.fused.predicted(item)).expect("classes fit into u32");
         self.predicted = items.clone().map(class).collect();

@@ -12,8 +12,8 @@ use crate::writer::{Added, AddedValues};
 
 use super::{Sink, writable_columns};
 
-/// Number of bytes that are written at once.
-const BUFFER: usize = 1 << 16;
+/// Number of bytes that are written at once: no fewer than the output's own buffer has, which are then not copied to it.
+const BUFFER: usize = 1 << 17;
 
 /// A CSV file being written.
 pub(super) struct CsvSink {
@@ -25,7 +25,7 @@ pub(super) struct CsvSink {
 
 impl CsvSink {
     pub(super) fn new(output: Output) -> Self {
-        let buffer = Vec::with_capacity(2 * BUFFER);
+        let buffer = Vec::with_capacity(BUFFER + BUFFER / 8);
         Self { output, buffer, started: false, cell: Vec::new() }
     }
 

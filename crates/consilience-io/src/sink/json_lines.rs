@@ -11,8 +11,8 @@ use crate::writer::{Added, AddedValues};
 
 use super::{Sink, writable_columns};
 
-/// Number of bytes that are written at once.
-const BUFFER: usize = 1 << 16;
+/// Number of bytes that are written at once: no fewer than the output's own buffer has, which are then not copied to it.
+const BUFFER: usize = 1 << 17;
 
 /// A file of JSON lines being written.
 pub(super) struct JsonSink {
@@ -24,7 +24,7 @@ pub(super) struct JsonSink {
 
 impl JsonSink {
     pub(super) fn new(output: Output) -> Self {
-        Self { output, buffer: Vec::with_capacity(2 * BUFFER), keys: Vec::new() }
+        Self { output, buffer: Vec::with_capacity(BUFFER + BUFFER / 8), keys: Vec::new() }
     }
 
     fn set_keys(&mut self, carried: &Batch, added: &[Added]) {

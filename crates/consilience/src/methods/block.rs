@@ -3,6 +3,7 @@
 use pulp::{Simd, WithSimd};
 
 use super::log_linear::LogLinear;
+use super::softmax::SoftmaxColumns;
 use crate::data::outputs::Items;
 use crate::data::schema::Schema;
 use crate::math::aligned::AlignedBuffer;
@@ -22,6 +23,8 @@ pub struct Block {
     stride: usize,
     values: AlignedBuffer,
     errors: AlignedBuffer,
+    /// Whether the rounding errors of evidence are left out, because they are of no use.
+    skips_errors: bool,
     /// Whether the logarithms are those of the present items.
     has_logs: bool,
     logs: AlignedBuffer,
@@ -43,6 +46,16 @@ impl Block {
     pub(super) fn preferred_size(schema: &Schema) -> usize {
         let fitting = LOGS_PER_BLOCK / schema.width();
         (fitting / LANES * LANES).clamp(2 * LANES, 256)
+    }
+
+    /// A block whose errors will be read only if they are wanted.
+    pub(super) fn new(errors_wanted: bool) -> Self {
+        Self { skips_errors: !errors_wanted, ..Self::default() }
+    }
+
+    /// Whether rounding errors of evidence are of use.
+    pub(super) fn errors_wanted(&self) -> bool {
+        !self.skips_errors
     }
 
     /// Makes room for these items and sets everything to 0.
@@ -107,6 +120,13 @@ impl Block {
     pub fn add_per_class(&mut self, numbers: &[f64]) {
         for (values, number) in self.values.chunks_exact_mut(self.stride).zip(numbers) {
             values.iter_mut().for_each(|value| *value += number);
+        }
+    }
+
+    /// Replaces the values by one number per class.
+    pub(super) fn start_with(&mut self, numbers: &[f64]) {
+        for (values, number) in self.values.chunks_exact_mut(self.stride).zip(numbers) {
+            values.fill(*number);
         }
     }
 
@@ -186,8 +206,8 @@ impl Block {
 
     /// Turns log weights into probabilities, item by item.
     pub(super) fn normalise(&mut self) {
-        let n_classes = self.n_classes;
-        instructions().dispatch(SoftmaxColumns { values: &mut self.values, n_classes });
+        let (values, n_classes) = (&mut *self.values, self.n_classes);
+        instructions().dispatch(SoftmaxColumns { values, n_classes, mixture: None });
     }
 
     /// The evidence of every classifier for every class, from the loaded logarithms.
@@ -221,11 +241,11 @@ impl Block {
         self.mixture.fill(0.0);
     }
 
-    /// Adds a member with these log weights to the mixture; the values begin again at 0.
+    /// Adds a member with these log weights to the mixture; the values are of no use afterwards.
     pub(super) fn mix(&mut self, weight: f64) {
-        self.normalise();
-        let (values, mixture) = (&mut *self.values, &mut *self.mixture);
-        instructions().dispatch(AddMember { values, mixture, weight });
+        let (values, n_classes) = (&mut *self.values, self.n_classes);
+        let mixture = Some((&mut *self.mixture, weight));
+        instructions().dispatch(SoftmaxColumns { values, n_classes, mixture });
     }
 
     /// The logarithms of the mixture.
@@ -318,45 +338,6 @@ impl WithSimd for TakeLogs<'_> {
     }
 }
 
-/// Softmax over classes of every item at once. Infinite weights (densities at exact ties) share
-/// the mass among themselves; an item without any weight gets equal shares.
-struct SoftmaxColumns<'a> {
-    values: &'a mut [f64],
-    n_classes: usize,
-}
-
-impl WithSimd for SoftmaxColumns<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let values = S::as_mut_simd_f64s(self.values).0;
-        let n = values.len() / self.n_classes;
-        let (one, zero) = (simd.splat_f64s(1.0), simd.splat_f64s(0.0));
-        let underflow = simd.splat_f64s(vector::EXP_UNDERFLOW);
-        for item in 0..n {
-            let mut max = simd.splat_f64s(f64::NEG_INFINITY);
-            for class in 0..self.n_classes {
-                max = simd.max_f64s(max, values[class * n + item]);
-            }
-            let mut sum = zero;
-            for class in 0..self.n_classes {
-                let value = &mut values[class * n + item];
-                let below = simd.sub_f64s(*value, max);
-                let weight = vector::exp(simd, below);
-                let weight = simd.select_f64s(simd.less_than_f64s(below, underflow), zero, weight);
-                *value = simd.select_f64s(simd.equal_f64s(*value, max), one, weight);
-                sum = simd.add_f64s(sum, *value);
-            }
-            let scale = simd.div_f64s(one, sum);
-            for class in 0..self.n_classes {
-                let value = &mut values[class * n + item];
-                *value = simd.mul_f64s(*value, scale);
-            }
-        }
-    }
-}
-
 /// Exponentials of all logarithms.
 struct TakeExponentials<'a> {
     logs: &'a [f64],
@@ -371,27 +352,6 @@ impl WithSimd for TakeExponentials<'_> {
         let columns = S::as_mut_simd_f64s(self.columns).0;
         for (x, log) in columns.iter_mut().zip(S::as_simd_f64s(self.logs).0) {
             *x = vector::exp(simd, *log);
-        }
-    }
-}
-
-/// Adds weighted probabilities to a mixture and sets them to 0.
-struct AddMember<'a> {
-    values: &'a mut [f64],
-    mixture: &'a mut [f64],
-    weight: f64,
-}
-
-impl WithSimd for AddMember<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let (weight, zero) = (simd.splat_f64s(self.weight), simd.splat_f64s(0.0));
-        let mixture = S::as_mut_simd_f64s(self.mixture).0;
-        for (value, sum) in S::as_mut_simd_f64s(self.values).0.iter_mut().zip(mixture) {
-            *sum = vector::fma(simd, weight, *value, *sum);
-            *value = zero;
         }
     }
 }

@@ -89,15 +89,20 @@ impl LogLinear {
         instructions().dispatch(WriteColumns { evidence: self, logs, columns, stride });
     }
 
-    /// Adds the errors of the evidence to the block, without the evidence.
+    /// Adds the errors of the evidence to the block, without the evidence, if they are wanted.
     pub(super) fn add_errors_to(&self, block: &mut Block) {
+        if !block.errors_wanted() {
+            return;
+        }
         let (_, errors, logs) = block.with_logs();
         instructions().dispatch(AddErrors { evidence: self, errors, logs });
     }
 
     /// Adds the evidence of all items to the block; the logarithms must have been loaded.
     pub(super) fn add_to(&self, block: &mut Block) {
+        let errors_wanted = block.errors_wanted();
         let (values, errors, logs) = block.with_logs();
+        let errors = errors_wanted.then_some(errors);
         instructions().dispatch(AddEvidence { evidence: self, values, errors, logs });
     }
 }
@@ -156,11 +161,11 @@ impl WithSimd for AddErrors<'_> {
     }
 }
 
-/// Kernel: the evidence and its rounding error. (See `block.rs` on why kernels are types.)
+/// Kernel: the evidence and, if wanted, its rounding error. (See `block.rs` on why kernels are types.)
 struct AddEvidence<'a> {
     evidence: &'a LogLinear,
     values: &'a mut [f64],
-    errors: &'a mut [f64],
+    errors: Option<&'a mut [f64]>,
     logs: Logs<'a>,
 }
 
@@ -193,7 +198,9 @@ impl WithSimd for AddEvidence<'_> {
                 add_products(simd, values, constant, coefficients, logs);
             }
         }
-        AddErrors { evidence, errors: self.errors, logs: self.logs }.with_simd(simd);
+        if let Some(errors) = self.errors {
+            AddErrors { evidence, errors, logs: self.logs }.with_simd(simd);
+        }
     }
 }
 

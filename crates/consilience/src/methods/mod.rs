@@ -35,6 +35,7 @@ mod presence;
 mod rows;
 #[doc(hidden)]
 pub mod shares;
+mod softmax;
 #[doc(hidden)]
 pub mod stacking;
 

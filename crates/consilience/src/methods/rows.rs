@@ -89,7 +89,7 @@ pub(super) fn in_blocks(
     let tasks = rows.cut(items_per_task, n_classes).collect();
     parallel::for_each(tasks, |task, rows: Rows<'_>| {
         let mut reader = Reader { source, checked: AlignedBuffer::default() };
-        let mut block = Block::default();
+        let mut block = Block::new(rows.errors.is_some());
         let mut first = task * items_per_task;
         for rows in rows.cut(size, n_classes) {
             let end = first + rows.values.len() / n_classes;

@@ -167,17 +167,15 @@ impl Rule {
         size
     }
 
-    /// Adds U to all items of the block, whose features must have been loaded.
-    pub(super) fn add_to_block(&self, block: &mut Block) {
+    /// Replaces the values of the block by ln p + U of all items; the features must have been loaded.
+    pub(super) fn write_to_block(&self, ln_prior: &[f64], block: &mut Block) {
+        let (values, features) = block.with_features();
         match self {
             Self::Layer(layer) => {
-                block.add_per_class(&layer.bias);
-                let (values, features) = block.with_features();
-                instructions().dispatch(AddLayer { layer, values, features });
+                instructions().dispatch(WriteLayer { layer, ln_prior, values, features });
             }
             Self::LinearPool(rule) => {
-                let (values, features) = block.with_features();
-                instructions().dispatch(AddLinear { rule, values, features });
+                instructions().dispatch(WriteLinear { rule, ln_prior, values, features });
             }
         }
     }
@@ -200,46 +198,84 @@ fn check_numbers(name: &str, values: &[f64], length: usize) -> Result<()> {
     }
 }
 
-/// Kernel: Σₖ (uₖ g + vₖ D + qₖ x) of every class. (See `block.rs` on why kernels are types.)
-struct AddLayer<'a> {
+/// Kernel: ln p + b + Σₖ (uₖ g + vₖ D + qₖ x) of every class. (See `block.rs` on why kernels are types.)
+struct WriteLayer<'a> {
     layer: &'a Layer,
+    ln_prior: &'a [f64],
     values: &'a mut [f64],
     features: Features<'a>,
 }
 
-impl WithSimd for AddLayer<'_> {
+impl WithSimd for WriteLayer<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Features { n_classes, logs, evidence, probabilities } = self.features;
+        let Self { layer, ln_prior, values, features } = self;
+        let Features { n_classes, logs, evidence, probabilities } = features;
         let columns = [logs, evidence, probabilities].map(|part| S::as_simd_f64s(part).0);
-        let values = S::as_mut_simd_f64s(self.values).0;
+        let values = S::as_mut_simd_f64s(values).0;
         let n = values.len() / n_classes;
         for (t, values) in values.chunks_exact_mut(n).enumerate() {
-            for k in 0..self.layer.output_exponents.len() {
+            values.fill(simd.splat_f64s(ln_prior[t] + layer.bias[t]));
+            let (mut terms, mut n_terms) = ([(0.0, &columns[0][..n]); TERMS], 0);
+            for k in 0..layer.output_exponents.len() {
                 let first = (k * n_classes + t) * n;
-                for (coefficient, column) in self.layer.coefficients(k).into_iter().zip(columns) {
+                for (coefficient, column) in layer.coefficients(k).into_iter().zip(columns) {
                     if coefficient != 0.0 {
-                        let c = simd.splat_f64s(coefficient);
-                        for (value, x) in values.iter_mut().zip(&column[first..][..n]) {
-                            *value = vector::fma(simd, c, *x, *value);
-                        }
+                        terms[n_terms] = (coefficient, &column[first..][..n]);
+                        n_terms += 1;
+                    }
+                    if n_terms == TERMS {
+                        add_terms(simd, values, &terms);
+                        n_terms = 0;
                     }
                 }
             }
+            add_terms(simd, values, &terms[..n_terms]);
         }
     }
 }
 
-/// Kernel: b + a ln Σₖ wₖ x of every class.
-struct AddLinear<'a> {
+/// Terms that are added in one pass over the values.
+const TERMS: usize = 3;
+
+/// values += Σ c·x over at most three terms (c, x), in their order.
+#[inline(always)]
+fn add_terms<S: Simd>(simd: S, values: &mut [S::f64s], terms: &[(f64, &[S::f64s])]) {
+    match *terms {
+        [(a, xs)] => {
+            let a = simd.splat_f64s(a);
+            for (value, x) in values.iter_mut().zip(xs) {
+                *value = vector::fma(simd, a, *x, *value);
+            }
+        }
+        [(a, xs), (b, ys)] => {
+            let (a, b) = (simd.splat_f64s(a), simd.splat_f64s(b));
+            for ((value, x), y) in values.iter_mut().zip(xs).zip(ys) {
+                *value = vector::fma(simd, b, *y, vector::fma(simd, a, *x, *value));
+            }
+        }
+        [(a, xs), (b, ys), (c, zs)] => {
+            let (a, b, c) = (simd.splat_f64s(a), simd.splat_f64s(b), simd.splat_f64s(c));
+            for (((value, x), y), z) in values.iter_mut().zip(xs).zip(ys).zip(zs) {
+                let sum = vector::fma(simd, b, *y, vector::fma(simd, a, *x, *value));
+                *value = vector::fma(simd, c, *z, sum);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Kernel: ln p + b + a ln Σₖ wₖ x of every class.
+struct WriteLinear<'a> {
     rule: &'a LinearRule,
+    ln_prior: &'a [f64],
     values: &'a mut [f64],
     features: Features<'a>,
 }
 
-impl WithSimd for AddLinear<'_> {
+impl WithSimd for WriteLinear<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -251,7 +287,7 @@ impl WithSimd for AddLinear<'_> {
         let n = values.len() / n_classes;
         let (a, smallest) = (simd.splat_f64s(*exponent), simd.splat_f64s(f64::MIN_POSITIVE));
         for (t, values) in values.chunks_exact_mut(n).enumerate() {
-            let b = simd.splat_f64s(bias[t]);
+            let (start, b) = (simd.splat_f64s(self.ln_prior[t]), simd.splat_f64s(bias[t]));
             for (i, value) in values.iter_mut().enumerate() {
                 let mut mean = simd.splat_f64s(0.0);
                 for (k, weight) in weights.iter().enumerate() {
@@ -259,7 +295,7 @@ impl WithSimd for AddLinear<'_> {
                     mean = vector::fma(simd, simd.splat_f64s(*weight), x, mean);
                 }
                 let ln = vector::ln(simd, simd.max_f64s(mean, smallest));
-                *value = simd.add_f64s(*value, vector::fma(simd, a, ln, b));
+                *value = simd.add_f64s(start, vector::fma(simd, a, ln, b));
             }
         }
     }

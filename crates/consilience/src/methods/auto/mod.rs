@@ -237,12 +237,11 @@ impl AutoFusion {
         let share = self.parameters.logistic_share;
         block.begin_mixture();
         for Member { weight, rule } in &self.parameters.members {
-            block.add_per_class(prior.ln());
-            rule.add_to_block(block);
+            rule.write_to_block(prior.ln(), block);
             block.mix((1.0 - share) * weight);
         }
         if let Some(logistic) = self.logistic.as_ref().filter(|_| share > 0.0) {
-            block.add_per_class(prior.ln());
+            block.start_with(prior.ln());
             logistic.evidence.add_to(block);
             block.mix(share);
         }
