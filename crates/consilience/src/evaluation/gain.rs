@@ -4,10 +4,12 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use rand::RngExt;
 use serde::Serialize;
 
 use super::constants::{
-    FOLDS_OF_LARGE_FITS, FOLDS_OF_MANY_ITEMS, LARGE_FIT, MANY_ITEMS, RECALIBRATED, SIMILAR, VOTE,
+    FEWEST_SAMPLED, FOLDS_OF_LARGE_FITS, FOLDS_OF_MANY_ITEMS, LARGE_FIT, MANY_ITEMS, MOST_SAMPLED,
+    RECALIBRATED, SIMILAR, VOTE,
 };
 use super::report::meta_predictions;
 use super::sample_mean::{SampleMean, weighted_mean};
@@ -18,6 +20,7 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
 use crate::folds;
+use crate::math::random::stream;
 use crate::methods::Fusion;
 use crate::methods::Method;
 use crate::methods::auto::{Auto, AutoFusion};
@@ -26,7 +29,7 @@ use crate::methods::independent::{IndependentFusion, SufficientStatistics};
 use crate::methods::pools::{Pool, PoolKind, Weights, fit_weights};
 use crate::methods::shares::{EvidenceCovariance, LEVEL, insight_intervals};
 use crate::model::Model;
-use crate::progress::{NoProgress, Progress};
+use crate::progress::{CancelOnly, NoProgress, Progress};
 use crate::text::aligned;
 use consilience_numerics::parallel;
 
@@ -78,8 +81,11 @@ pub struct SimilarPair {
 pub struct Gain {
     /// The method whose gain this is.
     pub method: String,
-    /// Number of items.
+    /// Number of items that are scored.
     pub n_items: usize,
+    /// Number of labelled items of the table, if only a part of them is fitted and scored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampled_from: Option<usize>,
     /// Number of folds used; 0 if the items are new to the fitted model.
     pub folds: usize,
     /// Log-loss of the method in nats; out of fold if there are folds.
@@ -99,7 +105,8 @@ pub struct Gain {
 }
 
 /// Estimates the gain of `auto` by cross-validation on labelled items, under the model's class
-/// prior.
+/// prior. Of more than 100 000 items a random part is used, with as many items of every class as
+/// its frequency demands.
 ///
 /// `model` is a fit of `auto` to these items. Its covariance of evidence yields the effective
 /// number of classifiers and the similar pairs; all log-losses come from fits to the other folds.
@@ -122,30 +129,54 @@ pub fn gain(
     progress: &dyn Progress,
 ) -> Result<Gain> {
     let auto = require_auto(model)?;
-    let outputs = &*outputs.require_some_labels()?;
-    let (labels, prior) = (outputs.require_labels()?, model.class_prior());
-    let n_folds = limited(folds::usable(outputs, settings.folds)?, outputs);
-    let folds = folds::stratified(&labels, outputs.schema().n_classes(), n_folds, settings.seed);
-    let folds = Folds { outputs, prior, of_items: folds, number: n_folds, progress };
-    let mut methods = folds.predict("estimating the gain", baselines)?;
-    if outputs.schema().n_classifiers() > 1 {
-        let best = best_singles(&methods, outputs, &labels);
-        let recalibrated = |train: &Outputs, test: &Outputs, prior: &ClassPrior| {
-            recalibrated(&best, train, test, prior)
-        };
-        methods.extend(folds.predict("recalibrating single classifiers", recalibrated)?);
+    let outputs = outputs.require_some_labels()?;
+    let part = sample(&outputs, settings.seed);
+    let sampled_from = (part.n_items() < outputs.n_items()).then_some(outputs.n_items());
+    let labels = part.require_labels()?;
+    let n_folds = limited(folds::usable(&part, settings.folds)?, &part);
+    let of_items = folds::stratified(&labels, part.schema().n_classes(), n_folds, settings.seed);
+    let prior = model.class_prior();
+    let folds = Folds { outputs: &part, prior, of_items, number: n_folds, progress };
+    let mut methods = folds.losses("estimating the gain", baselines)?;
+    if part.schema().n_classifiers() > 1 {
+        let best = best_singles(&methods, &part);
+        let recalibrated = |fold: &Fold<'_>| recalibrated(&best, fold);
+        methods.extend(folds.losses("recalibrating single classifiers", recalibrated)?);
     }
     let covariance = match model.evidence_covariance() {
         Some(covariance) => Cow::Borrowed(covariance),
-        None => Cow::Owned(covariance_of(auto, outputs)?),
+        None => Cow::Owned(covariance_of(auto, &outputs)?),
     };
     let weighting = settings.weighting.under(model.chosen_prior());
     let interval = match model.insight_intervals() {
         Some(intervals) => Some(intervals.effective_number),
-        None => interval(auto, outputs, &covariance, progress)?,
+        None => interval(auto, &outputs, &covariance, progress)?,
     };
-    let gain = gain_of(&methods, outputs, prior, weighting, Some(&covariance))?;
-    Ok(Gain { folds: n_folds, ..gain }.with_interval(interval, outputs))
+    let gain = summarise(&methods, &part, &labels, (prior, weighting), Some(&covariance));
+    Ok(Gain { folds: n_folds, sampled_from, ..gain }.with_interval(interval, &part))
+}
+
+/// A random part of a large table, with about the same frequencies of the classes.
+fn sample(outputs: &Outputs, seed: u64) -> Cow<'_, Outputs> {
+    let counts: Vec<usize> =
+        outputs.class_counts().iter().map(|n| usize::try_from(*n).unwrap_or(usize::MAX)).collect();
+    let least = counts.iter().min().copied().unwrap_or(0);
+    let n_parts = outputs.n_items().div_ceil(MOST_SAMPLED).min(least / FEWEST_SAMPLED);
+    if n_parts < 2 {
+        return Cow::Borrowed(outputs);
+    }
+    // Every item is taken with the probability that leaves the right number for the others.
+    let mut wanted: Vec<usize> = counts.iter().map(|n| n.div_ceil(n_parts)).collect();
+    let (mut left, mut rng) = (counts, stream(seed, 0));
+    let is_taken = |item: &usize| {
+        let Some(class) = outputs.label(*item) else { return false };
+        let taken = rng.random_range(0..left[class]) < wanted[class];
+        left[class] -= 1;
+        wanted[class] -= usize::from(taken);
+        taken
+    };
+    let taken: Vec<usize> = (0..outputs.n_items()).filter(is_taken).collect();
+    Cow::Owned(outputs.select_items(&taken))
 }
 
 /// Fewer folds for fits that take long, so that the estimate does not take minutes.
@@ -205,7 +236,9 @@ pub fn gain_of(
     covariance: Option<&EvidenceCovariance>,
 ) -> Result<Gain> {
     let labels = outputs.require_labels()?;
-    Ok(summarise(methods, outputs, &labels, (prior, weighting), covariance))
+    let losses = methods.iter().map(|method| Losses::of(method, &labels, prior));
+    let losses: Vec<Losses> = losses.collect();
+    Ok(summarise(&losses, outputs, &labels, (prior, weighting), covariance))
 }
 
 /// The covariance of the evidence by the model's Dirichlets; without any, because the model was
@@ -251,23 +284,32 @@ fn require_auto(model: &Model) -> Result<&AutoFusion> {
     }
 }
 
+/// The log-loss of a prediction for every item.
+struct Losses {
+    name: String,
+    values: Vec<f64>,
+}
+
+impl Losses {
+    fn of(method: &Predictions, labels: &[usize], prior: &ClassPrior) -> Self {
+        let values = method.log_losses(labels, prior.probabilities().len());
+        Self { name: method.name.clone(), values }
+    }
+}
+
 fn summarise(
-    methods: &[Predictions],
+    methods: &[Losses],
     outputs: &Outputs,
     labels: &[usize],
     (prior, weighting): (&ClassPrior, Weighting),
     covariance: Option<&EvidenceCovariance>,
 ) -> Gain {
     let mean = |losses: &[f64]| weighted_mean(losses, labels, prior, weighting);
-    let n_classes = prior.probabilities().len();
-    let losses: Vec<Vec<f64>> =
-        methods.iter().map(|method| method.log_losses(labels, n_classes)).collect();
-    let baseline = |(method, own): (&Predictions, &Vec<f64>)| {
-        let gains: Vec<f64> = own.iter().zip(&losses[0]).map(|(a, b)| a - b).collect();
-        let method = method.name.clone();
-        Baseline { method, log_loss: mean(own), gain: mean(&gains) }
+    let baseline = |Losses { name, values }: &Losses| {
+        let gains: Vec<f64> = values.iter().zip(&methods[0].values).map(|(a, b)| a - b).collect();
+        Baseline { method: name.clone(), log_loss: mean(values), gain: mean(&gains) }
     };
-    let baselines: Vec<Baseline> = methods.iter().zip(&losses).skip(1).map(baseline).collect();
+    let baselines: Vec<Baseline> = methods.iter().skip(1).map(baseline).collect();
     let best_single = baselines
         .iter()
         .filter(|baseline| baseline.single().is_some())
@@ -277,8 +319,9 @@ fn summarise(
     let mut gain = Gain {
         method: methods[0].name.clone(),
         n_items: outputs.n_items(),
+        sampled_from: None,
         folds: 0,
-        log_loss: mean(&losses[0]),
+        log_loss: mean(&methods[0].values),
         baselines,
         best_single,
         effective_number: covariance.map_or(f64::NAN, EvidenceCovariance::effective_number),
@@ -300,53 +343,66 @@ struct Folds<'a> {
     progress: &'a dyn Progress,
 }
 
+/// The items of one fold and of all others.
+struct Fold<'a> {
+    train: Outputs,
+    test: Outputs,
+    prior: &'a ClassPrior,
+    progress: CancelOnly<'a>,
+}
+
 impl Folds<'_> {
-    /// The predictions of some methods for every item, by fits without the item's fold. `methods`
-    /// maps training and test items to predictions for the test items.
-    fn predict(
+    /// The losses of some methods for every item, by fits without the item's fold. `methods` gives
+    /// predictions for the test items of a fold.
+    fn losses(
         &self,
         task: &str,
-        methods: impl Fn(&Outputs, &Outputs, &ClassPrior) -> Result<Vec<Predictions>> + Sync,
-    ) -> Result<Vec<Predictions>> {
+        methods: impl Fn(&Fold<'_>) -> Result<Vec<Predictions>> + Sync,
+    ) -> Result<Vec<Losses>> {
         self.progress.begin(task, self.number as u64);
         let parts = parallel::map(self.number, |fold| -> Result<_> {
             self.progress.check()?;
             let (inside, outside) = folds::split(&self.of_items, fold);
             let train = self.outputs.select_items(&outside);
-            let predictions = methods(&train, &self.outputs.select_items(&inside), self.prior)?;
+            let test = self.outputs.select_items(&inside);
+            let labels = test.require_labels()?;
+            let progress = CancelOnly(self.progress);
+            let predictions = methods(&Fold { train, test, prior: self.prior, progress })?;
+            let losses = predictions.iter().map(|own| Losses::of(own, &labels, self.prior));
+            let losses = losses.collect::<Vec<_>>();
             self.progress.advance(1);
-            Ok((inside, predictions))
+            Ok((inside, losses))
         });
         Ok(self.merged(&parts.into_iter().collect::<Result<Vec<_>>>()?))
     }
 
-    /// The predictions of all folds in the order of the items. A method that some fold lacks,
-    /// because it has too few items, is left out.
-    fn merged(&self, parts: &[(Vec<usize>, Vec<Predictions>)]) -> Vec<Predictions> {
-        let j = self.prior.probabilities().len();
+    /// The losses of all folds in the order of the items. A method that some fold lacks, because it
+    /// has too few items, is left out.
+    fn merged(&self, parts: &[(Vec<usize>, Vec<Losses>)]) -> Vec<Losses> {
         let names = parts[0].1.iter().map(|method| method.name.clone());
-        let merge = |name: String| -> Option<Predictions> {
-            let mut probabilities = vec![0.0; self.of_items.len() * j];
-            for (inside, predictions) in parts {
-                let own = predictions.iter().find(|method| method.name == name)?;
-                for (item, row) in inside.iter().zip(own.probabilities.chunks_exact(j)) {
-                    probabilities[item * j..][..j].copy_from_slice(row);
-                }
+        let merge = |name: String| -> Option<Losses> {
+            let mut values = vec![0.0; self.of_items.len()];
+            for (inside, losses) in parts {
+                let own = losses.iter().find(|method| method.name == name)?;
+                inside.iter().zip(&own.values).for_each(|(item, loss)| values[*item] = *loss);
             }
-            Some(Predictions { name, probabilities })
+            Some(Losses { name, values })
         };
         names.filter_map(merge).collect()
     }
 }
 
 /// `auto`, all that is part of it, and the fitted baselines.
-fn baselines(train: &Outputs, test: &Outputs, prior: &ClassPrior) -> Result<Vec<Predictions>> {
-    let fitted = Auto::default().learn(train, &NoProgress)?.fusion;
+fn baselines(fold: &Fold<'_>) -> Result<Vec<Predictions>> {
+    let Fold { train, test, prior, progress } = fold;
+    let fitted = Auto::default().learn(train, progress)?.fusion;
     let mut predictions = predict(&fitted, test, prior)?;
     if train.schema().n_classifiers() > 1 {
         let (linear, log) = (PoolKind::Linear, PoolKind::Logarithmic);
+        progress.check()?;
         let greedy = fit_weights(linear, &Weights::Greedy, train, prior)?.pool;
         predictions.push(Predictions::of("linear-pool:greedy", &greedy, test, prior)?);
+        progress.check()?;
         let exponents = fit_weights(log, &Weights::NonNegative, train, prior)?.pool;
         predictions.push(Predictions::of("log-pool:non-negative", &exponents, test, prior)?);
     }
@@ -365,12 +421,11 @@ fn are_votes(outputs: &Outputs) -> bool {
 }
 
 /// The classifiers with the smallest log-losses of their own outputs or their meta classifiers.
-fn best_singles(methods: &[Predictions], outputs: &Outputs, labels: &[usize]) -> Vec<usize> {
-    let (names, n_classes) = (outputs.schema().classifiers(), outputs.schema().n_classes());
+fn best_singles(methods: &[Losses], outputs: &Outputs) -> Vec<usize> {
+    let names = outputs.schema().classifiers();
     let loss = |name: &String| {
         let own = methods.iter().filter(|method| single_of(&method.name) == Some(name));
-        own.map(|method| method.log_losses(labels, n_classes).iter().sum::<f64>())
-            .fold(f64::INFINITY, f64::min)
+        own.map(|method| method.values.iter().sum::<f64>()).fold(f64::INFINITY, f64::min)
     };
     let losses: Vec<f64> = names.iter().map(loss).collect();
     let mut best: Vec<usize> = (0..names.len()).collect();
@@ -380,17 +435,12 @@ fn best_singles(methods: &[Predictions], outputs: &Outputs, labels: &[usize]) ->
 }
 
 /// `auto` fitted to each of some classifiers alone: recalibration without fusion.
-fn recalibrated(
-    classifiers: &[usize],
-    train: &Outputs,
-    test: &Outputs,
-    prior: &ClassPrior,
-) -> Result<Vec<Predictions>> {
+fn recalibrated(classifiers: &[usize], fold: &Fold<'_>) -> Result<Vec<Predictions>> {
     let single = |&k: &usize| {
-        let schema = Arc::new(train.schema().only(k));
-        let (train, test) = (train.select(&schema)?, test.select(&schema)?);
-        let fitted = Auto::default().learn(&train, &NoProgress)?.fusion;
-        Predictions::of(format!("auto:{}", schema.classifiers()[0]), &fitted, &test, prior)
+        let schema = Arc::new(fold.train.schema().only(k));
+        let (train, test) = (fold.train.select(&schema)?, fold.test.select(&schema)?);
+        let fitted = Auto::default().learn(&train, &fold.progress)?.fusion;
+        Predictions::of(format!("auto:{}", schema.classifiers()[0]), &fitted, &test, fold.prior)
     };
     classifiers.iter().map(single).collect()
 }
@@ -470,9 +520,13 @@ impl fmt::Display for Gain {
         {
             rows.push(vec![format!("{prefix}{method}"), log_loss.to_string(), gain.to_string()]);
         }
+        let part = match self.sampled_from {
+            Some(all) => format!(" of {} of {all} items", self.n_items),
+            None => String::new(),
+        };
         let items = match self.folds {
             0 => "log-loss on these items".to_owned(),
-            folds => format!("log-loss out of fold, {folds} folds"),
+            folds => format!("log-loss out of fold, {folds} folds{part}"),
         };
         let table = aligned(&["method", &items, &format!("gain of {}", self.method)], &rows);
         write!(f, "{table}{}", self.verdict)
