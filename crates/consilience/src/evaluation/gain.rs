@@ -4,12 +4,11 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use rand::RngExt;
 use serde::Serialize;
 
-use super::constants::{
-    FEWEST_SAMPLED, FOLDS_OF_LARGE_FITS, FOLDS_OF_MANY_ITEMS, LARGE_FIT, MANY_ITEMS, MOST_SAMPLED,
-    RECALIBRATED, SIMILAR, VOTE,
+use super::constants::SIMILAR;
+use super::out_of_fold::{
+    Fold, Folds, Losses, baselines, best_singles, limited, recalibrated, sample,
 };
 use super::report::meta_predictions;
 use super::sample_mean::{SampleMean, weighted_mean};
@@ -20,18 +19,15 @@ use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
 use crate::folds;
-use crate::math::random::stream;
 use crate::methods::Fusion;
 use crate::methods::Method;
-use crate::methods::auto::{Auto, AutoFusion};
-use crate::methods::bcc::Bcc;
+use crate::methods::auto::AutoFusion;
 use crate::methods::independent::{IndependentFusion, SufficientStatistics};
-use crate::methods::pools::{Pool, PoolKind, Weights, fit_weights};
+use crate::methods::pools::{Pool, PoolKind};
 use crate::methods::shares::{EvidenceCovariance, LEVEL, insight_intervals};
 use crate::model::Model;
-use crate::progress::{CancelOnly, NoProgress, Progress};
+use crate::progress::{NoProgress, Progress};
 use crate::text::aligned;
-use consilience_numerics::parallel;
 
 /// Options of [`gain`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,39 +152,6 @@ pub fn gain(
     Ok(Gain { folds: n_folds, sampled_from, ..gain }.with_interval(interval, &part))
 }
 
-/// A random part of a large table, with about the same frequencies of the classes.
-fn sample(outputs: &Outputs, seed: u64) -> Cow<'_, Outputs> {
-    let counts: Vec<usize> =
-        outputs.class_counts().iter().map(|n| usize::try_from(*n).unwrap_or(usize::MAX)).collect();
-    let least = counts.iter().min().copied().unwrap_or(0);
-    let n_parts = outputs.n_items().div_ceil(MOST_SAMPLED).min(least / FEWEST_SAMPLED);
-    if n_parts < 2 {
-        return Cow::Borrowed(outputs);
-    }
-    // Every item is taken with the probability that leaves the right number for the others.
-    let mut wanted: Vec<usize> = counts.iter().map(|n| n.div_ceil(n_parts)).collect();
-    let (mut left, mut rng) = (counts, stream(seed, 0));
-    let is_taken = |item: &usize| {
-        let Some(class) = outputs.label(*item) else { return false };
-        let taken = rng.random_range(0..left[class]) < wanted[class];
-        left[class] -= 1;
-        wanted[class] -= usize::from(taken);
-        taken
-    };
-    let taken: Vec<usize> = (0..outputs.n_items()).filter(is_taken).collect();
-    Cow::Owned(outputs.select_items(&taken))
-}
-
-/// Fewer folds for fits that take long, so that the estimate does not take minutes.
-fn limited(folds: usize, outputs: &Outputs) -> usize {
-    let schema = outputs.schema();
-    let size = [schema.n_classes(), schema.width()];
-    if size.into_iter().fold(outputs.n_items(), usize::saturating_mul) > LARGE_FIT {
-        return folds.min(FOLDS_OF_LARGE_FITS);
-    }
-    if outputs.n_items() >= MANY_ITEMS { folds.min(FOLDS_OF_MANY_ITEMS) } else { folds }
-}
-
 /// The gain of a fitted `auto` on items that it was not fitted to, under the given class prior.
 /// Baselines that are not part of the fitted model and would have to be fitted are left out: greedy
 /// selection, the non-negative log pool, `bcc` and recalibration by `auto`.
@@ -284,19 +247,6 @@ fn require_auto(model: &Model) -> Result<&AutoFusion> {
     }
 }
 
-/// The log-loss of a prediction for every item.
-struct Losses {
-    name: String,
-    values: Vec<f64>,
-}
-
-impl Losses {
-    fn of(method: &Predictions, labels: &[usize], prior: &ClassPrior) -> Self {
-        let values = method.log_losses(labels, prior.probabilities().len());
-        Self { name: method.name.clone(), values }
-    }
-}
-
 fn summarise(
     methods: &[Losses],
     outputs: &Outputs,
@@ -333,120 +283,8 @@ fn summarise(
     gain
 }
 
-/// Items in folds.
-struct Folds<'a> {
-    outputs: &'a Outputs,
-    prior: &'a ClassPrior,
-    /// The fold of every item.
-    of_items: Vec<usize>,
-    number: usize,
-    progress: &'a dyn Progress,
-}
-
-/// The items of one fold and of all others.
-struct Fold<'a> {
-    train: Outputs,
-    test: Outputs,
-    prior: &'a ClassPrior,
-    progress: CancelOnly<'a>,
-}
-
-impl Folds<'_> {
-    /// The losses of some methods for every item, by fits without the item's fold. `methods` gives
-    /// predictions for the test items of a fold.
-    fn losses(
-        &self,
-        task: &str,
-        methods: impl Fn(&Fold<'_>) -> Result<Vec<Predictions>> + Sync,
-    ) -> Result<Vec<Losses>> {
-        self.progress.begin(task, self.number as u64);
-        let parts = parallel::map(self.number, |fold| -> Result<_> {
-            self.progress.check()?;
-            let (inside, outside) = folds::split(&self.of_items, fold);
-            let train = self.outputs.select_items(&outside);
-            let test = self.outputs.select_items(&inside);
-            let labels = test.require_labels()?;
-            let progress = CancelOnly(self.progress);
-            let predictions = methods(&Fold { train, test, prior: self.prior, progress })?;
-            let losses = predictions.iter().map(|own| Losses::of(own, &labels, self.prior));
-            let losses = losses.collect::<Vec<_>>();
-            self.progress.advance(1);
-            Ok((inside, losses))
-        });
-        Ok(self.merged(&parts.into_iter().collect::<Result<Vec<_>>>()?))
-    }
-
-    /// The losses of all folds in the order of the items. A method that some fold lacks, because it
-    /// has too few items, is left out.
-    fn merged(&self, parts: &[(Vec<usize>, Vec<Losses>)]) -> Vec<Losses> {
-        let names = parts[0].1.iter().map(|method| method.name.clone());
-        let merge = |name: String| -> Option<Losses> {
-            let mut values = vec![0.0; self.of_items.len()];
-            for (inside, losses) in parts {
-                let own = losses.iter().find(|method| method.name == name)?;
-                inside.iter().zip(&own.values).for_each(|(item, loss)| values[*item] = *loss);
-            }
-            Some(Losses { name, values })
-        };
-        names.filter_map(merge).collect()
-    }
-}
-
-/// `auto`, all that is part of it, and the fitted baselines.
-fn baselines(fold: &Fold<'_>) -> Result<Vec<Predictions>> {
-    let Fold { train, test, prior, progress } = fold;
-    let fitted = Auto::default().learn(train, progress)?.fusion;
-    let mut predictions = predict(&fitted, test, prior)?;
-    if train.schema().n_classifiers() > 1 {
-        let (linear, log) = (PoolKind::Linear, PoolKind::Logarithmic);
-        progress.check()?;
-        let greedy = fit_weights(linear, &Weights::Greedy, train, prior)?.pool;
-        predictions.push(Predictions::of("linear-pool:greedy", &greedy, test, prior)?);
-        progress.check()?;
-        let exponents = fit_weights(log, &Weights::NonNegative, train, prior)?.pool;
-        predictions.push(Predictions::of("log-pool:non-negative", &exponents, test, prior)?);
-    }
-    if are_votes(train) {
-        let bcc = Bcc::default().learn(train)?;
-        predictions.push(Predictions::of("bcc", &bcc, test, prior)?);
-    }
-    Ok(predictions)
-}
-
-/// Whether every output gives nearly all probability to one class.
-fn are_votes(outputs: &Outputs) -> bool {
-    let items = outputs.all();
-    let is_vote = |output: &[f64]| output.iter().any(|x| *x >= VOTE);
-    (0..items.len()).all(|item| items.present(item).all(|(_, output)| is_vote(output)))
-}
-
-/// The classifiers with the smallest log-losses of their own outputs or their meta classifiers.
-fn best_singles(methods: &[Losses], outputs: &Outputs) -> Vec<usize> {
-    let names = outputs.schema().classifiers();
-    let loss = |name: &String| {
-        let own = methods.iter().filter(|method| single_of(&method.name) == Some(name));
-        own.map(|method| method.values.iter().sum::<f64>()).fold(f64::INFINITY, f64::min)
-    };
-    let losses: Vec<f64> = names.iter().map(loss).collect();
-    let mut best: Vec<usize> = (0..names.len()).collect();
-    best.sort_by(|a, b| losses[*a].total_cmp(&losses[*b]));
-    best.truncate(RECALIBRATED);
-    best
-}
-
-/// `auto` fitted to each of some classifiers alone: recalibration without fusion.
-fn recalibrated(classifiers: &[usize], fold: &Fold<'_>) -> Result<Vec<Predictions>> {
-    let single = |&k: &usize| {
-        let schema = Arc::new(fold.train.schema().only(k));
-        let (train, test) = (fold.train.select(&schema)?, fold.test.select(&schema)?);
-        let fitted = Auto::default().learn(&train, &fold.progress)?.fusion;
-        Predictions::of(format!("auto:{}", schema.classifiers()[0]), &fitted, &test, fold.prior)
-    };
-    classifiers.iter().map(single).collect()
-}
-
 /// The classifier of `classifier:<name>`, `meta:<name>` or `auto:<name>`.
-fn single_of(method: &str) -> Option<&str> {
+pub(super) fn single_of(method: &str) -> Option<&str> {
     match method.split_once(':') {
         Some(("classifier" | "meta" | "auto", name)) => Some(name),
         _ => None,
@@ -462,7 +300,11 @@ impl Baseline {
 
 /// The predictions of `auto`, the average, the geometric pool, stacking, every classifier's own
 /// outputs and every meta classifier, in this order.
-fn predict(auto: &AutoFusion, outputs: &Outputs, prior: &ClassPrior) -> Result<Vec<Predictions>> {
+pub(super) fn predict(
+    auto: &AutoFusion,
+    outputs: &Outputs,
+    prior: &ClassPrior,
+) -> Result<Vec<Predictions>> {
     let mut methods = vec![Predictions::of("auto", auto, outputs, prior)?];
     let stacking = auto.stacking()?;
     let stacking = stacking.as_ref().map(|stacking| stacking as &dyn Fusion);

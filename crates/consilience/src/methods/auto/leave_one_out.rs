@@ -360,10 +360,10 @@ mod tests {
                 let refitted = mode(&Blocks::new(&Without { all: &features, item }, 1)).theta;
                 let (want, plain) = (score(&refitted, item), score(&theta, item));
                 let (change, off) = ((plain - want).abs(), (got[item] - want).abs());
-                assert!(off < 0.2 * change + 1e-5, "item {item}: {} {want} {plain}", got[item]);
+                assert!(off < 0.15 * change + 5e-3, "item {item}: {} {want} {plain}", got[item]);
                 (all_changes, all_off) = (all_changes + change, all_off + off);
             }
-            assert!(all_off < 0.1 * all_changes, "{all_off} of {all_changes}");
+            assert!(all_off < 0.15 * all_changes, "{all_off} of {all_changes}");
         }
     }
 }
