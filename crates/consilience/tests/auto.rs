@@ -505,3 +505,28 @@ fn the_verdict_on_votes_includes_confusion_matrices() {
     assert!(!copying.verdict.contains("`bcc`"), "{}", copying.verdict);
     assert_eq!(of_bcc(&estimate(&simulate(3, 30, 1))), None);
 }
+
+/// With 2 sources, 30 classes and 2 items per class its share would be ½ · 2/302 = 0.0033; with 4 items per class it
+/// is 0.0066.
+#[test]
+fn the_logistic_part_is_left_out_where_its_share_is_tiny() {
+    let names: Vec<String> = (0..30).map(|j| format!("c{j}")).collect();
+    let schema = Arc::new(Schema::new(["a", "b"], names).unwrap());
+    for (per_class, share) in [(2, None), (4, Some(0.5 * 4.0 / 304.0))] {
+        let mut builder = OutputsBuilder::new(Arc::clone(&schema), InputFormat::default()).unwrap();
+        for i in 0..30 * per_class {
+            let weight = |k: usize, l: usize| {
+                1.0 + f64::from(u8::from(l == i % 30)) * 20.0 + ((7 * i + 3 * k + l) % 5) as f64
+            };
+            let output = |k: usize| {
+                let sum: f64 = (0..30).map(|l| weight(k, l)).sum();
+                (0..30).map(move |l| weight(k, l) / sum)
+            };
+            let row: Vec<f64> = output(0).chain(output(1)).collect();
+            builder.push_indexed(&row, Some(i % 30)).unwrap();
+        }
+        let fitted = Auto::default().learn(&builder.finish(), &NoProgress).unwrap().fusion;
+        assert_eq!(fitted.parameters().logistic.is_some(), share.is_some());
+        assert!((fitted.parameters().logistic_share - share.unwrap_or(0.0)).abs() < 1e-12);
+    }
+}

@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use consilience::methods::auto::Auto;
 use consilience::methods::correlated::learning::{Correlated, CorrelatedInference, FittedPair};
 use consilience::methods::independent::Independent;
 use consilience::simulation::Preset;
@@ -161,6 +162,25 @@ fn a_fit_can_be_interrupted_between_items() {
     let outputs = Preset::Sim2.truth(0.5).unwrap().simulate(32, 1).unwrap();
     for stop in [1, few / 3, few - 1] {
         let stopped = config.fit_pair(&outputs, &StopAt::new(stop));
+        assert_eq!(stopped.unwrap_err(), Error::Interrupted, "{stop} of {few}");
+    }
+}
+
+/// A fit of `auto` asks at least once per 256 items and pass over them.
+#[test]
+fn a_fit_of_auto_can_be_interrupted_between_items() {
+    let asked = |items: usize| {
+        let outputs = Preset::Sim2.truth(0.5).unwrap().simulate(items, 1).unwrap();
+        let progress = StopAt::new(usize::MAX);
+        Auto::default().learn(&outputs, &progress).unwrap();
+        progress.asked.into_inner()
+    };
+    let (few, many) = (asked(85), asked(2133));
+    // 25 times as many items, of which each asks once when its own evidence is computed.
+    assert!(many - 3 * 2133 > 10 * (few - 3 * 85), "{few} {many}");
+    let outputs = Preset::Sim2.truth(0.5).unwrap().simulate(85, 1).unwrap();
+    for stop in [1, few / 3, few - 1] {
+        let stopped = Auto::default().learn(&outputs, &StopAt::new(stop));
         assert_eq!(stopped.unwrap_err(), Error::Interrupted, "{stop} of {few}");
     }
 }

@@ -42,6 +42,11 @@ pub(super) const MANY_ITEMS: usize = 1_000;
 /// Folds for so many items.
 pub(super) const FOLDS_OF_MANY_ITEMS: usize = 5;
 
+/// Most items from which the gain is estimated; with so many, its standard error is about 0.001
+/// nats. Of a larger table a random part is used, with at least so many items of every class.
+pub(super) const MOST_SAMPLED: usize = 100_000;
+pub(super) const FEWEST_SAMPLED: usize = 100;
+
 /// Single classifiers that `auto` recalibrates in the estimate of its gain: those with the smallest
 /// log-losses without it.
 pub(super) const RECALIBRATED: usize = 2;

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::constants::{
-    FOLDS_OF_LARGE_FITS, FOLDS_OF_MANY_ITEMS, LARGE_FIT, MANY_ITEMS, RECALIBRATED, SIMILAR, VOTE,
+use super::constants::SIMILAR;
+use super::out_of_fold::{
+    Fold, Folds, Losses, baselines, best_singles, limited, recalibrated, sample,
 };
 use super::report::meta_predictions;
 use super::sample_mean::{SampleMean, weighted_mean};
@@ -20,15 +21,13 @@ use crate::error::{Error, Result};
 use crate::folds;
 use crate::methods::Fusion;
 use crate::methods::Method;
-use crate::methods::auto::{Auto, AutoFusion};
-use crate::methods::bcc::Bcc;
+use crate::methods::auto::AutoFusion;
 use crate::methods::independent::{IndependentFusion, SufficientStatistics};
-use crate::methods::pools::{Pool, PoolKind, Weights, fit_weights};
+use crate::methods::pools::{Pool, PoolKind};
 use crate::methods::shares::{EvidenceCovariance, LEVEL, insight_intervals};
 use crate::model::Model;
 use crate::progress::{NoProgress, Progress};
 use crate::text::aligned;
-use consilience_numerics::parallel;
 
 /// Options of [`gain`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,8 +77,11 @@ pub struct SimilarPair {
 pub struct Gain {
     /// The method whose gain this is.
     pub method: String,
-    /// Number of items.
+    /// Number of items that are scored.
     pub n_items: usize,
+    /// Number of labelled items of the table, if only a part of them is fitted and scored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampled_from: Option<usize>,
     /// Number of folds used; 0 if the items are new to the fitted model.
     pub folds: usize,
     /// Log-loss of the method in nats; out of fold if there are folds.
@@ -107,7 +109,8 @@ fn with_classifiers_of<'a>(model: &Model, outputs: &'a Outputs) -> Result<Cow<'a
 }
 
 /// Estimates the gain of `auto` by cross-validation on labelled items, under the model's class
-/// prior.
+/// prior. Of more than 100 000 items a random part is used, with as many items of every class as
+/// its frequency demands.
 ///
 /// `model` is a fit of `auto` to these items. Its covariance of evidence yields the effective
 /// number of classifiers and the similar pairs; all log-losses come from fits to the other folds.
@@ -130,41 +133,32 @@ pub fn gain(
     progress: &dyn Progress,
 ) -> Result<Gain> {
     let auto = require_auto(model)?;
-    let outputs = &*with_classifiers_of(model, outputs)?;
-    let outputs = &*outputs.require_some_labels()?;
-    let (labels, prior) = (outputs.require_labels()?, model.class_prior());
-    let n_folds = limited(folds::usable(outputs, settings.folds)?, outputs);
-    let folds = folds::stratified(&labels, outputs.schema().n_classes(), n_folds, settings.seed);
-    let folds = Folds { outputs, prior, of_items: folds, number: n_folds, progress };
-    let mut methods = folds.predict("estimating the gain", baselines)?;
-    if outputs.schema().n_classifiers() > 1 {
-        let best = best_singles(&methods, outputs, &labels);
-        let recalibrated = |train: &Outputs, test: &Outputs, prior: &ClassPrior| {
-            recalibrated(&best, train, test, prior)
-        };
-        methods.extend(folds.predict("recalibrating single classifiers", recalibrated)?);
+    let outputs = with_classifiers_of(model, outputs)?;
+    let outputs = outputs.require_some_labels()?;
+    let part = sample(&outputs, settings.seed);
+    let sampled_from = (part.n_items() < outputs.n_items()).then_some(outputs.n_items());
+    let labels = part.require_labels()?;
+    let n_folds = limited(folds::usable(&part, settings.folds)?, &part);
+    let of_items = folds::stratified(&labels, part.schema().n_classes(), n_folds, settings.seed);
+    let prior = model.class_prior();
+    let folds = Folds { outputs: &part, prior, of_items, number: n_folds, progress };
+    let mut methods = folds.losses("estimating the gain", baselines)?;
+    if part.schema().n_classifiers() > 1 {
+        let best = best_singles(&methods, &part);
+        let recalibrated = |fold: &Fold<'_>| recalibrated(&best, fold);
+        methods.extend(folds.losses("recalibrating single classifiers", recalibrated)?);
     }
     let covariance = match model.evidence_covariance() {
         Some(covariance) => Cow::Borrowed(covariance),
-        None => Cow::Owned(covariance_of(auto, outputs)?),
+        None => Cow::Owned(covariance_of(auto, &outputs)?),
     };
     let weighting = settings.weighting.under(model.chosen_prior());
     let interval = match model.insight_intervals() {
         Some(intervals) => Some(intervals.effective_number),
-        None => interval(auto, outputs, &covariance, progress)?,
+        None => interval(auto, &outputs, &covariance, progress)?,
     };
-    let gain = gain_of(&methods, outputs, prior, weighting, Some(&covariance))?;
-    Ok(Gain { folds: n_folds, ..gain }.with_interval(interval, outputs))
-}
-
-/// Fewer folds for fits that take long, so that the estimate does not take minutes.
-fn limited(folds: usize, outputs: &Outputs) -> usize {
-    let schema = outputs.schema();
-    let size = [schema.n_classes(), schema.width()];
-    if size.into_iter().fold(outputs.n_items(), usize::saturating_mul) > LARGE_FIT {
-        return folds.min(FOLDS_OF_LARGE_FITS);
-    }
-    if outputs.n_items() >= MANY_ITEMS { folds.min(FOLDS_OF_MANY_ITEMS) } else { folds }
+    let gain = summarise(&methods, &part, &labels, (prior, weighting), Some(&covariance));
+    Ok(Gain { folds: n_folds, sampled_from, ..gain }.with_interval(interval, &part))
 }
 
 /// The gain of a fitted `auto` on items that it was not fitted to, under the given class prior.
@@ -214,7 +208,9 @@ pub fn gain_of(
     covariance: Option<&EvidenceCovariance>,
 ) -> Result<Gain> {
     let labels = outputs.require_labels()?;
-    Ok(summarise(methods, outputs, &labels, (prior, weighting), covariance))
+    let losses = methods.iter().map(|method| Losses::of(method, &labels, prior));
+    let losses: Vec<Losses> = losses.collect();
+    Ok(summarise(&losses, outputs, &labels, (prior, weighting), covariance))
 }
 
 /// The covariance of the evidence by the model's Dirichlets; without any, because the model was
@@ -261,22 +257,18 @@ fn require_auto(model: &Model) -> Result<&AutoFusion> {
 }
 
 fn summarise(
-    methods: &[Predictions],
+    methods: &[Losses],
     outputs: &Outputs,
     labels: &[usize],
     (prior, weighting): (&ClassPrior, Weighting),
     covariance: Option<&EvidenceCovariance>,
 ) -> Gain {
     let mean = |losses: &[f64]| weighted_mean(losses, labels, prior, weighting);
-    let n_classes = prior.probabilities().len();
-    let losses: Vec<Vec<f64>> =
-        methods.iter().map(|method| method.log_losses(labels, n_classes)).collect();
-    let baseline = |(method, own): (&Predictions, &Vec<f64>)| {
-        let gains: Vec<f64> = own.iter().zip(&losses[0]).map(|(a, b)| a - b).collect();
-        let method = method.name.clone();
-        Baseline { method, log_loss: mean(own), gain: mean(&gains) }
+    let baseline = |Losses { name, values }: &Losses| {
+        let gains: Vec<f64> = values.iter().zip(&methods[0].values).map(|(a, b)| a - b).collect();
+        Baseline { method: name.clone(), log_loss: mean(values), gain: mean(&gains) }
     };
-    let baselines: Vec<Baseline> = methods.iter().zip(&losses).skip(1).map(baseline).collect();
+    let baselines: Vec<Baseline> = methods.iter().skip(1).map(baseline).collect();
     let best_single = baselines
         .iter()
         .filter(|baseline| baseline.single().is_some())
@@ -286,8 +278,9 @@ fn summarise(
     let mut gain = Gain {
         method: methods[0].name.clone(),
         n_items: outputs.n_items(),
+        sampled_from: None,
         folds: 0,
-        log_loss: mean(&losses[0]),
+        log_loss: mean(&methods[0].values),
         baselines,
         best_single,
         effective_number: covariance.map_or(f64::NAN, EvidenceCovariance::effective_number),
@@ -299,113 +292,8 @@ fn summarise(
     gain
 }
 
-/// Items in folds.
-struct Folds<'a> {
-    outputs: &'a Outputs,
-    prior: &'a ClassPrior,
-    /// The fold of every item.
-    of_items: Vec<usize>,
-    number: usize,
-    progress: &'a dyn Progress,
-}
-
-impl Folds<'_> {
-    /// The predictions of some methods for every item, by fits without the item's fold. `methods`
-    /// maps training and test items to predictions for the test items.
-    fn predict(
-        &self,
-        task: &str,
-        methods: impl Fn(&Outputs, &Outputs, &ClassPrior) -> Result<Vec<Predictions>> + Sync,
-    ) -> Result<Vec<Predictions>> {
-        self.progress.begin(task, self.number as u64);
-        let parts = parallel::map(self.number, |fold| -> Result<_> {
-            self.progress.check()?;
-            let (inside, outside) = folds::split(&self.of_items, fold);
-            let train = self.outputs.select_items(&outside);
-            let predictions = methods(&train, &self.outputs.select_items(&inside), self.prior)?;
-            self.progress.advance(1);
-            Ok((inside, predictions))
-        });
-        Ok(self.merged(&parts.into_iter().collect::<Result<Vec<_>>>()?))
-    }
-
-    /// The predictions of all folds in the order of the items. A method that some fold lacks,
-    /// because it has too few items, is left out.
-    fn merged(&self, parts: &[(Vec<usize>, Vec<Predictions>)]) -> Vec<Predictions> {
-        let j = self.prior.probabilities().len();
-        let names = parts[0].1.iter().map(|method| method.name.clone());
-        let merge = |name: String| -> Option<Predictions> {
-            let mut probabilities = vec![0.0; self.of_items.len() * j];
-            for (inside, predictions) in parts {
-                let own = predictions.iter().find(|method| method.name == name)?;
-                for (item, row) in inside.iter().zip(own.probabilities.chunks_exact(j)) {
-                    probabilities[item * j..][..j].copy_from_slice(row);
-                }
-            }
-            Some(Predictions { name, probabilities })
-        };
-        names.filter_map(merge).collect()
-    }
-}
-
-/// `auto`, all that is part of it, and the fitted baselines.
-fn baselines(train: &Outputs, test: &Outputs, prior: &ClassPrior) -> Result<Vec<Predictions>> {
-    let fitted = Auto::default().learn(train, &NoProgress)?.fusion;
-    let mut predictions = predict(&fitted, test, prior)?;
-    if train.schema().n_classifiers() > 1 {
-        let (linear, log) = (PoolKind::Linear, PoolKind::Logarithmic);
-        let greedy = fit_weights(linear, &Weights::Greedy, train, prior)?.pool;
-        predictions.push(Predictions::of("linear-pool:greedy", &greedy, test, prior)?);
-        let exponents = fit_weights(log, &Weights::NonNegative, train, prior)?.pool;
-        predictions.push(Predictions::of("log-pool:non-negative", &exponents, test, prior)?);
-    }
-    if are_votes(train) {
-        let bcc = Bcc::default().learn(train)?;
-        predictions.push(Predictions::of("bcc", &bcc, test, prior)?);
-    }
-    Ok(predictions)
-}
-
-/// Whether every output gives nearly all probability to one class.
-fn are_votes(outputs: &Outputs) -> bool {
-    let items = outputs.all();
-    let is_vote = |output: &[f64]| output.iter().any(|x| *x >= VOTE);
-    (0..items.len()).all(|item| items.present(item).all(|(_, output)| is_vote(output)))
-}
-
-/// The classifiers with the smallest log-losses of their own outputs or their meta classifiers.
-fn best_singles(methods: &[Predictions], outputs: &Outputs, labels: &[usize]) -> Vec<usize> {
-    let (names, n_classes) = (outputs.schema().classifiers(), outputs.schema().n_classes());
-    let loss = |name: &String| {
-        let own = methods.iter().filter(|method| single_of(&method.name) == Some(name));
-        own.map(|method| method.log_losses(labels, n_classes).iter().sum::<f64>())
-            .fold(f64::INFINITY, f64::min)
-    };
-    let losses: Vec<f64> = names.iter().map(loss).collect();
-    let mut best: Vec<usize> = (0..names.len()).collect();
-    best.sort_by(|a, b| losses[*a].total_cmp(&losses[*b]));
-    best.truncate(RECALIBRATED);
-    best
-}
-
-/// `auto` fitted to each of some classifiers alone: recalibration without fusion.
-fn recalibrated(
-    classifiers: &[usize],
-    train: &Outputs,
-    test: &Outputs,
-    prior: &ClassPrior,
-) -> Result<Vec<Predictions>> {
-    let single = |&k: &usize| {
-        let schema = Arc::new(train.schema().only(k));
-        let (train, test) = (train.select(&schema)?, test.select(&schema)?);
-        let fitted = Auto::default().learn(&train, &NoProgress)?.fusion;
-        Predictions::of(format!("auto:{}", schema.classifiers()[0]), &fitted, &test, prior)
-    };
-    classifiers.iter().map(single).collect()
-}
-
 /// The classifier of `classifier:<name>`, `meta:<name>` or `auto:<name>`.
-fn single_of(method: &str) -> Option<&str> {
+pub(super) fn single_of(method: &str) -> Option<&str> {
     match method.split_once(':') {
         Some(("classifier" | "meta" | "auto", name)) => Some(name),
         _ => None,
@@ -421,7 +309,11 @@ impl Baseline {
 
 /// The predictions of `auto`, the average, the geometric pool, stacking, every classifier's own
 /// outputs and every meta classifier, in this order.
-fn predict(auto: &AutoFusion, outputs: &Outputs, prior: &ClassPrior) -> Result<Vec<Predictions>> {
+pub(super) fn predict(
+    auto: &AutoFusion,
+    outputs: &Outputs,
+    prior: &ClassPrior,
+) -> Result<Vec<Predictions>> {
     let mut methods = vec![Predictions::of("auto", auto, outputs, prior)?];
     let stacking = auto.stacking()?;
     let stacking = stacking.as_ref().map(|stacking| stacking as &dyn Fusion);
@@ -479,9 +371,13 @@ impl fmt::Display for Gain {
         {
             rows.push(vec![format!("{prefix}{method}"), log_loss.to_string(), gain.to_string()]);
         }
+        let part = match self.sampled_from {
+            Some(all) => format!(" of {} of {all} items", self.n_items),
+            None => String::new(),
+        };
         let items = match self.folds {
             0 => "log-loss on these items".to_owned(),
-            folds => format!("log-loss out of fold, {folds} folds"),
+            folds => format!("log-loss out of fold, {folds} folds{part}"),
         };
         let table = aligned(&["method", &items, &format!("gain of {}", self.method)], &rows);
         write!(f, "{table}{}", self.verdict)

@@ -11,6 +11,7 @@ pub mod compare;
 mod constants;
 mod gain;
 mod interval;
+mod out_of_fold;
 mod prevalence;
 mod reliability;
 mod report;

@@ -143,6 +143,7 @@ mod tests {
         Gain {
             method: "auto".into(),
             n_items: 100,
+            sampled_from: None,
             folds: 10,
             log_loss: SampleMean { mean: 0.5, se: 0.01 },
             baselines,

@@ -21,7 +21,7 @@ pub(crate) struct Gaussian {
 pub(crate) struct Regression {
     pub(crate) present: Vec<usize>,
     pub(crate) missing: Vec<usize>,
-    slopes: DMatrix<f64>,
+    pub(crate) slopes: DMatrix<f64>,
 }
 
 /// The patterns of present coordinates, the rows with each pattern, and the weight of every row.

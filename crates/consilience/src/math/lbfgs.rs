@@ -26,7 +26,18 @@ const VALUE_NOISE: f64 = 1e-10;
 /// - Hager & Zhang, SIAM Journal on Optimization 16, 2005: the rule in slopes, equation (4.1).
 pub(crate) fn lbfgs(
     start: &[f64],
+    objective: impl FnMut(&[f64], &mut [f64]) -> f64,
+    tolerance: f64,
+    max_steps: usize,
+) -> Minimum {
+    lbfgs_from(start, objective, None, tolerance, max_steps)
+}
+
+/// The same with an approximate inverse Hessian, which is applied to a vector in place.
+pub(crate) fn lbfgs_from(
+    start: &[f64],
     mut objective: impl FnMut(&[f64], &mut [f64]) -> f64,
+    inverse: Option<&dyn Fn(&mut [f64])>,
     tolerance: f64,
     max_steps: usize,
 ) -> Minimum {
@@ -38,7 +49,7 @@ pub(crate) fn lbfgs(
         if gradient.iter().all(|g| g.abs() <= tolerance) {
             return Minimum { point, value, converged: true };
         }
-        let direction = history.direction(&gradient);
+        let direction = history.direction(&gradient, inverse);
         let slope = dot(&direction, &gradient);
         let mut new_gradient = vec![0.0; point.len()];
         let scale = 1.0 + value.abs();
@@ -90,22 +101,27 @@ impl History {
     }
 
     /// Minus the approximate inverse Hessian times the gradient, by the two-loop recursion.
-    fn direction(&self, gradient: &[f64]) -> Vec<f64> {
+    fn direction(&self, gradient: &[f64], inverse: Option<&dyn Fn(&mut [f64])>) -> Vec<f64> {
         let mut direction: Vec<f64> = gradient.iter().map(|g| -g).collect();
-        let Some(last) = self.0.back() else {
+        let last = self.0.back();
+        if last.is_none() && inverse.is_none() {
             // No curvature is known yet: a step of length at most one.
             let norm = dot(gradient, gradient).sqrt().max(1.0);
             direction.iter_mut().for_each(|d| *d /= norm);
             return direction;
-        };
+        }
         let mut shares = Vec::with_capacity(self.0.len());
         for pair in self.0.iter().rev() {
             let share = dot(&pair.step, &direction) / pair.product;
             add_multiple(&mut direction, -share, &pair.change);
             shares.push(share);
         }
-        let scale = last.product / dot(&last.change, &last.change);
-        direction.iter_mut().for_each(|d| *d *= scale);
+        if let Some(inverse) = inverse {
+            inverse(&mut direction);
+        } else if let Some(last) = last {
+            let scale = last.product / dot(&last.change, &last.change);
+            direction.iter_mut().for_each(|d| *d *= scale);
+        }
         for (pair, share) in self.0.iter().zip(shares.iter().rev()) {
             let back = dot(&pair.change, &direction) / pair.product;
             add_multiple(&mut direction, share - back, &pair.step);

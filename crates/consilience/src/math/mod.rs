@@ -1,6 +1,7 @@
 //! Numerical routines that only this crate needs.
 
 pub(crate) mod aligned;
+pub(crate) mod columns;
 pub(crate) mod fixed_sum;
 pub(crate) mod gaussian;
 pub(crate) mod lbfgs;

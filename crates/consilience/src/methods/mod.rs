@@ -32,6 +32,7 @@ pub mod normal_mixture;
 pub mod pools;
 mod predictive;
 mod presence;
+mod regression;
 mod rows;
 #[doc(hidden)]
 pub mod shares;

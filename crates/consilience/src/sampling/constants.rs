@@ -31,13 +31,18 @@ pub(super) const MOST_HALVINGS: usize = 60;
 
 /// Largest number of Newton steps to a mode. The posteriors of this crate need far fewer; if all are
 /// taken, the mode is reported as not converged.
-pub(super) const MAX_NEWTON_STEPS: usize = 200;
+pub(crate) const MAX_NEWTON_STEPS: usize = 200;
 
 /// Predicted increase of the log density, relative to its size, below which Newton's method makes one
 /// last full step. Each step squares the relative distance to the mode, so that the last one ends
 /// within rounding error, where densities cannot be compared any more.
-pub(super) const SMALL_INCREASE: f64 = 1e-10;
+pub(crate) const SMALL_INCREASE: f64 = 1e-10;
 
 /// Largest change of a coordinate in one Newton step: far from the mode, the curvature can predict
 /// steps that are much too long.
-pub(super) const LONGEST_STEP: f64 = 10.0;
+pub(crate) const LONGEST_STEP: f64 = 10.0;
+
+/// Armijo's constant: the part of the predicted increase that a step must reach, and the part of a
+/// Newton step that is tried at last.
+pub(crate) const LEAST_INCREASE: f64 = 1e-4;
+pub(crate) const SHORTEST_STEP: f64 = 1e-10;

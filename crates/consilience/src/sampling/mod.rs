@@ -3,7 +3,7 @@
 //! A sampler works on a log density with its gradient and is independent of any model.
 
 mod chains;
-mod constants;
+pub(crate) mod constants;
 pub(crate) mod diagnostics;
 mod hmc;
 mod newton;

@@ -3,7 +3,9 @@
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
 use super::Target;
-use super::constants::{LONGEST_STEP, MAX_NEWTON_STEPS, SMALL_INCREASE};
+use super::constants::{
+    LEAST_INCREASE, LONGEST_STEP, MAX_NEWTON_STEPS, SHORTEST_STEP, SMALL_INCREASE,
+};
 
 /// The mode of a log density and the curvature at it.
 #[derive(Debug, Clone)]
@@ -62,10 +64,10 @@ fn step_up(
 ) -> bool {
     let mut length = 1.0;
     let mut new_gradient = vec![0.0; point.len()];
-    while length > 1e-10 {
+    while length > SHORTEST_STEP {
         let new: Vec<f64> = point.iter().zip(direction).map(|(x, d)| x + length * d).collect();
         let new_value = target.ln_density(&new, &mut new_gradient);
-        if new_value >= *value + 1e-4 * length * slope {
+        if new_value >= *value + LEAST_INCREASE * length * slope {
             (*point, *value, *gradient) = (new, new_value, new_gradient);
             return true;
         }

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use super::features::centre;
 use crate::data::outputs::Items;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::methods::independent::{
-    Alpha, DirichletPosterior, Independent, IndependentFusion, SufficientStatistics,
-    posterior_modes,
+    Alpha, Independent, IndependentFusion, PooledMeans, SufficientStatistics, posterior_modes,
 };
 use crate::methods::stacking::LabelledItems;
 use crate::progress::Progress;
 use consilience_numerics::log_space::ln_at_least_tiny;
+use consilience_numerics::parallel;
 use consilience_numerics::special::{digamma, ln_multivariate_beta, trigamma};
 
 /// Dᵏₜ of the outputs present for one item, K·J; others are left as they are.
@@ -32,23 +33,28 @@ pub(super) fn of_item(
 /// an absent classifier the mean of those present.
 pub(super) fn centre_and_fill(present: &[bool], evidence: &mut [f64]) {
     let j = evidence.len() / present.len();
+    evidence.chunks_exact_mut(j).for_each(centre);
+    fill_with_mean(present, evidence.iter_mut());
+}
+
+/// Gives an absent classifier the mean evidence of those present; K·J numbers.
+pub(super) fn fill_with_mean<'a>(present: &[bool], evidence: impl Iterator<Item = &'a mut f64>) {
+    let mut evidence: Vec<&mut f64> = evidence.collect();
+    let j = evidence.len() / present.len();
     let n_present = present.iter().filter(|p| **p).count() as f64;
-    let mut mean = vec![0.0; j];
-    for (block, _) in evidence.chunks_exact_mut(j).zip(present).filter(|(_, p)| **p) {
-        let centre = block.iter().sum::<f64>() / j as f64;
-        block.iter_mut().for_each(|d| *d -= centre);
-        mean.iter_mut().zip(&*block).for_each(|(m, d)| *m += d / n_present);
-    }
-    for (block, _) in evidence.chunks_exact_mut(j).zip(present).filter(|(_, p)| !**p) {
-        block.copy_from_slice(&mean);
+    for t in 0..j {
+        let own = (0..present.len()).filter(|k| present[*k]).map(|k| *evidence[k * j + t]);
+        let mean = own.sum::<f64>() / n_present;
+        let absent = (0..present.len()).filter(|k| !present[*k]);
+        absent.for_each(|k| *evidence[k * j + t] = mean);
     }
 }
 
-/// The Dirichlets of all labelled items, and the centred evidence of every item by Dirichlets that
-/// have not seen it.
+/// The Dirichlets of all labelled items, and the evidence of every item for its own class by
+/// Dirichlets that have not seen it.
 pub(super) struct Evidence {
     pub(super) dirichlets: IndependentFusion,
-    /// K·J numbers per item.
+    /// K numbers per item, before centring; 0 where a classifier is absent.
     pub(super) left_out: Vec<f64>,
     pub(super) converged: bool,
 }
@@ -57,74 +63,105 @@ pub(super) struct Evidence {
 /// Newton step suffices, whose error falls with the square of their number.
 const REFITTED: f64 = 20.0;
 
+/// Items whose evidence one thread computes at a time.
+const ITEMS: usize = 1024;
+
 impl Evidence {
-    pub(super) fn new(training: &LabelledItems, progress: &dyn Progress) -> Result<Self> {
+    pub(super) fn new(training: &LabelledItems<'_>, progress: &dyn Progress) -> Result<Self> {
         let schema = training.schema();
-        let items = training.outputs.all();
         let statistics = SufficientStatistics::of(&training.outputs)?;
         let (alpha, converged) = posterior_modes(&statistics);
         let dirichlets = IndependentFusion::new(Arc::clone(schema), alpha)?;
-        let own = OwnClass { statistics: &statistics, alpha: dirichlets.alpha() };
-        let (j, width) = (schema.n_classes(), schema.width());
-        let mut left_out = vec![0.0; width * items.len()];
-        for (item, row) in left_out.chunks_exact_mut(width).enumerate() {
-            if item.is_multiple_of(256) {
+        let own = OwnClasses::new(&statistics, dirichlets.alpha());
+        let n_sources = schema.n_classifiers();
+        let mut left_out = vec![0.0; n_sources * training.len()];
+        let pieces: Vec<&mut [f64]> = left_out.chunks_mut(n_sources * ITEMS).collect();
+        parallel::for_each(pieces, |piece, rows| {
+            for (i, row) in rows.chunks_exact_mut(n_sources).enumerate() {
                 progress.check()?;
+                own.leave_out(training, piece * ITEMS + i, row);
             }
-            of_item(&dirichlets, &items, item, row);
-            let (label, unit) = (training.labels[item], training.weights[item].min(1.0));
-            for (k, output) in items.present(item) {
-                own.leave_out((k, label), output, unit, &mut row[k * j + label]);
-            }
-            let present: Vec<bool> =
-                (0..items.n_classifiers()).map(|k| items.output(item, k).is_some()).collect();
-            centre_and_fill(&present, row);
-        }
+            Ok::<(), Error>(())
+        })?;
         Ok(Self { dirichlets, left_out, converged })
     }
 }
 
-/// The density of an item's output under its own class, whose Dirichlet has seen it.
-struct OwnClass<'a> {
+/// The densities of items' outputs under their own classes, whose Dirichlets have seen them.
+struct OwnClasses<'a> {
     statistics: &'a SufficientStatistics,
-    alpha: &'a Alpha,
+    n_classes: usize,
+    /// At k·J + class.
+    dirichlets: Vec<OwnClass<'a>>,
+    means: Vec<PooledMeans>,
 }
 
-impl OwnClass<'_> {
-    /// Turns the log density of an output into that without the output.
-    fn leave_out(&self, (k, class): (usize, usize), output: &[f64], unit: f64, ln: &mut f64) {
-        let logs: Vec<f64> = output.iter().map(|x| ln_at_least_tiny(*x)).collect();
-        if self.statistics.weight(k, class) < REFITTED {
-            let posterior = DirichletPosterior::without(self.statistics, (k, class), &logs, unit);
-            let alpha = posterior.map_or_else(
-                || vec![1.0; logs.len()],
-                |posterior| posterior.mode().iter().map(|theta| theta.exp()).collect(),
-            );
-            *ln = ln_density(&alpha, &logs);
-        } else {
-            let rest = self.statistics.weight(k, class) + Independent::default().prior_items - unit;
-            *ln = ln_density(&moved(&self.alpha[k][class], &logs, unit / rest), &logs);
+/// What is the same for all items of a class.
+struct OwnClass<'a> {
+    alpha: &'a [f64],
+    weight: f64,
+    /// ψ(Σα) − ψ(αₗ), 1/ψ′(αₗ), and ψ′(Σα) / (1 − ψ′(Σα) Σ 1/ψ′(αₗ)).
+    slopes: Vec<f64>,
+    inverse: Vec<f64>,
+    common: f64,
+}
+
+impl<'a> OwnClasses<'a> {
+    fn new(statistics: &'a SufficientStatistics, alpha: &'a Alpha) -> Self {
+        let n_classes = statistics.class_counts().len();
+        let own = |(k, j): (usize, usize)| OwnClass::new(&alpha[k][j], statistics.weight(k, j));
+        let pairs = (0..alpha.len()).flat_map(|k| (0..n_classes).map(move |j| (k, j)));
+        let means = (0..alpha.len()).map(|k| PooledMeans::of(statistics, k)).collect();
+        Self { statistics, n_classes, dirichlets: pairs.map(own).collect(), means }
+    }
+
+    /// Writes the log densities of an item's outputs under its own class by Dirichlets without the item.
+    fn leave_out(&self, training: &LabelledItems<'_>, item: usize, row: &mut [f64]) {
+        let (label, unit) = (training.label(item), training.outputs.weight(item).min(1.0));
+        let mut logs = vec![0.0; self.n_classes];
+        for (k, output) in training.outputs.items(item..item + 1).present(0) {
+            logs.iter_mut().zip(output).for_each(|(log, x)| *log = ln_at_least_tiny(*x));
+            let own = &self.dirichlets[k * self.n_classes + label];
+            row[k] = if own.weight < REFITTED {
+                let posterior = self.means[k].without(self.statistics, (k, label), &logs, unit);
+                let alpha = posterior.map_or_else(
+                    || vec![1.0; logs.len()],
+                    |posterior| posterior.mode_near(own.alpha),
+                );
+                ln_density(&alpha, &logs)
+            } else {
+                let rest = own.weight + Independent::default().prior_items - unit;
+                ln_density(&own.moved(&logs, unit / rest), &logs)
+            };
         }
+    }
+}
+
+impl<'a> OwnClass<'a> {
+    fn new(alpha: &'a [f64], weight: f64) -> Self {
+        let total: f64 = alpha.iter().sum();
+        let (slope, common) = (digamma(total), trigamma(total));
+        let inverse: Vec<f64> = alpha.iter().map(|a| 1.0 / trigamma(*a)).collect();
+        let common = common / (1.0 - common * inverse.iter().sum::<f64>()).max(1e-8);
+        let slopes = alpha.iter().map(|a| slope - digamma(*a)).collect();
+        Self { alpha, weight, slopes, inverse, common }
+    }
+
+    /// α − share · F⁻¹s with s the gradient of an output's log density in α and F the Fisher
+    /// information diag ψ′(α) − ψ′(Σα), by the formula of Sherman and Morrison.
+    fn moved(&self, logs: &[f64], share: f64) -> Vec<f64> {
+        let gradient: Vec<f64> = self.slopes.iter().zip(logs).map(|(s, log)| s + log).collect();
+        let sum: f64 = gradient.iter().zip(&self.inverse).map(|(s, i)| s * i).sum();
+        let along = self.common * sum;
+        let step = |l: usize| self.alpha[l] - share * self.inverse[l] * (gradient[l] + along);
+        let limited = |(l, a): (usize, &f64)| step(l).clamp(0.5 * a, 2.0 * a);
+        self.alpha.iter().enumerate().map(limited).collect()
     }
 }
 
 fn ln_density(alpha: &[f64], logs: &[f64]) -> f64 {
     let products = alpha.iter().zip(logs).map(|(a, log)| (a - 1.0) * log);
     products.sum::<f64>() - ln_multivariate_beta(alpha)
-}
-
-/// α − share · F⁻¹s with s the gradient of an output's log density in α and F the Fisher
-/// information diag ψ′(α) − ψ′(Σα), by the formula of Sherman and Morrison.
-fn moved(alpha: &[f64], logs: &[f64], share: f64) -> Vec<f64> {
-    let total: f64 = alpha.iter().sum();
-    let (slope, common) = (digamma(total), trigamma(total));
-    let gradient: Vec<f64> =
-        alpha.iter().zip(logs).map(|(a, log)| slope - digamma(*a) + log).collect();
-    let inverse: Vec<f64> = alpha.iter().map(|a| 1.0 / trigamma(*a)).collect();
-    let sum: f64 = gradient.iter().zip(&inverse).map(|(s, i)| s * i).sum();
-    let along = common * sum / (1.0 - common * inverse.iter().sum::<f64>()).max(1e-8);
-    let step = |l: usize| alpha[l] - share * inverse[l] * (gradient[l] + along);
-    (0..alpha.len()).map(|l| step(l).clamp(0.5 * alpha[l], 2.0 * alpha[l])).collect()
 }
 
 #[cfg(test)]
@@ -147,19 +184,13 @@ mod tests {
                 let statistics = SufficientStatistics::of(&outputs.select_items(&others)).unwrap();
                 let schema = Arc::clone(outputs.schema());
                 let unseen = IndependentFusion::at_mode(schema, &statistics).unwrap();
-                let mut want = vec![0.0; 6];
-                // Only the Dirichlet of the item's own class differs but for the prior, which is
-                // taken from all classes.
-                of_item(&evidence.dirichlets, &outputs.all(), item, &mut want);
                 let mut own = vec![0.0; 6];
                 of_item(&unseen, &outputs.all(), item, &mut own);
                 for k in 0..2 {
-                    want[3 * k + training.labels[item]] = own[3 * k + training.labels[item]];
-                }
-                centre_and_fill(&[true; 2], &mut want);
-                for (got, want) in evidence.left_out[6 * item..].iter().zip(want) {
-                    sum += (got - want).abs();
-                    n += 1.0;
+                    let want = own[3 * k + training.label(item)];
+                    // Centred over three classes it changes the evidence by ⅔, ⅓ and ⅓ of this.
+                    sum += (evidence.left_out[2 * item + k] - want).abs() * (4.0 / 3.0);
+                    n += 3.0;
                 }
             }
             differences.push(sum / n);

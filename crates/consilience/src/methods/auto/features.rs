@@ -1,22 +1,30 @@
 //! What the members of the mixture are fitted to.
 
+use super::evidence::{Evidence, fill_with_mean};
 use crate::data::outputs::Outputs;
-use crate::methods::stacking::{LabelledItems, LogTable};
+use crate::error::Result;
+use crate::math::columns::{add_scaled, dot, exp_all, set_products};
+use crate::methods::regression::{Blocks, ItemBlock, Loader, Picked, Source};
+use crate::methods::stacking::{Filler, LabelledItems};
+use crate::progress::Progress;
 
-/// The labelled items and their features, item by item.
-pub(super) struct Features {
-    pub(super) n_classifiers: usize,
-    pub(super) n_classes: usize,
-    pub(super) labels: Vec<usize>,
-    pub(super) weights: Vec<f64>,
-    /// ln of the share of every class among the labelled items, half an item added to each.
-    pub(super) offsets: Vec<f64>,
-    /// The harmonic mean of the class sizes, none below one half.
-    pub(super) class_size: f64,
-    /// gᵏₜ − ln πᵏₜ, centred over t: what an output adds to the prior that it contains.
+/// The labelled items and how their features are computed.
+pub(super) struct Features<'a> {
+    pub(super) training: &'a LabelledItems<'a>,
+    pub(super) filler: &'a Filler,
+    pub(super) means: &'a MeanOutputs,
+    /// None if no member reads evidence.
+    pub(super) evidence: Option<&'a Evidence>,
+}
+
+/// min(1, 1/rms) of the features over items and classes: the prior standard deviations of coefficients that move a
+/// predictor by about 1.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Scales {
+    /// Of every source.
     pub(super) outputs: Vec<f64>,
-    /// xᵏₜ after the floor.
-    pub(super) probabilities: Vec<f64>,
+    pub(super) evidence: Vec<f64>,
+    pub(super) pool: f64,
 }
 
 /// The mean output πᵏ of every classifier over all items, labelled or not, and their mean π.
@@ -77,69 +85,146 @@ impl MeanOutputs {
     }
 }
 
-impl Features {
-    /// Of labelled items, with the means of all items.
-    pub(super) fn new(training: &LabelledItems, table: &LogTable, means: &MeanOutputs) -> Self {
-        let schema = training.schema();
-        let (k, j) = (schema.n_classifiers(), schema.n_classes());
-        let mut outputs = table.logs.as_slice().to_vec();
-        for item in outputs.chunks_exact_mut(k * j) {
-            for (output, ln_mean) in item.chunks_exact_mut(j).zip(means.ln_each.chunks_exact(j)) {
-                output.iter_mut().zip(ln_mean).for_each(|(g, ln)| *g -= ln);
-                centre(output);
+/// The smallest class size (harmonic mean) with which evidence is a feature.
+const FEWEST_FOR_EVIDENCE: f64 = 1.5;
+
+impl<'a> Features<'a> {
+    pub(super) fn new(
+        training: &'a LabelledItems<'a>,
+        filler: &'a Filler,
+        means: &'a MeanOutputs,
+        evidence: &'a Evidence,
+    ) -> Self {
+        let plain = Self { training, filler, means, evidence: None };
+        let evidence = (plain.class_size() >= FEWEST_FOR_EVIDENCE).then_some(evidence);
+        Self { evidence, ..plain }
+    }
+
+    fn shape(&self) -> (usize, usize) {
+        let schema = self.training.schema();
+        (schema.n_classifiers(), schema.n_classes())
+    }
+
+    /// The harmonic mean of the class sizes, none below one half.
+    pub(super) fn class_size(&self) -> f64 {
+        let weights = &self.training.class_weights;
+        weights.len() as f64 / weights.iter().map(|weight| 1.0 / weight.max(0.5)).sum::<f64>()
+    }
+
+    /// xᵏₜ after the floor; gᵏₜ − ln πᵏₜ, centred over t: what an output adds to the prior that it contains; and its
+    /// mean over the sources.
+    fn load_outputs(&self, block: &mut ItemBlock) {
+        let ((k, j), stride) = (self.shape(), block.stride);
+        block.probabilities.resize(k * j * stride);
+        block.probabilities.copy_from_slice(&block.logs);
+        exp_all(&mut block.probabilities);
+        block.outputs.resize(k * j * stride);
+        block.outputs.copy_from_slice(&block.logs);
+        for (column, ln) in block.outputs.chunks_exact_mut(stride).zip(&self.means.ln_each) {
+            column.iter_mut().for_each(|g| *g -= ln);
+        }
+        block.pool.resize(j * stride);
+        block.pool.fill(0.0);
+        for output in block.outputs.chunks_exact_mut(j * stride) {
+            centre_columns(output, stride);
+            add_scaled(&mut block.pool, 1.0 / k as f64, output);
+        }
+    }
+
+    /// Dᵏₜ by a Dirichlet that has not seen the item, centred over t. An absent source has the mean of those present.
+    fn load_evidence(&self, own: &Evidence, loaded: &[f64], picked: Picked, block: &mut ItemBlock) {
+        let ((k, j), stride) = (self.shape(), block.stride);
+        block.evidence.resize(loaded.len());
+        block.evidence.copy_from_slice(loaded);
+        let n = block.labels.len();
+        for (i, label) in block.labels.iter().enumerate() {
+            let left_out = &own.left_out[(picked.first + i * picked.step) * k..][..k];
+            for (source, value) in left_out.iter().enumerate() {
+                block.evidence[(source * j + *label as usize) * stride + i] = *value;
             }
         }
-        Self {
-            n_classifiers: k,
-            n_classes: j,
-            labels: training.labels.clone(),
-            weights: training.weights.clone(),
-            offsets: training.ln_shares(),
-            class_size: harmonic_mean(&training.class_weights),
-            outputs,
-            probabilities: table.logs.iter().map(|log| log.exp()).collect(),
+        for column in block.evidence.chunks_exact_mut(stride) {
+            column[n..].fill(0.0);
+        }
+        for evidence in block.evidence.chunks_exact_mut(j * stride) {
+            centre_columns(evidence, stride);
+        }
+        for (i, present) in block.present.chunks_exact(k).enumerate() {
+            if present.contains(&false) {
+                let column = block.evidence.iter_mut().skip(i).step_by(stride);
+                fill_with_mean(present, column);
+            }
         }
     }
 
-    pub(super) fn n_items(&self) -> usize {
-        self.labels.len()
+    /// The scales of all features.
+    pub(super) fn scales(&self, blocks: &Blocks<'_>, progress: &dyn Progress) -> Result<Scales> {
+        let (k, j) = self.shape();
+        let new = || (vec![0.0; 2 * k + 1], Vec::new());
+        let pieces = blocks.pieces(k, progress, new, |block, (sums, scaled)| {
+            scaled.resize(block.stride, 0.0);
+            let mut square = |values: &[f64]| -> f64 {
+                let columns = values.chunks_exact(block.stride);
+                let own = columns.map(|column| {
+                    set_products(scaled, column, &block.weights);
+                    dot(scaled, column)
+                });
+                own.sum()
+            };
+            let sources = block.outputs.chunks_exact(j * block.stride);
+            let evidence = block.evidence.chunks_exact(j * block.stride);
+            sums.iter_mut().zip(sources).for_each(|(sum, own)| *sum += square(own));
+            sums[k..].iter_mut().zip(evidence).for_each(|(sum, own)| *sum += square(own));
+            sums[2 * k] += square(&block.pool);
+        })?;
+        let mut sums = vec![0.0; 2 * k + 1];
+        for (piece, _) in pieces {
+            sums.iter_mut().zip(piece).for_each(|(sum, own)| *sum += own);
+        }
+        let total = self.training.total_weight() * j as f64;
+        let scale = |sum: &f64| f64::min(1.0, 1.0 / ((sum / total).sqrt() + 1e-9));
+        Ok(Scales {
+            outputs: sums[..k].iter().map(scale).collect(),
+            evidence: sums[k..2 * k].iter().map(scale).collect(),
+            pool: f64::min(1.0, 1.0 / (sums[2 * k] / total + 1e-12).sqrt()),
+        })
+    }
+}
+
+impl Source for Features<'_> {
+    fn items(&self) -> &Outputs {
+        &self.training.outputs
     }
 
-    /// The sum of all weights.
-    pub(super) fn total_weight(&self) -> f64 {
-        self.weights.iter().sum()
+    fn width(&self) -> usize {
+        let (k, j) = self.shape();
+        (3 + usize::from(self.evidence.is_some())) * k * j + j
     }
 
-    /// The unit by which an item is left out: one copy of an item that counts several times.
-    pub(super) fn unit(&self, item: usize) -> f64 {
-        self.weights[item].min(1.0)
+    fn load(&self, picked: Picked, loader: &mut Loader, block: &mut ItemBlock) {
+        loader.load_logs(&self.training.outputs, self.filler, picked, block, |block| {
+            if let Some(evidence) = self.evidence {
+                block.load_evidence(evidence.dirichlets.evidence());
+            }
+        });
+        self.load_outputs(block);
+        if let Some(evidence) = self.evidence {
+            let (_, features) = loader.block.with_features();
+            self.load_evidence(evidence, features.evidence, picked, block);
+        }
     }
+}
 
-    /// The numbers of one item in a table of K·J numbers per item.
-    pub(super) fn of_item<'a>(&self, table: &'a [f64], item: usize) -> &'a [f64] {
-        let width = self.n_classifiers * self.n_classes;
-        &table[item * width..][..width]
-    }
-
-    /// min(1, 1/rms) of one classifier's numbers over items and classes: the prior standard
-    /// deviation of a coefficient that moves a predictor by about 1.
-    pub(super) fn scale(&self, table: &[f64], classifier: usize) -> f64 {
-        let j = self.n_classes;
-        let square = |item: usize| {
-            let own = &self.of_item(table, item)[classifier * j..][..j];
-            self.weights[item] * own.iter().map(|x| x * x).sum::<f64>()
-        };
-        let sum: f64 = (0..self.n_items()).map(square).sum();
-        f64::min(1.0, 1.0 / ((sum / (self.total_weight() * j as f64)).sqrt() + 1e-9))
-    }
+/// Subtracts the mean over columns from every item.
+fn centre_columns(columns: &mut [f64], stride: usize) {
+    let mut mean = vec![0.0; stride];
+    let n = (columns.len() / stride) as f64;
+    columns.chunks_exact(stride).for_each(|column| add_scaled(&mut mean, 1.0 / n, column));
+    columns.chunks_exact_mut(stride).for_each(|column| add_scaled(column, -1.0, &mean));
 }
 
 /// Subtracts the mean.
 pub(super) fn centre(values: &mut [f64]) {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     values.iter_mut().for_each(|value| *value -= mean);
-}
-
-fn harmonic_mean(weights: &[f64]) -> f64 {
-    weights.len() as f64 / weights.iter().map(|weight| 1.0 / weight.max(0.5)).sum::<f64>()
 }

@@ -7,17 +7,22 @@ use serde_json::Value;
 
 use super::evidence::Evidence;
 use super::features::{Features, MeanOutputs};
-use super::layers::{LAYERS, Scored};
+use super::layers::{LAYERS, LayerRegression};
+use super::leave_one_out::{FittedMember, scores};
+use super::linear::LinearRegression;
 use super::pools::Pools;
 use super::temperature::Temperatures;
 use super::weights::{prune, pseudo_bma};
-use super::{AutoFusion, AutoParameters, Rule, file, linear};
+use super::{AutoFusion, AutoParameters, LogisticParameters, Rule, file};
 use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result, quoted};
 use crate::methods::method::SEED;
+use crate::methods::regression::{
+    Blocks, Fitted, LogMoments, LogisticRegression, Regression, curvatures, find_modes,
+};
 use crate::methods::shares::EvidenceCovariance;
-use crate::methods::stacking::{ClassBalance, LabelledItems, LogTable, fit_logistic};
+use crate::methods::stacking::{LabelledItems, LogTable, logistic_parameters};
 use crate::methods::{Fit, FitMethod, FitReport, MethodOption, TrainingSet};
 use crate::progress::Progress;
 use crate::warning::Warning;
@@ -43,10 +48,11 @@ pub struct FittedAuto {
 /// sets; 2 and 10 change the log-loss by at most 0.0013 nats.
 const ITEMS_PER_PARAMETER: f64 = 5.0;
 
-/// The smallest class size (harmonic mean) with which evidence is a feature, and with which the
-/// logistic part is fitted.
-const FEWEST_FOR_EVIDENCE: f64 = 1.5;
+/// The smallest class size (harmonic mean) with which the logistic part is fitted, and its smallest
+/// share: as small as that of other members that are dropped. It is smaller with many classes and
+/// fewer than KJ/20 items per class, where it takes most of the time.
 const FEWEST_FOR_LOGISTIC: f64 = 2.0;
+const SMALLEST_SHARE: f64 = 0.005;
 
 /// The prior weight of the Bayesian pool among the members.
 const POOL_WEIGHT: f64 = 4.0;
@@ -91,14 +97,14 @@ impl Auto {
     /// Fits the mixture to outputs of which any number is labelled.
     #[doc(hidden)]
     pub fn learn(&self, outputs: &Outputs, progress: &dyn Progress) -> Result<FittedAuto> {
-        progress.begin("fitting auto", 4 + LAYERS.len() as u64);
+        progress.begin("fitting auto", 5);
         require_outputs(outputs)?;
-        let training = LabelledItems::informative(outputs);
+        let labelled = outputs.labelled();
+        let training = LabelledItems::informative(&labelled);
         let means = MeanOutputs::of(outputs);
         let plain = Temperatures::of(outputs, &means);
-        let table = LogTable::with_fill_of(&training.outputs, outputs)?;
+        let table = LogTable::new(&training.outputs, outputs, progress)?;
         progress.advance(1);
-        progress.check()?;
         let mut warnings = data_warnings(&training);
         let mut parameters = AutoParameters {
             members: prune(Pools::without_labels(&means, plain)),
@@ -107,76 +113,133 @@ impl Auto {
             logistic_share: 0.0,
             fill: table.filler.parameters().cloned(),
         };
-        if !training.labels.is_empty() {
-            let features = Features::new(&training, &table, &means);
+        if training.len() > 0 {
             let evidence = Evidence::new(&training, progress)?;
-            let (rules, mut converged) = weigh(&features, &evidence, &means, plain, progress)?;
-            converged &= evidence.converged;
-            parameters.members = prune(rules);
-            parameters.alpha = Some(evidence.dirichlets.alpha().clone());
-            if features.class_size >= FEWEST_FOR_LOGISTIC {
-                let (logistic, at_optimum) =
-                    fit_logistic(&table.logs, &training, ClassBalance::Offset, 1.0);
-                let (m, width) = (features.class_size, training.schema().width() as f64);
-                parameters.logistic = Some(logistic);
-                parameters.logistic_share = 0.5 * m / (m + ITEMS_PER_PARAMETER * width);
-                converged &= at_optimum;
-            }
-            if !converged {
+            progress.advance(1);
+            let features = Features::new(&training, &table.filler, &means, &evidence);
+            let fitted = fit_members(&features, plain, progress)?;
+            parameters.members = prune(fitted.rules);
+            (parameters.logistic, parameters.logistic_share) = fitted.logistic;
+            if !(fitted.converged && evidence.converged) {
                 let message = "the fit of `auto` stopped before its optimum";
                 warnings.push(Warning::convergence(message.into()));
             }
+            parameters.alpha = Some(evidence.dirichlets.alpha().clone());
         }
-        progress.advance(1);
         let fusion = AutoFusion::new(Arc::clone(training.schema()), parameters)?;
         Ok(FittedAuto { fusion, warnings })
     }
 }
 
-/// Fits all members but the logistic part and weights them; whether all searches converged.
-fn weigh(
-    features: &Features,
-    evidence: &Evidence,
-    means: &MeanOutputs,
+/// The fitted members.
+struct FittedMembers {
+    /// All but the logistic part, with their weights.
+    rules: Vec<(f64, Rule)>,
+    /// The logistic part, if there is one, and its share.
+    logistic: (Option<LogisticParameters>, f64),
+    /// Whether all searches ended at their optimum.
+    converged: bool,
+}
+
+/// Fits all members and weights them.
+fn fit_members(
+    features: &Features<'_>,
     plain: Temperatures,
     progress: &dyn Progress,
-) -> Result<(Vec<(f64, Rule)>, bool)> {
-    let scored = scored_items(features.n_items());
-    let pools = Pools::new(features, means, plain, &scored);
-    progress.advance(1);
-    let with_evidence = features.class_size >= FEWEST_FOR_EVIDENCE;
-    let mut fitted: Vec<Scored> = Vec::new();
-    for layer in LAYERS.iter().filter(|layer| with_evidence || !layer.needs_evidence()) {
-        progress.check()?;
-        fitted.push(layer.fit(features, &evidence.left_out, means, &scored));
-        progress.advance(1);
-    }
-    progress.check()?;
-    fitted.push(linear::fit(features, means, &scored));
-    progress.advance(1);
-    let prior: Vec<f64> =
-        std::iter::once(POOL_WEIGHT).chain(fitted.iter().map(|m| m.prior_weight)).collect();
-    let scores: Vec<&[f64]> = std::iter::once(&pools.scores[..])
-        .chain(fitted.iter().map(|member| &member.scores[..]))
+) -> Result<FittedMembers> {
+    let (blocks, offsets) = (Blocks::new(features, 1), features.training.ln_shares());
+    let scales = features.scales(&blocks, progress)?;
+    let layers: Vec<LayerRegression> = LAYERS
+        .iter()
+        .filter(|layer| features.evidence.is_some() || !layer.needs_evidence())
+        .map(|layer| LayerRegression::new(layer, features, &scales))
         .collect();
-    let item_weights: Vec<f64> = scored.iter().map(|&item| features.weights[item]).collect();
-    let weights = pseudo_bma(&prior, &scores, &item_weights);
-    let n = features.total_weight();
-    let converged = fitted.iter().all(|member| member.converged);
-    let guarded = |(member, weight): (Scored, &f64)| {
-        (weight * n / (n + GUARD * member.n_exponents as f64), member.rule)
+    let linear = LinearRegression::new(features.means);
+    let members = layers.iter().map(|layer| layer as &dyn FittedMember);
+    let members: Vec<&dyn FittedMember> = members.chain([&linear as &dyn FittedMember]).collect();
+    let (logistic, share) = logistic(features, &blocks, progress)?;
+    let in_common = logistic.as_ref().filter(|logistic| logistic.is_small());
+    let regressions = members.iter().map(|member| member.as_regression());
+    let regressions: Vec<&dyn Regression> =
+        regressions.chain(in_common.map(|logistic| logistic as &dyn Regression)).collect();
+    let starts = regressions.iter().map(|own| own.prior().means.clone()).collect();
+    let mut fitted = find_modes(&blocks, &offsets, &regressions, starts, progress)?;
+    progress.advance(1);
+    let alone = match logistic.as_ref().filter(|logistic| !logistic.is_small()) {
+        Some(logistic) => Some(logistic.fit(&blocks, &offsets, progress)?),
+        None => None,
     };
-    let guarded: Vec<(f64, Rule)> = fitted.into_iter().zip(&weights[1..]).map(guarded).collect();
+    progress.advance(1);
+    let of_logistic = if in_common.is_some() { fitted.pop() } else { alone };
+    let converged = fitted.iter().chain(&of_logistic).all(|fitted| fitted.converged);
+    let parameters = logistic.as_ref().zip(of_logistic).map(|(logistic, fitted)| {
+        logistic_parameters(logistic, &fitted.theta, features.training.schema().n_classes())
+    });
+    let rules = weigh(features, (&members, &fitted), (&blocks, &offsets), plain, progress)?;
+    progress.advance(1);
+    Ok(FittedMembers { rules, logistic: (parameters, share), converged })
+}
+
+/// The logistic part to be fitted, if there are enough items, and its share.
+fn logistic(
+    features: &Features<'_>,
+    blocks: &Blocks<'_>,
+    progress: &dyn Progress,
+) -> Result<(Option<LogisticRegression>, f64)> {
+    let (m, schema) = (features.class_size(), features.training.schema());
+    let share = 0.5 * m / (m + ITEMS_PER_PARAMETER * schema.width() as f64);
+    if m < FEWEST_FOR_LOGISTIC || share < SMALLEST_SHARE {
+        return Ok((None, 0.0));
+    }
+    let moments = LogMoments::of(blocks, progress)?;
+    Ok((Some(LogisticRegression::new(moments, schema.n_classes(), 1.0)), share))
+}
+
+/// The weights of all members but the logistic part, from scores of items that they have not seen.
+fn weigh(
+    features: &Features<'_>,
+    (members, fitted): (&[&dyn FittedMember], &[Fitted]),
+    (blocks, offsets): (&Blocks<'_>, &[f64]),
+    plain: Temperatures,
+    progress: &dyn Progress,
+) -> Result<Vec<(f64, Rule)>> {
+    let means = features.means;
+    let regressions = members.iter().map(|member| member.as_regression());
+    let points: Vec<_> = regressions.zip(fitted).map(|(own, at)| (own, &at.theta[..])).collect();
+    let curvatures = curvatures(blocks, offsets, &points, progress)?;
+    let step = blocks.n_items().div_ceil(SCORED).max(1);
+    let own;
+    let scored = if step == 1 {
+        blocks
+    } else {
+        own = Blocks::new(features, step);
+        &own
+    };
+    let pools = Pools::new((means, offsets), plain, scored, progress)?;
+    let mut all_scores = vec![pools.scores.clone()];
+    for ((member, fitted), curvature) in members.iter().zip(fitted).zip(&curvatures) {
+        all_scores.push(scores(*member, (&fitted.theta, offsets), curvature, scored, progress)?);
+    }
+    let prior = members.iter().map(|member| member.prior_weight());
+    let prior: Vec<f64> = std::iter::once(POOL_WEIGHT).chain(prior).collect();
+    let outputs = &features.training.outputs;
+    let items = (0..outputs.n_items()).step_by(step);
+    let item_weights: Vec<f64> = items.map(|item| outputs.weight(item)).collect();
+    let weights = pseudo_bma(&prior, &all_scores, &item_weights);
+    let n = features.training.total_weight();
+    let guarded: Vec<(f64, Rule)> = members
+        .iter()
+        .zip(fitted)
+        .zip(&weights[1..])
+        .map(|((member, fitted), weight)| {
+            let guard = n / (n + GUARD * member.n_exponents() as f64);
+            (weight * guard, member.finish(&fitted.theta, means))
+        })
+        .collect();
     let of_fitted: f64 = guarded.iter().map(|(weight, _)| weight).sum();
     let mut rules = pools.rules(1.0 - of_fitted, means);
     rules.extend(guarded);
-    Ok((rules, converged))
-}
-
-/// At most [`SCORED`] items, evenly spread.
-fn scored_items(n: usize) -> Vec<usize> {
-    let step = n.div_ceil(SCORED).max(1);
-    (0..n).step_by(step).collect()
+    Ok(rules)
 }
 
 /// A classifier without a single output cannot be used.
@@ -193,10 +256,10 @@ fn require_outputs(outputs: &Outputs) -> Result<()> {
     Ok(())
 }
 
-fn data_warnings(training: &LabelledItems) -> Vec<Warning> {
+fn data_warnings(training: &LabelledItems<'_>) -> Vec<Warning> {
     let mut warnings = identical_sources(&training.outputs);
     warnings.extend(contrary_sources(training));
-    if training.labels.is_empty() {
+    if training.len() == 0 {
         warnings.push(Warning::data(
             "no labelled items: the average of the linear and the geometric pool is used, in which \
              all classifiers count the same; its confidence rests on how much they agree"
@@ -216,19 +279,19 @@ const FEWEST_FOR_CONTRARY: usize = 10;
 
 /// A warning for every classifier that is worse than chance: it gives the true class less than the
 /// mean of its probabilities, weighted by the frequencies of the classes.
-fn contrary_sources(training: &LabelledItems) -> Vec<Warning> {
+fn contrary_sources(training: &LabelledItems<'_>) -> Vec<Warning> {
     let (names, items) = (training.schema().classifiers(), training.outputs.all());
     let frequencies: Vec<f64> = training.ln_shares().iter().map(|ln| ln.exp()).collect();
     let excess = |item: usize, k: usize| {
         let output = items.output(item, k)?;
         let expected: f64 = output.iter().zip(&frequencies).map(|(x, f)| x * f).sum();
-        Some(output[training.labels[item]] - expected)
+        Some(output[training.label(item)] - expected)
     };
     let is_contrary = |k: usize| {
-        let own: Vec<f64> = (0..items.len()).filter_map(|item| excess(item, k)).collect();
-        let (sum, n) = (own.iter().sum::<f64>(), own.len() as f64);
-        let squares: f64 = own.iter().map(|e| (e - sum / n).powi(2)).sum();
-        own.len() >= FEWEST_FOR_CONTRARY && sum < -CONTRARY * squares.sqrt() - 1e-9
+        let own = || (0..items.len()).filter_map(|item| excess(item, k));
+        let (sum, n) = (own().sum::<f64>(), own().count());
+        let squares: f64 = own().map(|e| (e - sum / n as f64).powi(2)).sum();
+        n >= FEWEST_FOR_CONTRARY && sum < -CONTRARY * squares.sqrt() - 1e-9
     };
     let warning = |k: usize| {
         let name = &names[k];

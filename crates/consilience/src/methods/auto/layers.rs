@@ -1,13 +1,10 @@
 //! The layers: regressions on logarithms, evidence and probabilities with priors of different
 //! strength.
 
-use nalgebra::DMatrix;
-
-use super::features::{Features, MeanOutputs};
-use super::leave_one_out::{Jacobian, scores};
+use super::features::{Features, MeanOutputs, Scales};
+use super::leave_one_out::FittedMember;
 use super::members::{Layer, Rule};
-use crate::methods::stacking::logit::{ClassFeatures, LogitPosterior};
-use crate::sampling::Target;
+use crate::methods::regression::{ClassColumns, ItemBlock, Prior, Regression, Room, Sums, Work};
 
 /// The prior standard deviations of a layer's parameters, and the layer's prior weight in the
 /// mixture. A parameter of standard deviation 0 is left out.
@@ -18,7 +15,7 @@ pub(super) struct LayerPrior {
     evidence: f64,
     probabilities: f64,
     bias: f64,
-    pub(super) weight: f64,
+    weight: f64,
 }
 
 /// All layers, from the strongest prior to the weakest. The first four were chosen on 21 real sets.
@@ -70,14 +67,20 @@ pub(super) const LAYERS: [LayerPrior; 5] = [
 /// Items per class that evidence must rest on before its exponents count half.
 const ITEMS_PER_EXPONENT: f64 = 5.0;
 
-/// A fitted member and its leave-one-out scores.
-pub(super) struct Scored {
-    pub(super) rule: Rule,
-    pub(super) prior_weight: f64,
-    /// Fitted parameters without the biases.
-    pub(super) n_exponents: usize,
-    pub(super) scores: Vec<f64>,
-    pub(super) converged: bool,
+/// A layer to be fitted.
+pub(super) struct LayerRegression<'a> {
+    layer: &'a LayerPrior,
+    shape: (usize, usize),
+    prior: Prior,
+}
+
+/// The features of one block that a layer reads.
+#[derive(Clone, Copy)]
+enum Part {
+    Pool,
+    Outputs,
+    Evidence,
+    Probabilities,
 }
 
 impl LayerPrior {
@@ -85,137 +88,125 @@ impl LayerPrior {
         self.evidence > 0.0
     }
 
-    /// Fits the layer; `evidence` has K·J numbers per item, by Dirichlets that have not seen it.
-    pub(super) fn fit(
-        &self,
-        features: &Features,
-        evidence: &[f64],
-        means: &MeanOutputs,
-        scored: &[usize],
-    ) -> Scored {
-        let columns = Columns::new(self, features, evidence);
-        let design = ClassFeatures { features: columns.features };
-        let posterior = LogitPosterior {
-            design: &design,
-            labels: &features.labels,
-            weights: &features.weights,
-            offsets: &features.offsets,
-            means: columns.means,
-            precisions: columns.precisions,
-        };
-        let (theta, converged) = posterior.solve();
-        let scores = scores(
-            features,
-            scored,
-            &design,
-            &posterior.curvature(&theta),
-            &posterior.probabilities(&theta).0,
-        );
-        let rule = Rule::Layer(self.layer(&theta, features, means));
-        let n_exponents = theta.len() - features.n_classes;
-        Scored { rule, prior_weight: self.weight, n_exponents, scores, converged }
+    /// The parts whose coefficients follow the biases, with their prior means and standard deviations.
+    fn parts(&self, k: usize, trust: f64, scales: &Scales) -> Vec<(Part, f64, Vec<f64>)> {
+        let centre = if self.pool > 0.0 { 0.0 } else { 1.0 / k as f64 };
+        let scaled = |sd: f64, scales: &[f64]| scales.iter().map(|s| sd * s).collect();
+        let evidence = self.evidence * trust;
+        let mut parts = Vec::new();
+        if self.pool > 0.0 {
+            parts.push((Part::Pool, 1.0, vec![self.pool * scales.pool]));
+        }
+        parts.push((Part::Outputs, centre, scaled(self.outputs, &scales.outputs)));
+        if evidence > 0.0 {
+            parts.push((Part::Evidence, 0.0, scaled(evidence, &scales.evidence)));
+        }
+        if self.probabilities > 0.0 {
+            parts.push((Part::Probabilities, 0.0, vec![self.probabilities; k]));
+        }
+        parts
+    }
+
+    fn reads(&self, part: Part) -> bool {
+        match part {
+            Part::Pool => self.pool > 0.0,
+            Part::Outputs => true,
+            Part::Evidence => self.evidence > 0.0,
+            Part::Probabilities => self.probabilities > 0.0,
+        }
+    }
+}
+
+impl<'a> LayerRegression<'a> {
+    pub(super) fn new(layer: &'a LayerPrior, features: &Features<'_>, scales: &Scales) -> Self {
+        let schema = features.training.schema();
+        let (k, j) = (schema.n_classifiers(), schema.n_classes());
+        let size = features.class_size();
+        let trust = size / (size + ITEMS_PER_EXPONENT);
+        let mut prior = Prior { means: vec![0.0; j], precisions: vec![layer.bias.powi(-2); j] };
+        for (_, mean, sds) in layer.parts(k, trust, scales) {
+            prior.means.extend(std::iter::repeat_n(mean, sds.len()));
+            prior.precisions.extend(sds.iter().map(|sd| sd.powi(-2)));
+        }
+        Self { layer, shape: (k, j), prior }
     }
 
     /// The parameters as they are used: exponents of logarithms, not of e = g − ln π.
-    fn layer(&self, theta: &[f64], features: &Features, means: &MeanOutputs) -> Layer {
-        let k = features.n_classifiers;
-        let (bias, mut rest) = theta.split_at(features.n_classes);
-        let mut take = |present: bool, n: usize| {
-            let (part, others) = rest.split_at(if present { n } else { 0 });
+    fn rule(&self, theta: &[f64], means: &MeanOutputs) -> Layer {
+        let (k, j) = self.shape;
+        let (bias, mut rest) = theta.split_at(j);
+        let mut take = |part: Part, n: usize| {
+            let (own, others) = rest.split_at(if self.layer.reads(part) { n } else { 0 });
             rest = others;
-            part.to_vec()
+            own.to_vec()
         };
-        let pool = take(self.pool > 0.0, 1);
-        let mut output_exponents = take(true, k);
+        let pool = take(Part::Pool, 1);
+        let mut output_exponents = take(Part::Outputs, k);
         if let [temperature] = pool[..] {
             output_exponents.iter_mut().for_each(|u| *u += temperature / k as f64);
         }
-        let evidence_exponents = take(self.evidence > 0.0, k);
-        let probability_coefficients = take(self.probabilities > 0.0, k);
+        let evidence_exponents = take(Part::Evidence, k);
+        let probability_coefficients = take(Part::Probabilities, k);
         let own = means.bias(&output_exponents);
         let bias = bias.iter().zip(own).map(|(bias, own)| bias + own).collect();
         Layer { bias, output_exponents, evidence_exponents, probability_coefficients }
     }
-}
 
-/// The features of a layer and the prior of their coefficients.
-struct Columns {
-    /// For every class, n × F.
-    features: Vec<DMatrix<f64>>,
-    /// Of the biases, then of the coefficients.
-    means: Vec<f64>,
-    precisions: Vec<f64>,
-}
-
-impl Columns {
-    fn new(prior: &LayerPrior, features: &Features, evidence: &[f64]) -> Self {
-        let (k, j) = (features.n_classifiers, features.n_classes);
-        let mut columns = Self {
-            features: vec![DMatrix::zeros(features.n_items(), 0); j],
-            means: vec![0.0; j],
-            precisions: vec![prior.bias.powi(-2); j],
-        };
-        if prior.pool > 0.0 {
-            columns.add_pool(prior.pool, features);
-        }
-        let trust = features.class_size / (features.class_size + ITEMS_PER_EXPONENT);
-        let centre = if prior.pool > 0.0 { 0.0 } else { 1.0 / k as f64 };
-        for (sd, table, mean, scaled) in [
-            (prior.outputs, &features.outputs[..], centre, true),
-            (prior.evidence * trust, evidence, 0.0, true),
-            (prior.probabilities, &features.probabilities[..], 0.0, false),
-        ] {
-            for c in (0..k).filter(|_| sd > 0.0) {
-                let scale = if scaled { features.scale(table, c) } else { 1.0 };
-                let value = |i: usize, t: usize| features.of_item(table, i)[c * j + t];
-                columns.add(value, mean, sd * scale);
-            }
-        }
-        columns
-    }
-
-    /// Adds a feature whose coefficient is N(mean, sd²).
-    fn add(&mut self, value: impl Fn(usize, usize) -> f64, mean: f64, sd: f64) {
-        for (t, features) in self.features.iter_mut().enumerate() {
-            let (n, f) = features.shape();
-            let mut wider = std::mem::replace(features, DMatrix::zeros(0, 0)).insert_column(f, 0.0);
-            (0..n).for_each(|i| wider[(i, f)] = value(i, t));
-            *features = wider;
-        }
-        self.means.push(mean);
-        self.precisions.push(sd.powi(-2));
-    }
-
-    /// Adds the geometric pool, with a temperature around 1.
-    fn add_pool(&mut self, sd: f64, features: &Features) {
-        let (n, k, j) = (features.n_items(), features.n_classifiers, features.n_classes);
-        let mut pool = vec![0.0; n * j];
-        for (item, pool) in pool.chunks_exact_mut(j).enumerate() {
-            for output in features.of_item(&features.outputs, item).chunks_exact(j) {
-                pool.iter_mut().zip(output).for_each(|(sum, e)| *sum += e / k as f64);
-            }
-        }
-        let squares = pool.chunks_exact(j).zip(&features.weights);
-        let sum: f64 = squares.map(|(p, w)| w * p.iter().map(|x| x * x).sum::<f64>()).sum();
-        let rms = (sum / (features.total_weight() * j as f64) + 1e-12).sqrt();
-        self.add(|i, t| pool[i * j + t], 1.0, sd * f64::min(1.0, 1.0 / rms));
+    fn columns<'b>(&self, block: &'b ItemBlock) -> ClassColumns<'b> {
+        let parts = [
+            (Part::Pool, &block.pool),
+            (Part::Outputs, &block.outputs),
+            (Part::Evidence, &block.evidence),
+            (Part::Probabilities, &block.probabilities),
+        ];
+        let read = parts.into_iter().filter(|(part, _)| self.layer.reads(*part));
+        let columns = read.flat_map(|(_, features)| features.chunks_exact(block.stride)).collect();
+        ClassColumns { n_classes: self.shape.1, has_biases: true, columns }
     }
 }
 
-impl Jacobian for ClassFeatures {
-    fn n_parameters(&self) -> usize {
-        self.features.len() + self.features[0].ncols()
+impl Regression for LayerRegression<'_> {
+    fn prior(&self) -> &Prior {
+        &self.prior
     }
 
-    fn write(&self, item: usize, jacobian: &mut [f64]) {
-        let j = self.features.len();
-        let width = Jacobian::n_parameters(self);
-        jacobian.fill(0.0);
-        for (t, row) in jacobian.chunks_exact_mut(width).enumerate() {
-            row[t] = 1.0;
-            for (value, feature) in row[j..].iter_mut().zip(self.features[t].row(item).iter()) {
-                *value = *feature;
-            }
+    fn predict(&self, theta: &[f64], block: &ItemBlock, room: &mut Room) {
+        self.columns(block).predict(theta, &mut room.work.predictors);
+    }
+
+    fn add_derivatives(&self, _: &[f64], block: &ItemBlock, room: &mut Room, sums: &mut Sums) {
+        let columns = self.columns(block);
+        columns.add_gradient(&room.work, sums);
+        if !sums.curvature.is_empty() {
+            columns.add_curvature(&block.weights, &mut room.work, &mut sums.curvature);
         }
+    }
+}
+
+impl FittedMember for LayerRegression<'_> {
+    fn with_columns(
+        &self,
+        _: &[f64],
+        block: &ItemBlock,
+        room: &mut Room,
+        f: &mut dyn FnMut(&ClassColumns<'_>, &mut Work),
+    ) {
+        f(&self.columns(block), &mut room.work);
+    }
+
+    fn finish(&self, theta: &[f64], means: &MeanOutputs) -> Rule {
+        Rule::Layer(self.rule(theta, means))
+    }
+
+    fn n_exponents(&self) -> usize {
+        self.prior.len() - self.shape.1
+    }
+
+    fn prior_weight(&self) -> f64 {
+        self.layer.weight
+    }
+
+    fn as_regression(&self) -> &dyn Regression {
+        self
     }
 }

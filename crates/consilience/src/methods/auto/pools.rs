@@ -8,11 +8,15 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
 
-use super::features::{Features, MeanOutputs};
+use super::features::MeanOutputs;
 use super::linear::LN_TEMPERATURE;
 use super::members::{Layer, LinearRule, Rule};
 use super::temperature::Temperatures;
-use consilience_numerics::log_space::log_sum_exp;
+use crate::error::Result;
+use crate::math::aligned::AlignedBuffer;
+use crate::math::columns::{add_scaled, dot, ln_all, ln_sums};
+use crate::methods::regression::{Blocks, ItemBlock};
+use crate::progress::Progress;
 use consilience_numerics::simplex;
 use consilience_numerics::special::normal_quantile;
 
@@ -55,6 +59,13 @@ pub(super) struct Pools {
 /// leave-one-out scores: no single item can make up for it.
 const NEGLIGIBLE: f64 = 100.0;
 
+/// The likelihoods of up to so many items are kept, 13 MB. Of more items, a part of so many is looked
+/// at first, evenly spread: particles that are then less probable than the best by exp(200) are not
+/// computed for the other items, which would make them less probable still.
+const KEPT_ITEMS: usize = 8192;
+const FEW_ITEMS: usize = 2048;
+const HOPELESS: f64 = 200.0;
+
 impl Pools {
     /// Without labels: half the linear and half the geometric pool.
     pub(super) fn without_labels(means: &MeanOutputs, plain: Temperatures) -> Vec<(f64, Rule)> {
@@ -63,37 +74,29 @@ impl Pools {
         pools.map(|(linear, a)| (0.5, rule(linear, &weights, a, means))).to_vec()
     }
 
-    /// Weights the pools by the likelihood of the items of `scored`.
+    /// Weights the pools by the likelihood of the items.
     pub(super) fn new(
-        features: &Features,
-        means: &MeanOutputs,
+        (means, offsets): (&MeanOutputs, &[f64]),
         plain: Temperatures,
-        scored: &[usize],
-    ) -> Self {
+        blocks: &Blocks<'_>,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
         let weights = weight_sets(&means.order);
         let particles = particles(plain);
-        let width = particles.len();
-        let mut totals: Vec<f64> = particles.iter().map(|p| p.prior.ln()).collect();
-        let mut likelihoods = vec![0.0; scored.len() * width];
-        let mut evidence = ItemEvidence::new(&weights, features.n_classes);
-        for (&item, row) in scored.iter().zip(likelihoods.chunks_exact_mut(width)) {
-            evidence.load(features, means, item);
-            for ((ln, particle), total) in row.iter_mut().zip(&particles).zip(&mut totals) {
-                *ln = evidence.ln_likelihood(particle, features, item);
-                *total += features.weights[item] * *ln;
-            }
-        }
-        let largest = totals.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let kept: Vec<usize> = (0..width).filter(|&s| totals[s] > largest - NEGLIGIBLE).collect();
-        let score = |(&item, row): (&usize, &[f64])| {
-            let rest = |&s: &usize| totals[s] - features.unit(item) * row[s];
-            let rest: Vec<f64> = kept.iter().map(rest).collect();
-            let joint: Vec<f64> = rest.iter().zip(&kept).map(|(rest, &s)| rest + row[s]).collect();
-            log_sum_exp(&joint) - log_sum_exp(&rest)
+        let table = Table { weights: &weights, particles: &particles, means, offsets };
+        let prior: Vec<f64> = particles.iter().map(|p| p.prior.ln()).collect();
+        let all: Vec<usize> = (0..particles.len()).collect();
+        let (totals, scores) = if blocks.n_items() <= KEPT_ITEMS {
+            let found = table.likelihoods((blocks, true), &all, progress)?;
+            let totals = total(&found, &all, &prior);
+            let kept = at_least(&totals, largest(&totals) - NEGLIGIBLE);
+            (totals.clone(), scores(&found, &totals, &kept))
+        } else {
+            table.of_many(blocks, &prior, progress)?
         };
-        let scores = scored.iter().zip(likelihoods.chunks_exact(width)).map(score).collect();
-        simplex::softmax(&mut totals);
-        Self { weights, particles, probabilities: totals, scores }
+        let mut probabilities = totals;
+        simplex::softmax(&mut probabilities);
+        Ok(Self { weights, particles, probabilities, scores })
     }
 
     /// All pools with their shares of `weight`.
@@ -153,47 +156,180 @@ fn random_weights(order: &[usize], rng: &mut ChaCha8Rng) -> Vec<f64> {
     weights
 }
 
-/// The evidence of an item for every class by both kinds of pools with every set of weights, at
-/// temperature 1.
-struct ItemEvidence<'a> {
-    weights: &'a [Vec<f64>],
-    /// At (kind · sets + set) · J + class, linear pools first.
-    values: Vec<f64>,
-    joint: Vec<f64>,
+fn largest(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::NEG_INFINITY, f64::max)
 }
 
-impl<'a> ItemEvidence<'a> {
-    fn new(weights: &'a [Vec<f64>], n_classes: usize) -> Self {
-        let values = vec![0.0; 2 * weights.len() * n_classes];
-        Self { weights, values, joint: vec![0.0; n_classes] }
+/// The places of values above a limit.
+fn at_least(values: &[f64], limit: f64) -> Vec<usize> {
+    (0..values.len()).filter(|&s| values[s] > limit).collect()
+}
+
+/// The log posterior of all particles up to a constant, −∞ for those that are not among `particles`.
+fn total(found: &[Likelihoods], particles: &[usize], prior: &[f64]) -> Vec<f64> {
+    let mut totals = vec![f64::NEG_INFINITY; prior.len()];
+    for (place, &s) in particles.iter().enumerate() {
+        totals[s] = prior[s];
+        for piece in found {
+            totals[s] += piece.totals[place];
+        }
+    }
+    totals
+}
+
+/// The log scores of the items by the posterior without them; `kept` are places in `totals`.
+fn scores(found: &[Likelihoods], totals: &[f64], kept: &[usize]) -> Vec<f64> {
+    found.iter().flat_map(|piece| piece.scores(totals, kept)).collect()
+}
+
+/// How likelihoods are computed.
+struct Table<'a> {
+    weights: &'a [Vec<f64>],
+    particles: &'a [Particle],
+    means: &'a MeanOutputs,
+    /// ln of the share of every class among the labels.
+    offsets: &'a [f64],
+}
+
+/// The log likelihoods of the items of some blocks.
+struct Likelihoods {
+    /// Of all items together, by particle.
+    totals: Vec<f64>,
+    /// Block by block, particle by particle: a number per item.
+    values: Vec<f64>,
+    /// The number of items and how often each is left out, padded to the length of a column, for every block.
+    blocks: Vec<(usize, Vec<f64>)>,
+    room: PoolRoom,
+}
+
+/// Room for the evidence of one pool with temperature 1.
+#[derive(Default)]
+struct PoolRoom {
+    /// J columns.
+    pooled: AlignedBuffer,
+    /// That of the items' own classes, and the offsets of these.
+    own: Vec<f64>,
+    offsets: Vec<f64>,
+}
+
+impl Table<'_> {
+    /// The log posterior of all particles up to a constant, and the leave-one-out scores, of many items.
+    fn of_many(
+        &self,
+        blocks: &Blocks<'_>,
+        prior: &[f64],
+        progress: &dyn Progress,
+    ) -> Result<(Vec<f64>, Vec<f64>)> {
+        let all: Vec<usize> = (0..prior.len()).collect();
+        let step = blocks.n_items() / FEW_ITEMS;
+        let part = self.likelihoods((&blocks.every(step), false), &all, progress)?;
+        let part = total(&part, &all, prior);
+        let promising = at_least(&part, largest(&part) - HOPELESS * step as f64);
+        let found = self.likelihoods((blocks, false), &promising, progress)?;
+        let totals = total(&found, &promising, prior);
+        let kept = at_least(&totals, largest(&totals) - NEGLIGIBLE);
+        let found = self.likelihoods((blocks, true), &kept, progress)?;
+        let of_kept: Vec<f64> = kept.iter().map(|&s| totals[s]).collect();
+        let places: Vec<usize> = (0..kept.len()).collect();
+        Ok((totals, scores(&found, &of_kept, &places)))
     }
 
-    fn load(&mut self, features: &Features, means: &MeanOutputs, item: usize) {
-        let j = features.n_classes;
-        let (linear, geometric) = self.values.split_at_mut(self.weights.len() * j);
-        let probabilities = features.of_item(&features.probabilities, item);
-        let outputs = features.of_item(&features.outputs, item);
-        let mean = |values: &[f64], weights: &[f64], t: usize| {
-            values.iter().skip(t).step_by(j).zip(weights).map(|(x, w)| w * x).sum::<f64>()
+    /// Of some particles, for pieces of the table in order; those of every item are kept if `keep`.
+    fn likelihoods(
+        &self,
+        (blocks, keep): (&Blocks<'_>, bool),
+        particles: &[usize],
+        progress: &dyn Progress,
+    ) -> Result<Vec<Likelihoods>> {
+        let new = || Likelihoods {
+            totals: vec![0.0; particles.len()],
+            values: Vec::new(),
+            blocks: Vec::new(),
+            room: PoolRoom::default(),
         };
-        for (s, weights) in self.weights.iter().enumerate() {
-            for t in 0..j {
-                let pooled = mean(probabilities, weights, t).max(f64::MIN_POSITIVE);
-                linear[s * j + t] = pooled.ln() - means.ln_all[t];
-                geometric[s * j + t] = mean(outputs, weights, t);
+        blocks.pieces(particles.len(), progress, new, |block, found| {
+            if !keep {
+                found.values.clear();
+                found.blocks.clear();
+            }
+            self.add_block(block, particles, found);
+        })
+    }
+
+    fn add_block(&self, block: &ItemBlock, particles: &[usize], found: &mut Likelihoods) {
+        let stride = block.stride;
+        let first = found.values.len();
+        found.values.resize(first + particles.len() * stride, 0.0);
+        let units = block.weights.iter().map(|weight| weight.min(1.0)).collect();
+        found.blocks.push((block.labels.len(), units));
+        let PoolRoom { pooled, own, offsets } = &mut found.room;
+        pooled.resize(self.offsets.len() * stride);
+        offsets.clear();
+        offsets.extend(block.labels.iter().map(|label| self.offsets[*label as usize]));
+        offsets.resize(stride, 0.0);
+        let mut loaded = None;
+        for (place, &s) in particles.iter().enumerate() {
+            let Particle { linear, weights, temperature, .. } = self.particles[s];
+            let wanted = (linear, &self.weights[weights]);
+            if loaded != Some(wanted) {
+                self.pool(block, wanted, pooled);
+                own.clear();
+                let places = block.labels.iter().enumerate();
+                own.extend(places.map(|(i, label)| pooled[*label as usize * stride + i]));
+                own.resize(stride, 0.0);
+                loaded = Some(wanted);
+            }
+            let values = &mut found.values[first + place * stride..][..stride];
+            ln_sums(pooled, temperature, self.offsets, values);
+            for ((value, own), offset) in values.iter_mut().zip(&*own).zip(&*offsets) {
+                *value = temperature * own + offset - *value;
+            }
+            found.totals[place] += dot(values, &block.weights);
+        }
+    }
+
+    /// The evidence for every class of a pool with temperature 1.
+    fn pool(&self, block: &ItemBlock, (linear, weights): (bool, &Vec<f64>), pooled: &mut [f64]) {
+        let features = if linear { &block.probabilities } else { &block.outputs };
+        pooled.fill(0.0);
+        for (weight, source) in weights.iter().zip(features.chunks_exact(pooled.len())) {
+            add_scaled(pooled, *weight, source);
+        }
+        if linear {
+            ln_all(pooled);
+            for (column, ln) in pooled.chunks_exact_mut(block.stride).zip(&self.means.ln_all) {
+                column.iter_mut().for_each(|value| *value -= ln);
             }
         }
     }
+}
 
-    /// ln softmax(o + U) of the item's class.
-    fn ln_likelihood(&mut self, particle: &Particle, features: &Features, item: usize) -> f64 {
-        let j = features.n_classes;
-        let kind = if particle.linear { 0 } else { self.weights.len() };
-        let values = &self.values[(kind + particle.weights) * j..][..j];
-        for ((joint, offset), value) in self.joint.iter_mut().zip(&features.offsets).zip(values) {
-            *joint = offset + particle.temperature * value;
+impl Likelihoods {
+    /// The log scores of the items by the posterior without them, from some particles.
+    fn scores(&self, totals: &[f64], kept: &[usize]) -> Vec<f64> {
+        let mut scores = Vec::new();
+        let mut rest = &self.values[..];
+        for (n_items, units) in &self.blocks {
+            let stride = units.len();
+            let (values, others) = rest.split_at(totals.len() * stride);
+            rest = others;
+            let own = |s: usize| &values[s * stride..][..stride];
+            let mut joint = vec![0.0; kept.len() * stride];
+            let mut without = vec![0.0; kept.len() * stride];
+            for (place, &s) in kept.iter().enumerate() {
+                for i in 0..stride {
+                    let rest = totals[s] - units[i] * own(s)[i];
+                    without[place * stride + i] = rest;
+                    joint[place * stride + i] = rest + own(s)[i];
+                }
+            }
+            let (mut above, mut below) = (vec![0.0; stride], vec![0.0; stride]);
+            let none = vec![0.0; kept.len()];
+            ln_sums(&joint, 1.0, &none, &mut above);
+            ln_sums(&without, 1.0, &none, &mut below);
+            scores.extend(above.iter().zip(&below).map(|(a, b)| a - b).take(*n_items));
         }
-        self.joint[features.labels[item]] - log_sum_exp(&self.joint)
+        scores
     }
 }
 

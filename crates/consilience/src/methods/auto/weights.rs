@@ -10,7 +10,7 @@ const DRAWS: usize = 200;
 /// Weights of members from their leave-one-out log scores (pseudo-BMA+, Yao et al. 2018): the mean
 /// of ωₕ ∝ (prior weight)ₕ exp(Sₕ) over normal draws of the sums of scores S, whose covariance is
 /// that of sums of as many items. The draws are fixed and fill space evenly.
-pub(super) fn pseudo_bma(prior: &[f64], scores: &[&[f64]], weights: &[f64]) -> Vec<f64> {
+pub(super) fn pseudo_bma(prior: &[f64], scores: &[Vec<f64>], weights: &[f64]) -> Vec<f64> {
     let h = prior.len();
     let total: f64 = weights.iter().sum();
     let sum = |scores: &[f64]| scores.iter().zip(weights).map(|(s, w)| w * s).sum::<f64>();

@@ -26,7 +26,7 @@ pub use config::{AlphaPrior, Independent, Inference};
 pub(crate) use describe::describe_dirichlets;
 pub(super) use fit::posterior_modes;
 pub use fit::{FittedIndependent, PosteriorReport};
-pub(super) use posterior::DirichletPosterior;
+pub(super) use posterior::PooledMeans;
 pub use statistics::SufficientStatistics;
 
 use super::log_linear::{self, LogLinear};

@@ -54,20 +54,20 @@ impl DirichletPosterior {
             AlphaPrior::Paper => Self { n, mean_ln, shape: 1e-3, rate: 1e-3, measure },
             AlphaPrior::Pooled => {
                 let means = means_per_class(statistics, classifier);
-                Self::pooled((n, mean_ln), &means, options.prior_items, measure)
+                let pooled = mean_of(&means, mean_ln.len());
+                Self::pooled((n, mean_ln), pooled, options.prior_items, measure)
             }
         }
     }
 
     /// That of `n` outputs with mean logarithms `mean_ln` and `items` imagined outputs, whose mean
-    /// logarithms are the mean of `means`.
+    /// logarithms are `pooled`.
     fn pooled(
         (n, mean_ln): (f64, Vec<f64>),
-        means: &[Vec<f64>],
+        pooled: Vec<f64>,
         items: f64,
         measure: Measure,
     ) -> Self {
-        let pooled = mean_of(means, mean_ln.len());
         if -log_sum_exp(&pooled) < CONSTANT {
             // The outputs are constant: they are no evidence for any class.
             let mean_ln = dispersed(pooled, MAX_PRIOR_CONCENTRATION);
@@ -82,32 +82,12 @@ impl DirichletPosterior {
         Self { n: n + items, mean_ln, shape: 1.0, rate: 0.0, measure }
     }
 
-    /// The posterior under the default prior without one output, of which `unit` copies are left
-    /// out and whose logarithms are given; none if the classifier has no other output.
-    pub(in crate::methods) fn without(
-        statistics: &SufficientStatistics,
-        (classifier, class): (usize, usize),
-        logs: &[f64],
-        unit: f64,
-    ) -> Option<Self> {
-        let weight = statistics.weight(classifier, class);
-        // Weights are exact sums, so that what is left of a single output is 0.
-        let n = weight - unit;
-        let mut mean_ln = statistics.mean_ln(classifier, class);
-        mean_ln.iter_mut().zip(logs).for_each(|(m, log)| *m = (weight * *m - unit * log) / n);
-        let others = (0..logs.len()).filter(|&j| j != class && statistics.count(classifier, j) > 0);
-        let mut means: Vec<Vec<f64>> = others.map(|j| statistics.mean_ln(classifier, j)).collect();
-        if n > 0.0 {
-            means.push(mean_ln.clone());
-        }
-        let items = Independent::default().prior_items;
-        let posterior = || Self::pooled((n, mean_ln), &means, items, Measure::Alpha);
-        (!means.is_empty()).then(posterior)
-    }
-
-    /// The mode of θ.
-    pub(in crate::methods) fn mode(&self) -> Vec<f64> {
-        search_mode(self, &self.start()).0
+    /// The concentrations α at the mode, searched from a point nearby.
+    pub(in crate::methods) fn mode_near(&self, alpha: &[f64]) -> Vec<f64> {
+        let start: Vec<f64> = alpha.iter().map(|a| a.max(1e-6).ln()).collect();
+        let (point, converged) = search_mode(self, &start);
+        let point = if converged { point } else { search_mode(self, &self.start()).0 };
+        point.iter().map(|theta| theta.exp()).collect()
     }
 
     /// The same made wider where the largest shape would be above `most`.
@@ -225,6 +205,58 @@ fn means_per_class(statistics: &SufficientStatistics, classifier: usize) -> Vec<
     let classes = 0..statistics.class_counts().len();
     let known = classes.filter(|&class| statistics.count(classifier, class) > 0);
     known.map(|class| statistics.mean_ln(classifier, class)).collect()
+}
+
+/// The mean logarithms of one classifier's outputs, class by class, to leave single outputs out.
+pub(in crate::methods) struct PooledMeans {
+    /// Of every class; NaN without outputs.
+    means: Vec<Vec<f64>>,
+    /// The sum over the classes that have outputs, and their number.
+    sum: Vec<f64>,
+    n_classes: f64,
+}
+
+impl PooledMeans {
+    pub(in crate::methods) fn of(statistics: &SufficientStatistics, classifier: usize) -> Self {
+        let n_classes = statistics.class_counts().len();
+        let means: Vec<Vec<f64>> =
+            (0..n_classes).map(|class| statistics.mean_ln(classifier, class)).collect();
+        let mut sum = vec![0.0; n_classes];
+        let known = (0..n_classes).filter(|&class| statistics.count(classifier, class) > 0);
+        let mut count = 0.0;
+        for class in known {
+            count += 1.0;
+            sum.iter_mut().zip(&means[class]).for_each(|(sum, m)| *sum += m);
+        }
+        Self { means, sum, n_classes: count }
+    }
+
+    /// The posterior of a Dirichlet under the default prior without one output, of which `unit` copies are left out and
+    /// whose logarithms are given; none if the classifier has no other output.
+    pub(in crate::methods) fn without(
+        &self,
+        statistics: &SufficientStatistics,
+        (classifier, class): (usize, usize),
+        logs: &[f64],
+        unit: f64,
+    ) -> Option<DirichletPosterior> {
+        let weight = statistics.weight(classifier, class);
+        // Weights are exact sums, so that what is left of a single output is 0.
+        let n = weight - unit;
+        let own = self.means[class].iter().zip(logs);
+        let mean_ln: Vec<f64> = own.map(|(m, log)| (weight * m - unit * log) / n).collect();
+        let (mut pooled, mut count) = (self.sum.clone(), self.n_classes);
+        pooled.iter_mut().zip(&self.means[class]).for_each(|(sum, m)| *sum -= m);
+        if n > 0.0 {
+            pooled.iter_mut().zip(&mean_ln).for_each(|(sum, m)| *sum += m);
+        } else {
+            count -= 1.0;
+        }
+        pooled.iter_mut().for_each(|sum| *sum /= count);
+        let items = Independent::default().prior_items;
+        let posterior = || DirichletPosterior::pooled((n, mean_ln), pooled, items, Measure::Alpha);
+        (count > 0.0).then(posterior)
+    }
 }
 
 /// The unweighted mean of vectors of this length.

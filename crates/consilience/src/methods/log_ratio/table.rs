@@ -74,7 +74,7 @@ impl LogRatioTable {
         let (k, per_classifier) = (schema.n_classifiers(), schema.n_classes() - 1);
         let class = |j: usize| {
             let own: Vec<usize> =
-                (0..items.len()).filter(|&item| training.labels[item] == j).collect();
+                (0..items.len()).filter(|&item| training.label(item) == j).collect();
             let mut rows = DMatrix::zeros(k * per_classifier, own.len());
             for (&item, mut column) in own.iter().zip(rows.column_iter_mut()) {
                 for (c, output) in items.present(item) {

@@ -17,12 +17,12 @@ const MOST_GROUPS: usize = 1024;
 /// classifiers and classes.
 const MOST_NUMBERS: usize = 1 << 22;
 
-/// Logarithms of all outputs around their means given the true class, n × K × J; 0 where an output
-/// is missing.
+/// Logarithms of outputs around their means given the true class.
 pub(super) struct CentredLogs<'a> {
     pub(super) outputs: &'a Outputs,
     pub(super) labels: Vec<usize>,
-    values: Vec<f64>,
+    /// At class · K·J + column.
+    means: Vec<f64>,
 }
 
 impl<'a> CentredLogs<'a> {
@@ -30,39 +30,34 @@ impl<'a> CentredLogs<'a> {
         let labels = outputs.require_labels()?;
         let schema = outputs.schema();
         let (n_classes, width) = (schema.n_classes(), schema.width());
-        let mut values: Vec<f64> =
-            outputs.all().values().iter().map(|x| ln_at_least_tiny(*x)).collect();
         let mut sums = vec![0.0; width * n_classes];
         let mut weights = vec![0.0f64; schema.n_classifiers() * n_classes];
-        let is_present = |item: usize, k: usize| outputs.output(item, k).is_some();
-        for (item, (row, class)) in values.chunks_exact_mut(width).zip(&labels).enumerate() {
+        for (item, class) in labels.iter().enumerate() {
             let weight = outputs.weight(item);
-            for (k, logs) in row.chunks_exact_mut(n_classes).enumerate() {
-                if !is_present(item, k) {
-                    logs.fill(0.0);
-                    continue;
-                }
+            for (k, output) in outputs.items(item..item + 1).present(0) {
                 weights[class * schema.n_classifiers() + k] += weight;
                 let sums = &mut sums[class * width + k * n_classes..];
-                sums.iter_mut().zip(logs).for_each(|(sum, log)| *sum += weight * *log);
+                let logs = output.iter().map(|x| ln_at_least_tiny(*x));
+                sums.iter_mut().zip(logs).for_each(|(sum, log)| *sum += weight * log);
             }
         }
-        for (item, (row, class)) in values.chunks_exact_mut(width).zip(&labels).enumerate() {
-            for (k, logs) in row.chunks_exact_mut(n_classes).enumerate() {
-                if is_present(item, k) {
-                    let total = weights[class * schema.n_classifiers() + k];
-                    let sums = &sums[class * width + k * n_classes..];
-                    logs.iter_mut().zip(sums).for_each(|(log, sum)| *log -= sum / total);
-                }
-            }
-        }
-        Ok(Self { outputs, labels, values })
+        let totals = weights.iter().flat_map(|total| std::iter::repeat_n(total, n_classes));
+        sums.iter_mut().zip(totals).for_each(|(sum, total)| *sum /= total);
+        Ok(Self { outputs, labels, means: sums })
     }
 
-    /// The logarithms of one item, K × J.
-    pub(super) fn of(&self, item: usize) -> &[f64] {
-        let width = self.outputs.schema().width();
-        &self.values[item * width..(item + 1) * width]
+    /// Writes the logarithms of one item, K × J; 0 where an output is missing.
+    pub(super) fn write(&self, item: usize, row: &mut [f64]) {
+        let n_classes = self.outputs.schema().n_classes();
+        let means = &self.means[self.labels[item] * row.len()..][..row.len()];
+        row.fill(0.0);
+        for (k, output) in self.outputs.items(item..item + 1).present(0) {
+            let place = k * n_classes..(k + 1) * n_classes;
+            let centred = output.iter().zip(&means[place.clone()]);
+            for (log, (x, mean)) in row[place].iter_mut().zip(centred) {
+                *log = ln_at_least_tiny(*x) - mean;
+            }
+        }
     }
 }
 
@@ -114,14 +109,14 @@ impl GroupSums {
         let layout = Layout { width: schema.width(), n_classifiers, counts_pairs };
         let members = deal(&logs.labels, n_classes, MOST_GROUPS.min(MOST_NUMBERS / layout.len()));
         let sums = parallel::map(members.len(), |group| layout.sum(logs, &members[group]));
-        let shape = |items: &Vec<usize>| {
-            let weights = || items.iter().map(|item| logs.outputs.weight(*item));
+        let shape = |items: &Vec<u32>| {
+            let weights = || items.iter().map(|item| logs.outputs.weight(*item as usize));
             weights().map(|w| w * w).sum::<f64>() / weights().sum::<f64>()
         };
         Self {
             n_classifiers,
             n_classes,
-            classes: members.iter().map(|items| logs.labels[items[0]]).collect(),
+            classes: members.iter().map(|items| logs.labels[items[0] as usize]).collect(),
             shapes: members.iter().map(shape).collect(),
             layout,
             numbers: sums.concat(),
@@ -188,12 +183,13 @@ impl Sums {
 }
 
 impl Layout {
-    fn sum(self, logs: &CentredLogs<'_>, items: &[usize]) -> Vec<f64> {
-        let mut numbers = vec![0.0; self.len()];
-        for &item in items {
-            let (row, weight) = (logs.of(item), logs.outputs.weight(item));
+    fn sum(self, logs: &CentredLogs<'_>, items: &[u32]) -> Vec<f64> {
+        let (mut numbers, mut row) = (vec![0.0; self.len()], vec![0.0; self.width]);
+        for item in items.iter().map(|item| *item as usize) {
+            logs.write(item, &mut row);
+            let weight = logs.outputs.weight(item);
             let present = |k: usize| f64::from(u8::from(logs.outputs.output(item, k).is_some()));
-            numbers.iter_mut().zip(row).for_each(|(sum, log)| *sum += weight * log);
+            numbers.iter_mut().zip(&row).for_each(|(sum, log)| *sum += weight * log);
             for k in 0..self.n_classifiers {
                 numbers[self.width + k] += weight * present(k);
             }
@@ -215,15 +211,15 @@ impl Layout {
 
 /// The items of every group: one item each if there are few, else the items of a class in turn. The
 /// groups are in the order of their first items, so that names and order of classes do not matter.
-fn deal(labels: &[usize], n_classes: usize, most: usize) -> Vec<Vec<usize>> {
+fn deal(labels: &[usize], n_classes: usize, most: usize) -> Vec<Vec<u32>> {
     let mut counts = vec![0usize; n_classes];
     labels.iter().for_each(|class| counts[*class] += 1);
     let n_groups: Vec<usize> =
         counts.iter().map(|n| (n * most).div_ceil(labels.len()).clamp(1, (*n).max(1))).collect();
     let mut of_class = vec![Vec::new(); n_classes];
     let mut dealt = vec![0usize; n_classes];
-    let mut groups: Vec<Vec<usize>> = Vec::new();
-    for (item, &class) in labels.iter().enumerate() {
+    let mut groups: Vec<Vec<u32>> = Vec::new();
+    for (item, &class) in (0..).zip(labels) {
         let place = dealt[class] % n_groups[class];
         dealt[class] += 1;
         if of_class[class].len() == place {

@@ -80,11 +80,13 @@ impl Scatters {
         // The scatter of the logarithms first: the evidence is linear in them.
         let mut scatters = vec![DMatrix::zeros(j, j); n_classifiers * j];
         let mut weights = vec![0.0; n_classifiers * n_classifiers * j];
+        let mut row = vec![0.0; n_classifiers * j];
         for (item, &class) in logs.labels.iter().enumerate() {
+            logs.write(item, &mut row);
             let weight = logs.outputs.weight(item);
             let present: Vec<bool> =
                 (0..n_classifiers).map(|k| logs.outputs.output(item, k).is_some()).collect();
-            for (k, row) in logs.of(item).chunks_exact(j).enumerate().filter(|(k, _)| present[*k]) {
+            for (k, row) in row.chunks_exact(j).enumerate().filter(|(k, _)| present[*k]) {
                 let scatter = &mut scatters[k * j + class];
                 for (l, a) in row.iter().enumerate() {
                     row[..=l]

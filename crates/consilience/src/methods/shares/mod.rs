@@ -12,6 +12,7 @@
 //! with correlation r get 1/(1 + (K−1) r) each. Shares below 0 are not allowed: where they would
 //! help on training items, they ruin others.
 
+mod evidence;
 mod groups;
 mod independence;
 mod intervals;
@@ -25,7 +26,8 @@ use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
 use crate::methods::correlated::PairInsight;
 use crate::methods::independent::Alpha;
-use correlated_dirichlet::Dirichlet;
+use evidence::Products;
+use groups::triangle;
 use quadratic::least_quadratic;
 
 pub use intervals::{InsightIntervals, LEVEL, insight_intervals};
@@ -78,14 +80,14 @@ impl EvidenceCovariance {
     /// From labelled outputs and the classifiers' Dirichlets. Each pair's correlation comes from
     /// the items that have both outputs.
     pub fn of(outputs: &Outputs, alpha: &Alpha) -> Result<Self> {
-        let evidence = Evidence::centred(outputs, alpha)?;
+        let products = evidence::products(outputs, alpha)?;
         let n = alpha.len();
         let mut matrix = DMatrix::zeros(n, n);
         for k in 0..n {
-            let Products { own: [square, _], items, .. } = evidence.products(k, k);
+            let Products { own: [square, _], items, .. } = products[triangle(k) + k];
             matrix[(k, k)] = (square / items.max(f64::MIN_POSITIVE)).max(f64::MIN_POSITIVE);
             for m in 0..k {
-                let Products { own: [a, b], cross, .. } = evidence.products(k, m);
+                let Products { own: [a, b], cross, .. } = products[triangle(k) + m];
                 let r = if a * b > 0.0 { cross / (a * b).sqrt() } else { 0.0 };
                 // the product of tiny variances would underflow
                 let scale = matrix[(k, k)].sqrt() * matrix[(m, m)].sqrt();
@@ -183,87 +185,6 @@ fn divided(mut values: Vec<f64>, groups: &[Vec<usize>]) -> Vec<f64> {
         group.iter().for_each(|k| values[*k] = mean);
     }
     values
-}
-
-/// Sums of products over the items that have two classifiers' outputs, and their weight.
-struct Products {
-    own: [f64; 2],
-    cross: f64,
-    items: f64,
-}
-
-/// The evidence of every item and classifier for every class, n × K × J; NaN where an output is
-/// missing.
-struct Evidence {
-    values: Vec<f64>,
-    /// The weight of every item.
-    weights: Vec<f64>,
-    n_classifiers: usize,
-    n_classes: usize,
-}
-
-impl Evidence {
-    /// Centred over classes, and around the mean of the item's true class.
-    fn centred(outputs: &Outputs, alpha: &Alpha) -> Result<Self> {
-        let (n_classifiers, n_classes) = (alpha.len(), outputs.schema().n_classes());
-        let labels = outputs.require_labels()?;
-        let items = outputs.all();
-        let mut values = vec![f64::NAN; items.values().len()];
-        for (k, rows) in alpha.iter().enumerate() {
-            let own = rows
-                .iter()
-                .map(|row| Dirichlet::new(row))
-                .collect::<Result<Vec<_>, correlated_dirichlet::Error>>()?;
-            for item in 0..items.len() {
-                let Some(output) = items.output(item, k) else { continue };
-                let cells = &mut values[(item * n_classifiers + k) * n_classes..][..n_classes];
-                cells.iter_mut().zip(&own).for_each(|(cell, d)| *cell = d.ln_pdf(output));
-                let mean = cells.iter().sum::<f64>() / n_classes as f64;
-                cells.iter_mut().for_each(|cell| *cell -= mean);
-            }
-        }
-        let weights = outputs.weights();
-        let mut evidence = Self { values, weights, n_classifiers, n_classes };
-        evidence.centre_within(&labels);
-        Ok(evidence)
-    }
-
-    fn centre_within(&mut self, labels: &[usize]) {
-        let width = self.n_classifiers * self.n_classes;
-        let mut sums = vec![0.0; width * self.n_classes];
-        let mut counts = vec![0.0f64; width * self.n_classes];
-        let rows = self.values.chunks_exact(width).zip(&self.weights);
-        for ((row, weight), label) in rows.zip(labels) {
-            let (sums, counts) = (&mut sums[label * width..], &mut counts[label * width..]);
-            for (cell, value) in row.iter().enumerate().filter(|(_, value)| !value.is_nan()) {
-                sums[cell] += weight * value;
-                counts[cell] += weight;
-            }
-        }
-        for (row, label) in self.values.chunks_exact_mut(width).zip(labels) {
-            for (cell, value) in row.iter_mut().enumerate() {
-                *value -= sums[label * width + cell]
-                    / counts[label * width + cell].max(f64::MIN_POSITIVE);
-            }
-        }
-    }
-
-    fn products(&self, k: usize, m: usize) -> Products {
-        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-        let mut sums = Products { own: [0.0; 2], cross: 0.0, items: 0.0 };
-        let rows = self.values.chunks_exact(self.n_classifiers * self.n_classes);
-        for (row, weight) in rows.zip(&self.weights) {
-            let [a, b] = [k, m].map(|k| &row[k * self.n_classes..(k + 1) * self.n_classes]);
-            if a[0].is_nan() || b[0].is_nan() {
-                continue;
-            }
-            sums.own[0] += weight * dot(a, a);
-            sums.own[1] += weight * dot(b, b);
-            sums.cross += weight * dot(a, b);
-            sums.items += weight;
-        }
-        sums
-    }
 }
 
 #[cfg(test)]

@@ -1,19 +1,20 @@
 //! Learning the weights.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use nalgebra::DMatrix;
 use serde_json::Value;
 
 use super::config::{ClassBalance, OPTIONS, Ridge, Stacking};
-use super::logit::{LogitPosterior, SharedFeatures};
 use super::{LogTable, LogisticParameters, StackingFusion, StackingParameters};
 use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 use crate::folds;
+use crate::methods::regression::{Blocks, LogMoments, LogisticRegression};
 use crate::methods::{Fit, FitMethod, MethodOption, TrainingSet, fuse, read};
+use crate::progress::{NoProgress, Progress};
 use crate::warning::Warning;
 
 /// The result of fitting stacking.
@@ -37,7 +38,8 @@ impl FitMethod for Stacking {
     const OPTIONS: &'static [MethodOption] = OPTIONS;
 
     fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<StackingFusion>> {
-        let FittedStacking { fusion, warnings, .. } = self.learn(data.outputs)?;
+        let FittedStacking { fusion, warnings, .. } =
+            self.learn_with(data.outputs, data.progress)?;
         Ok(Fit::new(fusion, warnings))
     }
 
@@ -50,13 +52,17 @@ impl Stacking {
     /// Fits the rule to labelled outputs.
     #[doc(hidden)]
     pub fn learn(&self, outputs: &Outputs) -> Result<FittedStacking> {
+        self.learn_with(outputs, &NoProgress)
+    }
+
+    fn learn_with(&self, outputs: &Outputs, progress: &dyn Progress) -> Result<FittedStacking> {
         self.check()?;
         let training = LabelledItems::new(outputs)?;
         let sd = match self.ridge {
             Ridge::Sd(sd) => sd,
-            Ridge::CrossValidated => self.choose_sd(&training)?,
+            Ridge::CrossValidated => self.choose_sd(&training, progress)?,
         };
-        let (fusion, converged) = self.fit_with(&training, sd)?;
+        let (fusion, converged) = self.fit_with(&training, sd, progress)?;
         let mut warnings =
             training.few_items_warning(POOL_MAY_BE_BETTER).into_iter().collect::<Vec<_>>();
         if !converged {
@@ -66,10 +72,15 @@ impl Stacking {
         Ok(FittedStacking { fusion, sd, warnings })
     }
 
-    fn fit_with(&self, training: &LabelledItems, sd: f64) -> Result<(StackingFusion, bool)> {
+    fn fit_with(
+        &self,
+        training: &LabelledItems<'_>,
+        sd: f64,
+        progress: &dyn Progress,
+    ) -> Result<(StackingFusion, bool)> {
         let schema = training.outputs.schema();
-        let table = LogTable::new(&training.outputs)?;
-        let (logistic, converged) = fit_logistic(&table.logs, training, self.balance, sd);
+        let table = LogTable::new(&training.outputs, &training.outputs, progress)?;
+        let (logistic, converged) = fit_logistic(&table, training, self.balance, sd, progress)?;
         let fill = table.filler.parameters().cloned();
         let parameters = StackingParameters { logistic, fill };
         Ok((StackingFusion::new(Arc::clone(schema), parameters)?, converged))
@@ -77,12 +88,13 @@ impl Stacking {
 
     /// The candidate with the smallest out-of-fold log-loss, classes weighted equally; the default
     /// where the classes are too small for folds.
-    fn choose_sd(&self, training: &LabelledItems) -> Result<f64> {
+    fn choose_sd(&self, training: &LabelledItems<'_>, progress: &dyn Progress) -> Result<f64> {
         let n_classes = training.class_weights.len();
         if training.outputs.class_counts().iter().any(|count| *count < 2) {
             return Ok(1.0);
         }
-        let folds = folds::stratified(&training.labels, n_classes, RIDGE_FOLDS, self.seed);
+        let labels = training.outputs.require_labels()?;
+        let folds = folds::stratified(&labels, n_classes, RIDGE_FOLDS, self.seed);
         let prior = ClassPrior::uniform(n_classes);
         let mut losses = [0.0; SDS.len()];
         for fold in 0..RIDGE_FOLDS {
@@ -90,14 +102,16 @@ impl Stacking {
             if inside.is_empty() {
                 continue;
             }
-            let part = LabelledItems::new(&training.outputs.select_items(&outside))?;
+            let part = training.outputs.select_items(&outside);
+            let part = LabelledItems::new(&part)?;
             let held_out = training.outputs.select_items(&inside);
             for (loss, sd) in losses.iter_mut().zip(SDS) {
-                let fused = fuse(&self.fit_with(&part, sd)?.0, &held_out, &prior)?;
+                let fused = fuse(&self.fit_with(&part, sd, progress)?.0, &held_out, &prior)?;
                 for (i, &item) in inside.iter().enumerate() {
-                    let label = training.labels[item];
+                    let label = labels[item];
                     let p = fused.probabilities(i)[label].max(f64::MIN_POSITIVE);
-                    *loss -= training.weights[item] * p.ln() / training.class_weights[label];
+                    let weight = training.outputs.weight(item);
+                    *loss -= weight * p.ln() / training.class_weights[label];
                 }
             }
         }
@@ -107,20 +121,18 @@ impl Stacking {
 }
 
 /// Labelled items that have at least one output each.
-pub(in crate::methods) struct LabelledItems {
-    pub(in crate::methods) outputs: Outputs,
-    pub(in crate::methods) labels: Vec<usize>,
-    /// The weight of every item, and of all items of every class, none 0.
-    pub(in crate::methods) weights: Vec<f64>,
+pub(in crate::methods) struct LabelledItems<'a> {
+    pub(in crate::methods) outputs: Cow<'a, Outputs>,
+    /// The weight of all items of every class.
     pub(in crate::methods) class_weights: Vec<f64>,
 }
 
 /// A class with fewer items causes a warning.
 const FEW_ITEMS: f64 = 10.0;
 
-impl LabelledItems {
+impl<'a> LabelledItems<'a> {
     /// Leaves out items without any output; an error names a class without such items.
-    pub(in crate::methods) fn new(outputs: &Outputs) -> Result<Self> {
+    pub(in crate::methods) fn new(outputs: &'a Outputs) -> Result<Self> {
         outputs.require_labels()?;
         let counts = outputs.class_counts();
         let training = Self::informative(outputs);
@@ -135,19 +147,32 @@ impl LabelledItems {
     }
 
     /// Leaves out items without a label or without any output. Classes may be empty.
-    pub(in crate::methods) fn informative(outputs: &Outputs) -> Self {
+    pub(in crate::methods) fn informative(outputs: &'a Outputs) -> Self {
         let all = outputs.all();
         let usable =
             |item: &usize| outputs.label(*item).is_some() && all.present(*item).next().is_some();
-        let informative: Vec<usize> = (0..all.len()).filter(usable).collect();
-        let outputs = if informative.len() == outputs.n_items() {
-            outputs.clone()
+        let outputs = if (0..all.len()).all(|item| usable(&item)) {
+            Cow::Borrowed(outputs)
         } else {
-            outputs.select_items(&informative)
+            let informative: Vec<usize> = (0..all.len()).filter(usable).collect();
+            Cow::Owned(outputs.select_items(&informative))
         };
-        let (weights, class_weights) = (outputs.weights(), outputs.class_weights());
-        let labels = (0..outputs.n_items()).filter_map(|item| outputs.label(item)).collect();
-        Self { outputs, labels, weights, class_weights }
+        Self { class_weights: outputs.class_weights(), outputs }
+    }
+
+    /// The class of an item.
+    pub(in crate::methods) fn label(&self, item: usize) -> usize {
+        self.outputs.label(item).expect("all items have labels")
+    }
+
+    /// Number of items.
+    pub(in crate::methods) fn len(&self) -> usize {
+        self.outputs.n_items()
+    }
+
+    /// The sum of all weights.
+    pub(in crate::methods) fn total_weight(&self) -> f64 {
+        self.class_weights.iter().sum()
     }
 
     pub(in crate::methods) fn schema(&self) -> &Arc<Schema> {
@@ -180,67 +205,41 @@ impl LabelledItems {
 pub(in crate::methods) const POOL_MAY_BE_BETTER: &str =
     "with so few, `auto` or a plain pool may predict better";
 
-/// Fits the linear predictors on logarithms, K·J × n, whose weights are N(0, `sd`²) after
-/// standardising; biases are N(0, 1). Returns them for the logarithms as they are, and whether the
-/// search ended at its optimum.
-pub(in crate::methods) fn fit_logistic(
-    logs: &DMatrix<f64>,
-    training: &LabelledItems,
+/// Fits the linear predictors on logarithms, whose weights are N(0, `sd`²) after standardising;
+/// biases are N(0, 1). Returns them for the logarithms as they are, and whether the search ended at
+/// its optimum.
+fn fit_logistic(
+    table: &LogTable<'_>,
+    training: &LabelledItems<'_>,
     balance: ClassBalance,
     sd: f64,
-) -> (LogisticParameters, bool) {
-    let width = logs.nrows();
+    progress: &dyn Progress,
+) -> Result<(LogisticParameters, bool)> {
+    let blocks = Blocks::new(table, 1);
+    let moments = LogMoments::of(&blocks, progress)?;
     let n_classes = training.class_weights.len();
-    let (features, moments) = standardised(logs, &training.weights);
-    let design = SharedFeatures::new(features, n_classes);
-    let (offsets, weights) = match balance {
-        ClassBalance::Offset => (training.ln_shares(), training.weights.clone()),
+    let regression = LogisticRegression::new(moments, n_classes, sd);
+    let (offsets, blocks) = match balance {
+        ClassBalance::Offset => (training.ln_shares(), blocks),
         ClassBalance::Weights => {
-            let equal = training.weights.iter().sum::<f64>() / n_classes as f64;
-            let items = training.weights.iter().zip(&training.labels);
-            let weight =
-                |(weight, label): (&f64, &usize)| weight * (equal / training.class_weights[*label]);
-            (vec![0.0; n_classes], items.map(weight).collect())
+            let equal = training.total_weight() / n_classes as f64;
+            let factors = training.class_weights.iter().map(|weight| equal / weight).collect();
+            (vec![0.0; n_classes], Blocks::weighted(table, 1, factors))
         }
     };
-    let mut precisions = vec![sd.powi(-2); width + 1];
-    precisions[width] = 1.0;
-    let posterior = LogitPosterior {
-        design: &design,
-        labels: &training.labels,
-        weights: &weights,
-        offsets: &offsets,
-        means: vec![0.0; (width + 1) * n_classes],
-        precisions: precisions.repeat(n_classes),
-    };
-    let (theta, converged) = posterior.solve();
-    let (mut bias, mut rows) = (Vec::new(), Vec::new());
-    for theta in theta.chunks_exact(width + 1) {
-        let raw: Vec<f64> = theta.iter().zip(&moments).map(|(w, (_, scale))| w / scale).collect();
-        bias.push(theta[width] - raw.iter().zip(&moments).map(|(w, (m, _))| w * m).sum::<f64>());
-        rows.push(raw.chunks_exact(n_classes).map(<[f64]>::to_vec).collect());
-    }
-    (LogisticParameters { bias, weights: rows }, converged)
+    let fitted = regression.fit(&blocks, &offsets, progress)?;
+    Ok((logistic_parameters(&regression, &fitted.theta, n_classes), fitted.converged))
 }
 
-/// Smaller standard deviations of logarithms count as this: a nearly constant logarithm divided by
-/// its tiny deviation would get a huge coefficient.
-const SMALLEST_DEVIATION: f64 = 0.1;
-
-/// (g − mean) / standard deviation, n × (K·J + 1) with a last column of ones, and the mean and
-/// deviation of every logarithm.
-fn standardised(logs: &DMatrix<f64>, weights: &[f64]) -> (DMatrix<f64>, Vec<(f64, f64)>) {
-    let (width, n) = logs.shape();
-    let total = weights.iter().sum::<f64>();
-    let mut features = DMatrix::from_element(n, width + 1, 1.0);
-    let mut moments = Vec::with_capacity(width);
-    for (f, row) in logs.row_iter().enumerate() {
-        let counted = || row.iter().zip(weights);
-        let mean = counted().map(|(g, w)| w * g).sum::<f64>() / total;
-        let variance = counted().map(|(g, w)| w * (g - mean).powi(2)).sum::<f64>() / total;
-        let scale = variance.sqrt().max(SMALLEST_DEVIATION);
-        features.column_mut(f).iter_mut().zip(&row).for_each(|(z, g)| *z = (g - mean) / scale);
-        moments.push((mean, scale));
-    }
-    (features, moments)
+/// The predictors on logarithms as they are.
+pub(in crate::methods) fn logistic_parameters(
+    regression: &LogisticRegression,
+    theta: &[f64],
+    n_classes: usize,
+) -> LogisticParameters {
+    let of_classes = theta.chunks_exact(theta.len() / n_classes);
+    let (bias, rows): (Vec<f64>, Vec<Vec<f64>>) =
+        of_classes.map(|theta| regression.moments().raw(theta)).unzip();
+    let of_sources = |row: Vec<f64>| row.chunks_exact(n_classes).map(<[f64]>::to_vec).collect();
+    LogisticParameters { bias, weights: rows.into_iter().map(of_sources).collect() }
 }

@@ -5,10 +5,13 @@ use std::sync::OnceLock;
 use nalgebra::{DMatrix, DVector};
 use serde::{Deserialize, Serialize};
 
+use super::fill::fill_parameters;
 use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
 use crate::math::gaussian::{Gaussian, Regression};
+use crate::methods::regression::{ItemBlock, Loader, Picked, Source};
+use crate::progress::Progress;
 use consilience_numerics::simplex;
 
 /// Probabilities below it are raised to it before their logarithm enters a linear predictor, so
@@ -27,14 +30,6 @@ pub(in crate::methods) fn floored_logs(output: &[f64], logs: &mut [f64]) {
     simplex::raise_to_floor(logs, linear_floor(output.len()));
     logs.iter_mut().for_each(|x| *x = x.ln());
 }
-
-/// Steps of expectation maximisation, and what is added to every variance.
-const EM_STEPS: usize = 8;
-const RIDGE: f64 = 1e-3;
-
-/// Items per parameter at which the regression on the classifiers present has the same weight as
-/// their plain mean.
-const ITEMS_PER_LOG: f64 = 5.0;
 
 /// Fills in the logarithms g of an absent classifier:
 ///
@@ -137,22 +132,6 @@ impl Filler {
 }
 
 impl FillParameters {
-    /// Fits the Gaussian to the logarithms present, K·J × n, of items with these `weights`.
-    fn fit(logs: &DMatrix<f64>, weights: &[f64], present: &[bool], schema: &Schema) -> Self {
-        let (k, j, n) = (schema.n_classifiers(), schema.n_classes(), weights.iter().sum::<f64>());
-        let is_present = |row: usize, c: usize| present[row * k + c / j];
-        let gaussian = Gaussian::fit_weighted(logs, weights, is_present, EM_STEPS, RIDGE);
-        Self {
-            weight: n / (n + ITEMS_PER_LOG * schema.width() as f64),
-            mean: gaussian.mean.as_slice().chunks(j).map(<[f64]>::to_vec).collect(),
-            covariance: gaussian
-                .covariance
-                .column_iter()
-                .map(|c| c.iter().copied().collect())
-                .collect(),
-        }
-    }
-
     fn gaussian(&self, schema: &Schema) -> Result<Gaussian> {
         let (k, j, width) = (schema.n_classifiers(), schema.n_classes(), schema.width());
         let fits = self.mean.len() == k
@@ -184,64 +163,35 @@ impl FillParameters {
 }
 
 /// The filled logarithms of training items.
-pub(in crate::methods) struct LogTable {
-    /// K·J × n: one item per column.
-    pub(in crate::methods) logs: DMatrix<f64>,
+pub(in crate::methods) struct LogTable<'a> {
+    /// The items; each has some output.
+    outputs: &'a Outputs,
     pub(in crate::methods) filler: Filler,
 }
 
-impl LogTable {
-    /// Takes the logarithms of items that all have some output, and fills in the absent ones.
-    pub(in crate::methods) fn new(outputs: &Outputs) -> Result<Self> {
-        Self::with_fill_of(outputs, outputs)
-    }
-
-    /// The same with a Gaussian fitted to other items.
-    pub(in crate::methods) fn with_fill_of(outputs: &Outputs, all: &Outputs) -> Result<Self> {
-        let schema = outputs.schema();
-        let own = RawLogs::of(outputs);
-        let others = (!std::ptr::eq(outputs, all)).then(|| RawLogs::of(all));
-        let RawLogs { logs, present, weights } = others.as_ref().unwrap_or(&own);
-        let fill = FillParameters::fit(logs, weights, present, schema);
-        let filler = Filler::new(schema, Some(fill))?;
-        let mut logs = own.logs;
-        if outputs.any_missing() {
-            let present = own.present.chunks_exact(schema.n_classifiers());
-            for (present, mut column) in present.zip(logs.column_iter_mut()) {
-                filler.fill(present, column.as_mut_slice());
-            }
-        }
-        Ok(Self { logs, filler })
+impl<'a> LogTable<'a> {
+    /// Of some items, with a Gaussian fitted to all.
+    pub(in crate::methods) fn new(
+        outputs: &'a Outputs,
+        all: &Outputs,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let fill = fill_parameters(all, progress)?;
+        Ok(Self { outputs, filler: Filler::new(outputs.schema(), Some(fill))? })
     }
 }
 
-/// The logarithms of the items that have any output, 0 where absent.
-struct RawLogs {
-    /// K·J × n.
-    logs: DMatrix<f64>,
-    /// Whether the output is present, at item · K + classifier.
-    present: Vec<bool>,
-    weights: Vec<f64>,
-}
+impl Source for LogTable<'_> {
+    fn items(&self) -> &Outputs {
+        self.outputs
+    }
 
-impl RawLogs {
-    fn of(outputs: &Outputs) -> Self {
-        let (items, schema) = (outputs.all(), outputs.schema());
-        let (k, j) = (schema.n_classifiers(), schema.n_classes());
-        let informative: Vec<usize> =
-            (0..items.len()).filter(|&item| items.present(item).next().is_some()).collect();
-        let mut logs = DMatrix::zeros(schema.width(), informative.len());
-        let mut present = vec![false; k * informative.len()];
-        for ((row, &item), mut column) in informative.iter().enumerate().zip(logs.column_iter_mut())
-        {
-            let column = column.as_mut_slice();
-            for (classifier, output) in items.present(item) {
-                present[row * k + classifier] = true;
-                floored_logs(output, &mut column[classifier * j..][..j]);
-            }
-        }
-        let weights = informative.iter().map(|&item| outputs.weight(item)).collect();
-        Self { logs, present, weights }
+    fn width(&self) -> usize {
+        self.outputs.schema().width()
+    }
+
+    fn load(&self, picked: Picked, loader: &mut Loader, block: &mut ItemBlock) {
+        loader.load_logs(self.outputs, &self.filler, picked, block, |_| {});
     }
 }
 

@@ -12,8 +12,8 @@
 
 mod config;
 mod describe;
+mod fill;
 mod fit;
-pub(super) mod logit;
 pub(super) mod logs;
 pub(super) mod scoring;
 
@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 pub use config::{ClassBalance, Ridge, Stacking};
 pub(super) use describe::describe_logistic;
 pub use fit::FittedStacking;
-pub(super) use fit::{LabelledItems, POOL_MAY_BE_BETTER, fit_logistic};
+pub(super) use fit::{LabelledItems, POOL_MAY_BE_BETTER, logistic_parameters};
 pub use logs::FillParameters;
 pub(super) use logs::{Filler, LogTable, floored_logs, linear_floor};
 
