@@ -87,8 +87,8 @@ def _flat(X: Any) -> Any:
 def as_frame(X: Any) -> Any:
     """Data with the Arrow stream interface as a table of the core, and sources one by one as one table.
 
-    Masked entries become NaN. A frame of pandas with the columns (classifier, class) gets the columns `<classifier>_<class>`. Other
-    data, and other frames of pandas, are unchanged.
+    Masked entries become NaN. A frame of pandas with the columns (classifier, class) gets the columns
+    `<classifier>_<class>`. Other data, and other frames of pandas, are unchanged.
     """
     X = _flat(_from_sources(unmasked(X)))
     return _core.Table(X) if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "iloc") else X
