@@ -144,7 +144,8 @@ class OutputReader:
             raise ConsilienceError(f"`layout` must be {names}, got {self.layout!r}" + (f"\nhint: {hint}" if hint else ""))
         if self.pos_label is not None and self.layout != "positive":
             raise ConsilienceError(f"`pos_label` is for `layout=\"positive\"`, got `layout={self.layout!r}`")
-        for name, kind, what in (("values", str, "a string"), ("floor", Real, "a number"), ("sum_tolerance", Real, "a number")):
+        kinds = {"values": (str, "a string"), "floor": (Real, "a number"), "sum_tolerance": (Real, "a number")}
+        for name, (kind, what) in kinds.items():
             if not isinstance(value := getattr(self, name), kind):
                 raise ConsilienceError(f"`{name}` must be {what}, got {value!r}")
 
