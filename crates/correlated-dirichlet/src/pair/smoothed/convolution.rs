@@ -147,7 +147,7 @@ impl<'a> Convolution<'a> {
     fn sum(&self, first: usize, out: &mut [f64]) {
         let stride = self.part.masses.len();
         let (weights, rows) = (&self.weights[..], &self.table[first * stride..]);
-        run(self.arch, SumRows { weights, rows, stride, out: &mut *out });
+        run(self.arch, SumRows { weights, rows, out: &mut *out });
         out.iter_mut().zip(&self.reference).for_each(|(sum, reference)| *sum += reference);
     }
 }

@@ -5,12 +5,14 @@ use pulp::{Simd, WithSimd};
 use super::constants::LARGEST_EXPONENT;
 use consilience_numerics::vector::{exp, fma, ln};
 
+/// Rows of a matrix begin at multiples of this many numbers, so that they consist of whole vectors.
+pub(crate) const ROW_UNIT: usize = 8;
+
 /// out = ln Σᵢ wᵢ rowᵢ over the rows of a matrix.
 pub(crate) struct SumRows<'a> {
     pub(crate) weights: &'a [f64],
-    /// Row i begins at i · `stride`.
+    /// Row i begins at i times the length of `out`, which is a multiple of [`ROW_UNIT`].
     pub(crate) rows: &'a [f64],
-    pub(crate) stride: usize,
     pub(crate) out: &'a mut [f64],
 }
 
@@ -20,48 +22,43 @@ impl WithSimd for SumRows<'_> {
     /// A sum of 0 becomes ln 1e-300.
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { weights, rows, stride, out } = self;
-        let length = out.len();
-        let (out, rest) = S::as_mut_simd_f64s(out);
-        let rows = || weights.iter().zip(rows.chunks(stride)).filter(|(w, _)| **w != 0.0);
-        let vectors = || rows().map(|(w, row)| (*w, S::as_simd_f64s(&row[..length]).0));
-        let (mut from, all) = (0, out.len());
-        while from < all {
-            from += match all - from {
-                8.. => block::<S, 8>(simd, vectors(), from, out),
-                4.. => block::<S, 4>(simd, vectors(), from, out),
-                _ => block::<S, 1>(simd, vectors(), from, out),
+        let (rows, _) = S::as_simd_f64s(self.rows);
+        let (out, rest) = S::as_mut_simd_f64s(self.out);
+        assert!(rest.is_empty(), "rows consist of whole vectors");
+        let mut from = 0;
+        while from < out.len() {
+            from += match out.len() - from {
+                8.. => block::<S, 8>(simd, self.weights, rows, from, out),
+                4.. => block::<S, 4>(simd, self.weights, rows, from, out),
+                2.. => block::<S, 2>(simd, self.weights, rows, from, out),
+                _ => block::<S, 1>(simd, self.weights, rows, from, out),
             };
         }
-        rest.fill(0.0);
-        for (weight, row) in rows() {
-            for (sum, value) in rest.iter_mut().zip(S::as_simd_f64s(&row[..length]).1) {
-                *sum += weight * value;
-            }
-        }
         let tiny = simd.splat_f64s(1e-300);
-        for sum in out.iter_mut() {
+        for sum in out {
             *sum = ln(simd, simd.max_f64s(*sum, tiny));
-        }
-        for sum in rest {
-            *sum = sum.max(1e-300).ln();
         }
     }
 }
 
 /// Writes Σ weight · row of N vectors from the index `from` on, whose sums stay in registers; returns N.
 #[inline(always)]
-fn block<'a, S: Simd, const N: usize>(
+fn block<S: Simd, const N: usize>(
     simd: S,
-    rows: impl Iterator<Item = (f64, &'a [S::f64s])>,
+    weights: &[f64],
+    rows: &[S::f64s],
     from: usize,
     out: &mut [S::f64s],
 ) -> usize {
     let mut sums = [simd.splat_f64s(0.0); N];
-    for (weight, row) in rows {
-        let w = simd.splat_f64s(weight);
-        for (sum, &value) in sums.iter_mut().zip(&row[from..from + N]) {
-            *sum = fma(simd, w, value, *sum);
+    for (&weight, row) in weights.iter().zip(rows.chunks_exact(out.len())) {
+        if weight != 0.0 {
+            let (w, row) = (simd.splat_f64s(weight), &row[from..from + N]);
+            let mut k = 0;
+            while k < N {
+                sums[k] = fma(simd, w, row[k], sums[k]);
+                k += 1;
+            }
         }
     }
     out[from..from + N].copy_from_slice(&sums);
@@ -122,6 +119,30 @@ impl WithSimd for Exponentiate<'_> {
         }
         for (value, reference) in rest.iter_mut().zip(tail) {
             *value = self.factor * (*value - reference).exp();
+        }
+    }
+}
+
+/// values = factor · exp(values − largest), 0 where the exponential is below `least`; whole vectors.
+pub(crate) struct Terms<'a> {
+    pub(crate) factor: f64,
+    pub(crate) largest: f64,
+    pub(crate) least: f64,
+    pub(crate) values: &'a mut [f64],
+}
+
+impl WithSimd for Terms<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let (values, _) = S::as_mut_simd_f64s(self.values);
+        let [factor, largest, least, zero] =
+            [self.factor, self.largest, self.least, 0.0].map(|x| simd.splat_f64s(x));
+        for value in values {
+            let power = exp(simd, simd.sub_f64s(*value, largest));
+            let term = simd.mul_f64s(factor, power);
+            *value = simd.select_f64s(simd.less_than_f64s(power, least), zero, term);
         }
     }
 }

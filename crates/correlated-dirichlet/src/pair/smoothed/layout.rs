@@ -1,6 +1,7 @@
 //! The layout of a table: the τ of its columns, the M of its entries, and interpolation between them.
 
 use super::constants::{CHEBYSHEV, CORE, CORE_STEP, EMPTY, FINE, Grain, LOW, SIDE_STEP};
+use super::kernel::ROW_UNIT;
 use super::tail;
 use crate::pair::component::Component;
 use crate::pair::exact::kernel::GROUP;
@@ -171,12 +172,15 @@ impl Masses {
         let (up, down) = (weights(FINE.series), weights(-FINE.series));
         let slope = std::array::from_fn(|i| (up[i] - down[i]) / (2.0 * FINE.series));
         let mut masses = Self { grain, convolved: nodes.to_vec(), low: Vec::new(), slope };
-        for i in first..=last {
+        for i in first.. {
             let mass = (step * i as f64).exp();
             if mass < LOW {
                 masses.low.push(weights(mass));
             } else {
                 masses.convolved.push(mass);
+            }
+            if i >= last && masses.convolved.len().is_multiple_of(ROW_UNIT) {
+                break;
             }
         }
         masses

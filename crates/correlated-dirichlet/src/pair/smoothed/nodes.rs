@@ -176,8 +176,8 @@ mod tests {
         let (inside, outside) = (nodes.node(last, 0.0), nodes.node(last + 3, 3.0));
         assert!(outside.y > inside.y + 2.0 * inside.weight, "{inside:?} {outside:?}");
         assert_eq!(nodes.nearest(outside.y), last + 3);
-        let twice = vec![Cluster::new(0.05, 0.01), Cluster::new(0.15, 0.01)];
-        let small = RatioNodes::new(0.5, twice, (0.0, 0.2));
+        let twice = vec![Cluster::new(0.03, 0.01), Cluster::new(0.07, 0.01)];
+        let small = RatioNodes::new(0.5, twice, (0.0, 0.1));
         assert!(small.clusters.is_empty());
         assert!((small.node(7, 0.0).y - 0.07).abs() < 1e-12);
     }

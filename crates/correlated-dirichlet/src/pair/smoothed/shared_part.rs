@@ -10,7 +10,7 @@ use pulp::Arch;
 use super::constants::{
     END_CUT, INNER_CLOSING, LEARNING, LEARNING_WINDOWED_FROM, NODE_ONSET, WINDOW_CUT, WINDOWED_FROM,
 };
-use super::kernel::{Exponentiate, Powers, SumAround, SumRows};
+use super::kernel::{Powers, SumAround, SumRows, Terms};
 use crate::pair::component::{Component, left_out, ln_gamma_safe};
 use crate::pair::exact::kernel::{Exponents, FillNodes, GROUP, run};
 use consilience_numerics::exponential_tail;
@@ -42,6 +42,9 @@ pub(crate) struct SharedNodes {
     ln_q: Vec<f64>,
     pivot: f64,
     windowed: bool,
+    /// Weights of the closed ends: on the left, and on the right by the private shape of the smaller gamma.
+    left: [f64; INNER_CLOSING],
+    right: [(f64, [f64; INNER_CLOSING]); 2],
 }
 
 /// The integral over the shared part for a list of M in ascending order.
@@ -65,7 +68,24 @@ impl SharedNodes {
         );
         let (typical, pivot, windowed) = (typical(c), typical_share(c), is_windowed(c, accuracy));
         let shared = c.shared;
-        Self { arch, accuracy, shared, typical, step, start, v, q, ln_v, ln_q, pivot, windowed }
+        let left = closed(shared, step);
+        let right = c.private.map(|near| (near, closed(near, step)));
+        Self {
+            arch,
+            accuracy,
+            shared,
+            typical,
+            step,
+            start,
+            v,
+            q,
+            ln_v,
+            ln_q,
+            pivot,
+            windowed,
+            left,
+            right,
+        }
     }
 
     /// Prepares the integral for a list of M in ascending order.
@@ -79,8 +99,8 @@ impl SharedNodes {
         SharedPart { nodes: self, masses, powers }
     }
 
-    /// ln of the integrand at the nodes, the largest of them, and the factors that close both ends.
-    fn integrand(&self, near: f64, far: f64, excess: f64, tilt: f64) -> (Vec<f64>, f64, Vec<f64>) {
+    /// ln of the integrand at the nodes, and the largest of them.
+    fn integrand(&self, near: f64, far: f64, excess: f64, tilt: f64) -> (Vec<f64>, f64) {
         let count = self.v.len();
         let (mut ln_cq, mut logs) = (vec![0.0; count], vec![0.0; count]);
         let largest = run(
@@ -99,22 +119,20 @@ impl SharedNodes {
                 out: &mut logs,
             },
         );
-        let mut factors = vec![1.0; count];
-        for (j, w) in self.closed(self.shared).iter().rev().enumerate() {
-            factors[j] *= w;
-        }
-        let last = self.closed_end(far, excess);
-        for (j, w) in self.closed(near).iter().enumerate() {
-            factors[last + j] *= w;
-        }
-        factors[last + INNER_CLOSING..].fill(0.0);
-        (logs, largest, factors)
+        (logs, largest)
     }
 
-    /// Weights of a closed end relative to the ordinary weight, which contains the factor left out.
-    fn closed(&self, shape: f64) -> [f64; INNER_CLOSING] {
-        let weights = exponential_tail::integer_spaced_weights(shape, self.step);
-        if shape >= 1.0 { weights.map(|w| w / shape) } else { weights.map(|w| w / left_out(shape)) }
+    /// Multiplies terms by the factors that close both ends; `last` is the first node of the right end.
+    fn close(&self, near: f64, last: usize, terms: &mut [f64]) {
+        for (term, w) in terms.iter_mut().zip(self.left.iter().rev()) {
+            *term *= w;
+        }
+        let [(first, weights), (_, others)] = &self.right;
+        let right = if near == *first { weights } else { others };
+        for (term, w) in terms[last..].iter_mut().zip(right) {
+            *term *= w;
+        }
+        terms[last + INNER_CLOSING..].fill(0.0);
     }
 
     /// The first node of the closed right end.
@@ -123,6 +141,12 @@ impl SharedNodes {
         let end = ((-(onset(self.accuracy) / sharpest).ln() - self.start) / self.step) as usize;
         end.min(self.v.len() - INNER_CLOSING)
     }
+}
+
+/// Weights of a closed end relative to the ordinary weight, which contains the factor left out.
+fn closed(shape: f64, step: f64) -> [f64; INNER_CLOSING] {
+    let weights = exponential_tail::integer_spaced_weights(shape, step);
+    if shape >= 1.0 { weights.map(|w| w / shape) } else { weights.map(|w| w / left_out(shape)) }
 }
 
 /// Logits of the nodes: their first, their step and their number.
@@ -205,15 +229,12 @@ impl SharedPart<'_> {
     /// ln of the integral for every M: one set of terms at the typical M, times powers.
     fn by_powers(&self, near: f64, far: f64, excess: f64) -> Vec<f64> {
         let SharedNodes { arch, shared, typical, pivot, step, .. } = *self.nodes;
-        let (mut terms, largest, factors) = self.nodes.integrand(near, far, excess, typical);
+        let (mut terms, largest) = self.nodes.integrand(near, far, excess, typical);
         let scale = left_out(shared) * left_out(near);
-        let reference = vec![largest; terms.len()];
-        run(arch, Exponentiate { factor: scale, reference: &reference, values: &mut terms });
-        for (term, factor) in terms.iter_mut().zip(&factors) {
-            *term = if *term < 1e-30 * scale { 0.0 } else { *term * factor };
-        }
-        let (mut logs, stride) = (vec![0.0; self.masses.len()], self.masses.len());
-        run(arch, SumRows { weights: &terms, rows: &self.powers, stride, out: &mut logs });
+        run(arch, Terms { factor: scale, largest, least: 1e-30, values: &mut terms });
+        self.nodes.close(near, self.nodes.closed_end(far, excess), &mut terms);
+        let mut logs = vec![0.0; self.masses.len()];
+        run(arch, SumRows { weights: &terms, rows: &self.powers, out: &mut logs });
         let gammas = ln_gamma_safe(shared) + ln_gamma_safe(near) - step.ln() - largest;
         for (log, m) in logs.iter_mut().zip(self.masses) {
             *log = *log + (m - typical) * pivot - gammas;
@@ -224,8 +245,11 @@ impl SharedPart<'_> {
     /// The same for large shapes, where the integrand is narrow: for each M a sum around its largest term.
     fn by_peaks(&self, near: f64, far: f64, excess: f64) -> Vec<f64> {
         let SharedNodes { arch, shared, step, ref v, .. } = *self.nodes;
-        let (logs, _, factors) = self.nodes.integrand(near, far, excess, 0.0);
-        let end = self.nodes.closed_end(far, excess) + INNER_CLOSING;
+        let (logs, _) = self.nodes.integrand(near, far, excess, 0.0);
+        let last = self.nodes.closed_end(far, excess);
+        let end = last + INNER_CLOSING;
+        let mut factors = vec![1.0; logs.len()];
+        self.nodes.close(near, last, &mut factors);
         let constant = (left_out(shared) * left_out(near) * step).ln()
             - ln_gamma_safe(shared)
             - ln_gamma_safe(near);

@@ -36,7 +36,7 @@ pub(crate) fn start(c: &Component, epsilon: f64) -> f64 {
 
 /// The number of columns of each side.
 pub(crate) fn n_columns(spacing: f64) -> f64 {
-    (TAIL_COLUMNS / (2.0 * spacing - 1.0)).round() + (BELOW + 1) as f64
+    ((TAIL_COLUMNS / (2.0 * spacing - 1.0)).round() + (BELOW + 1) as f64).max(TAPS as f64)
 }
 
 impl Tail {

@@ -6,6 +6,7 @@ use super::config::{Correlated, CorrelatedInference};
 use super::constants::pair::{GAIN_TOLERANCE, LARGEST_LN_DENSITY};
 use super::pair_fit::{DeltaReport, FittedPair, ItemCounts};
 use super::pair_items::{PairItems, are_copies};
+use super::pair_likelihood::ClassLikelihood;
 use crate::data::outputs::Outputs;
 use crate::data::schema::Schema;
 use crate::error::{Error, Result};
@@ -208,21 +209,19 @@ fn gain(
     progress: &dyn Progress,
 ) -> Result<Gain> {
     let (mut mean, mut variance) = (0.0, 0.0);
-    for (j, items) in PairItems::by_class(outputs)?.iter().enumerate() {
-        let [first, second] = [&fitted.alpha[0][j], &fitted.alpha[1][j]];
-        let density = PairDensity::new(first, second, &fitted.delta[j])?
-            .with_tolerance(GAIN_TOLERANCE)?
-            .with_resolution(resolution)?;
-        let margins = [Dirichlet::new(first)?, Dirichlet::new(second)?];
-        let mut scratch = Scratch::default();
-        let gains = (0..items.len()).map(|i| {
-            progress.check()?;
-            let (x1, x2) = items.pair(i);
-            let both = density.ln_density(x1, x2, &mut scratch).ln_density;
-            // an infinite density at a tie is replaced by a large one
-            Ok(both.min(LARGEST_LN_DENSITY) - margins[0].ln_pdf(x1) - margins[1].ln_pdf(x2))
-        });
-        let gains = gains.collect::<Result<Vec<f64>>>()?;
+    for (j, items) in PairItems::by_class(outputs)?.into_iter().enumerate() {
+        let alpha = [fitted.alpha[0][j].as_slice(), fitted.alpha[1][j].as_slice()];
+        let margins = [Dirichlet::new(alpha[0])?, Dirichlet::new(alpha[1])?];
+        let independent: Vec<f64> = (0..items.len())
+            .map(|i| margins[0].ln_pdf(items.pair(i).0) + margins[1].ln_pdf(items.pair(i).1))
+            .collect();
+        let class = ClassLikelihood::new(items.clone(), alpha, resolution, progress);
+        let joint = if class.uses_grids() && class.is_resolved() {
+            class.grid_values(&fitted.delta[j])?
+        } else {
+            ln_densities(&items, alpha, &fitted.delta[j], (resolution, progress))?
+        };
+        let gains: Vec<f64> = joint.iter().zip(&independent).map(|(f, g)| f - g).collect();
         let n = gains.len().max(1) as f64;
         let own = gains.iter().sum::<f64>() / n;
         let squares: f64 = gains.iter().map(|gain| (gain - own).powi(2)).sum();
@@ -230,6 +229,26 @@ fn gain(
         variance += squares / (n - 1.0).max(1.0) / n;
     }
     Ok(Gain { mean, error: variance.sqrt() })
+}
+
+/// The log density of every item by adaptive quadrature.
+fn ln_densities(
+    items: &PairItems,
+    alpha: [&[f64]; 2],
+    delta: &[f64],
+    (resolution, progress): (f64, &dyn Progress),
+) -> Result<Vec<f64>> {
+    let density = PairDensity::new(alpha[0], alpha[1], delta)?
+        .with_tolerance(GAIN_TOLERANCE)?
+        .with_resolution(resolution)?;
+    let mut scratch = Scratch::default();
+    let one = |i: usize| {
+        progress.check()?;
+        let (x1, x2) = items.pair(i);
+        // an infinite density at a tie is replaced by a large one
+        Ok(density.ln_density(x1, x2, &mut scratch).ln_density.min(LARGEST_LN_DENSITY))
+    };
+    (0..items.len()).map(one).collect()
 }
 
 fn assemble(

@@ -17,7 +17,7 @@
 
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
 
-use super::constants::alpha_uncertainty::{DIFFERENCE_STEP, MOST_CLASSES};
+use super::constants::alpha_uncertainty::{DIFFERENCE_STEP, ITEMS, MOST_CLASSES};
 use super::delta_posterior::DeltaPosterior;
 use super::gaussian::moments;
 use super::pair_fit::ItemCounts;
@@ -191,8 +191,10 @@ fn shifts(
     progress.begin("adding the uncertainty of α", width as u64);
     for (j, class) in posterior.classes.iter().enumerate() {
         let eta = posterior.eta(j, &mean);
+        let mut class = class.thinned(ITEMS);
+        class.anchor(eta)?;
         for i in 0..2 * width {
-            let slopes = cross(class, eta, i / width, i % width)?;
+            let slopes = cross(&class, eta, i / width, i % width)?;
             for m in 0..n {
                 let along = (0..width).map(|l| covariance[(m, j * width + l)] * slopes[l]);
                 effect[(m, i / width * n + j * width + i % width)] = along.sum::<f64>();

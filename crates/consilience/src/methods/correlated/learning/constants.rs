@@ -29,15 +29,19 @@ pub(super) mod likelihood {
 
 /// The search for the mode of a pair's posterior.
 pub(super) mod mode_search {
-    /// Predicted gain of the log posterior at which the search ends: √(2·2e-5) = 0.006 standard
-    /// deviations from the mode.
-    pub(in super::super) const SMALL_GAIN: f64 = 2e-5;
+    /// Predicted gain of the log posterior, twice the difference to that of the mode, at which the search
+    /// ends: √1e-4 = 0.01 standard deviations from the mode over all coordinates. The error of the density
+    /// that learning reads moves the mode of 3 × 1000 items by about as much.
+    pub(in super::super) const SMALL_GAIN: f64 = 1e-4;
+    /// Predicted gain, √0.01 = 0.1 standard deviations, up to which the last step may be made without an
+    /// evaluation at its end.
+    pub(in super::super) const LAST_GAIN: f64 = 0.01;
     /// The search also ends after this many steps that gain less than [`STAGNANT_GAIN`] together.
     pub(in super::super) const STAGNANT_STEPS: usize = 4;
     /// See [`STAGNANT_STEPS`].
     pub(in super::super) const STAGNANT_GAIN: f64 = 1e-3;
-    /// Predicted gain per coordinate at which a search ends that goes on with new grids.
-    pub(in super::super) const PRELIMINARY_GAIN: f64 = 0.05;
+    /// Predicted gain per coordinate at which a search goes on with new grids.
+    pub(in super::super) const PRELIMINARY_GAIN: f64 = 0.3;
     /// Predicted gain per coordinate, 0.03 standard deviations each, below which the error of the
     /// grids decides whether a step gains: a failed step is then shortened once only.
     pub(in super::super) const UNCERTAIN_GAIN: f64 = 5e-4;
@@ -60,17 +64,23 @@ pub(super) mod mode_search {
     pub(in super::super) const LARGEST_SHORTFALL: f64 = 10.0;
     /// Longest move of η in one step.
     pub(in super::super) const LONGEST_STEP: f64 = 2.0;
-    /// A move of η beyond which the items' grids are made again.
+    /// A move of η beyond which the grids of a class are made again.
     pub(in super::super) const REGRID_DISTANCE: f64 = 0.6;
+    /// Times that grids are made in one search.
+    pub(in super::super) const MOST_ANCHORS: usize = 4;
     /// η of the further starts: δ is 0.02 and 0.98 of its bound.
     pub(in super::super) const OTHER_STARTS: [f64; 2] = [-3.9, 3.9];
     /// Items per class in the searches from [`OTHER_STARTS`].
     pub(in super::super) const RESTART_ITEMS: usize = 80;
-    /// Items per class in the preliminary searches.
-    pub(in super::super) const PRELIMINARY_ITEMS: [usize; 2] = [50, 160];
-    /// A preliminary search is made if a class has this many times its items: for fewer, the search
-    /// with all items costs as much.
-    pub(in super::super) const PRELIMINARY_FACTOR: usize = 3;
+    /// Items per class in the preliminary search.
+    pub(in super::super) const PRELIMINARY_ITEMS: usize = 160;
+    /// Predicted gain per coordinate up to which no preliminary search is made however few items there are.
+    /// The start from the outputs' correlations has 0.2 to 0.4 with 3 × 300 items of three sources; the mode
+    /// of 50 of these items per class has 2.7 to 4.7.
+    pub(in super::super) const FEW_ITEMS_GAIN: f64 = 10.0;
+    /// A class's likelihood rises clearly towards a mode if the slope to it is at least this share of the mean
+    /// slope: for a concave function it would be 1 or more.
+    pub(in super::super) const CLEAR_RISE: f64 = 0.3;
     /// A second mode this much lower has less than e⁻⁸ = 0.03 % of the mass and is not reported.
     pub(in super::super) const NEGLIGIBLE_MODE: f64 = 8.0;
 }
@@ -102,6 +112,11 @@ pub(super) mod polynomial {
     pub(in super::super) const RADIUS: f64 = 5.0;
     /// Drop of the log posterior that halves a point's weight in the fit.
     pub(in super::super) const HALF_WEIGHT_DROP: f64 = 8.0;
+    /// Items of a class from which on the first polynomial is of third degree in up to three components, in
+    /// place of the fourth: 12 points in place of 20. With 1000 items third degree agrees with the likelihood
+    /// to 0.003 to 0.015; with 200 items in two of nine cases, and with 30 to 40 items in all of six, it does
+    /// not agree to 0.02, and a second round costs more than was saved.
+    pub(in super::super) const MANY_ITEMS: usize = 500;
     /// Most coefficients. With 3000 numbers a fit takes about a second of CPU, during which it cannot be
     /// interrupted; polynomials of third degree would have 1771 in 20 components.
     ///
@@ -154,6 +169,8 @@ pub(super) mod pair {
 pub(super) mod alpha_uncertainty {
     /// Step in ln α of central differences.
     pub(in super::super) const DIFFERENCE_STEP: f64 = 0.01;
+    /// Items per class from which the effect of α on the mode of η is computed.
+    pub(in super::super) const ITEMS: usize = 400;
     /// With more classes than this the mode of η is not moved with α: 4J² likelihoods would cost more
     /// than the rest of the fit.
     pub(in super::super) const MOST_CLASSES: usize = 12;

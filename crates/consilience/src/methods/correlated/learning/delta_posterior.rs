@@ -41,9 +41,9 @@ impl<'a> DeltaPosterior<'a> {
         self.classes.len()
     }
 
-    /// The same with about `wanted` items per class.
-    pub(super) fn thinned(&self, wanted: usize) -> Self {
-        let classes = self.classes.iter().map(|class| class.thinned(wanted)).collect();
+    /// A cheap approximation for searches, with about `wanted` items per class.
+    pub(super) fn rough(&self, wanted: usize) -> Self {
+        let classes = self.classes.iter().map(|class| class.rough(wanted)).collect();
         Self { classes, prior: self.prior.clone(), progress: self.progress }
     }
 
@@ -105,13 +105,14 @@ impl<'a> DeltaPosterior<'a> {
         self.classes.iter().enumerate().map(|(j, c)| c.evaluate(self.eta(j, point))).collect()
     }
 
-    /// The log posterior alone.
-    pub(super) fn value(&self, point: &[f64]) -> Result<f64> {
-        let mut sum = self.prior.ln_density(point, &mut vec![0.0; self.dimension()]);
-        for (j, class) in self.classes.iter().enumerate() {
-            sum += class.value(self.eta(j, point))?;
-        }
-        Ok(sum)
+    /// The log likelihood of every class.
+    pub(super) fn likelihoods(&self, point: &[f64]) -> Result<Vec<f64>> {
+        self.classes.iter().enumerate().map(|(j, c)| c.value(self.eta(j, point))).collect()
+    }
+
+    /// The log density of the prior.
+    pub(super) fn prior_density(&self, point: &[f64]) -> f64 {
+        self.prior.ln_density(point, &mut vec![0.0; self.dimension()])
     }
 
     /// The log posterior with its derivatives, given the likelihoods.

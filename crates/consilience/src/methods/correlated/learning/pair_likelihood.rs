@@ -26,6 +26,8 @@ pub(super) struct ClassLikelihood<'a> {
     resolution: f64,
     /// The weight of every item.
     weight: f64,
+    /// Whether tables of low accuracy suffice.
+    is_rough: bool,
     /// The nodes of every item, if tables are used.
     lattices: Arc<[RatioNodes]>,
     progress: &'a dyn Progress,
@@ -122,10 +124,16 @@ impl<'a> ClassLikelihood<'a> {
         let bound = alpha[0].iter().zip(alpha[1]).map(|(a, b)| a.min(*b)).collect();
         let items = if alpha.into_iter().all(is_resolved) { items } else { items.none() };
         let alpha = alpha.map(<[f64]>::to_vec);
-        Self { items, alpha, bound, resolution, weight: 1.0, lattices: Arc::new([]), progress }
+        let lattices = Arc::new([]);
+        Self { items, alpha, bound, resolution, weight: 1.0, is_rough: false, lattices, progress }
     }
 
-    /// A cheap approximation: about `wanted` of the items, with a weight.
+    /// A cheap approximation for searches: about `wanted` of the items, and tables of low accuracy.
+    pub(super) fn rough(&self, wanted: usize) -> Self {
+        Self { is_rough: true, ..self.thinned(wanted) }
+    }
+
+    /// About `wanted` of the items, with a weight.
     pub(super) fn thinned(&self, wanted: usize) -> Self {
         let step = ((self.items.len() + wanted / 2) / wanted).max(1);
         let weight = self.weight * step as f64;
@@ -271,12 +279,31 @@ impl<'a> ClassLikelihood<'a> {
     }
 
     fn sum_values(&self, density: &Density, every: usize) -> Result<f64> {
-        let n = self.bound.len();
         let chunks = self.in_chunks(every, |chosen| {
-            let (mut buffers, mut score, slopes) = (Buffers::default(), vec![0.0; n], vec![0.0; n]);
-            chosen.map(|i| self.score(density, i, &slopes, &mut buffers, &mut score)).sum::<f64>()
+            let value = self.value_of(density);
+            chosen.map(value).sum::<f64>()
         })?;
         Ok(chunks.iter().sum())
+    }
+
+    /// The log density of every item at this δ, by grids; the class's own grids are not used.
+    pub(super) fn grid_values(mut self, delta: &[f64]) -> Result<Vec<f64>> {
+        let share = |(delta, bound): (&f64, &f64)| (delta / (bound - delta).max(0.0)).ln();
+        let eta: Vec<f64> = delta.iter().zip(&self.bound).map(share).collect();
+        self.anchor(&eta)?;
+        let density = Density::Grid(self.grid(&eta, false)?);
+        let chunks = self.in_chunks(1, |chosen| {
+            let value = self.value_of(&density);
+            chosen.map(value).collect::<Vec<f64>>()
+        })?;
+        Ok(chunks.concat())
+    }
+
+    /// The log density of an item, with buffers of its own.
+    fn value_of<'b>(&'b self, density: &'b Density) -> impl FnMut(usize) -> f64 + 'b {
+        let n = self.bound.len();
+        let (mut buffers, mut score, slopes) = (Buffers::default(), vec![0.0; n], vec![0.0; n]);
+        move |i| self.score(density, i, &slopes, &mut buffers, &mut score)
     }
 
     /// Applies `f` to every chunk of every `every`-th item, in parallel.
@@ -309,8 +336,8 @@ impl<'a> ClassLikelihood<'a> {
     }
 
     fn grid(&self, eta: &[f64], with_slopes: bool) -> Result<LearningDensity> {
-        let alpha = [self.alpha[0].as_slice(), self.alpha[1].as_slice()];
-        Ok(LearningDensity::new(alpha, &self.delta(eta), self.resolution, with_slopes)?)
+        let make = if self.is_rough { LearningDensity::rough } else { LearningDensity::new };
+        Ok(make(self.alpha(), &self.delta(eta), self.resolution, with_slopes)?)
     }
 
     fn quadrature(&self, eta: &[f64]) -> Result<PairDensity> {

@@ -156,14 +156,15 @@ impl PairSampler<'_> {
         let centre = self.posterior.eta(class, &found.point);
         let floored: Vec<f64> = centre.iter().map(|x| floored_logit(*x)).collect();
         let region = Region::new(&floored, &block(covariance, class, width));
-        let n_design = n_points(width);
+        let n_items = self.posterior.classes[class].n_items();
+        let n_design = n_points(width, n_items);
         let mut evaluated = Vec::new();
         for eta in std::iter::once(centre.to_vec()).chain(region.design(0, n_design)) {
             self.posterior.progress.check()?;
             evaluated.push(self.evaluate(class, &eta, self.means(&found.point))?);
         }
         self.posterior.progress.advance(1);
-        let polynomial = PolynomialSurrogate::fit(&evaluated, &region);
+        let polynomial = PolynomialSurrogate::fit(&evaluated, &region, n_items);
         Ok(ClassSurrogate { evaluated, region, polynomial, n_design, spread: f64::INFINITY })
     }
 
@@ -213,11 +214,13 @@ impl PairSampler<'_> {
     /// Evaluates more points of a class's region and fits its polynomial again.
     fn refit(&self, class: usize, surrogate: &mut ClassSurrogate, means: &[f64]) -> Result<()> {
         let first = surrogate.n_design;
-        surrogate.n_design += n_points(self.posterior.width()) / 2;
+        let n_items = self.posterior.classes[class].n_items();
+        surrogate.n_design += n_points(self.posterior.width(), n_items) / 2;
         for eta in surrogate.region.design(first, surrogate.n_design) {
             surrogate.evaluated.push(self.evaluate(class, &eta, means)?);
         }
-        surrogate.polynomial = PolynomialSurrogate::fit(&surrogate.evaluated, &surrogate.region);
+        surrogate.polynomial =
+            PolynomialSurrogate::fit(&surrogate.evaluated, &surrogate.region, n_items);
         Ok(())
     }
 }

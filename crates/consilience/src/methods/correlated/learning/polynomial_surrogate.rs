@@ -14,7 +14,7 @@
 use nalgebra::{DMatrix, DVector};
 
 use super::constants::design::NO_EFFECT_LOGIT;
-use super::constants::polynomial::{HALF_WEIGHT_DROP, MOST_TERMS, RADIUS};
+use super::constants::polynomial::{HALF_WEIGHT_DROP, MANY_ITEMS, MOST_TERMS, RADIUS};
 use super::gaussian::{Region, factorise};
 use super::pair_likelihood::{Evaluation, expit};
 use super::polynomial::{Polynomial, n_terms};
@@ -95,10 +95,17 @@ pub(super) struct PolynomialSurrogate {
     residual: f64,
 }
 
-/// The degree of the first polynomial in `n` components.
-fn first_degree(n: usize) -> usize {
+/// The degree of the first polynomial in `n` components. The more items, the more the likelihood resembles a
+/// normal density.
+fn first_degree(n: usize, n_items: usize) -> usize {
     match n {
-        0..=3 => 4,
+        0..=3 => {
+            if n_items < MANY_ITEMS {
+                4
+            } else {
+                3
+            }
+        }
         4..=6 => 3,
         _ => 2,
     }
@@ -106,29 +113,35 @@ fn first_degree(n: usize) -> usize {
 
 /// The highest degree, at most two above the first, with at least two numbers per coefficient and no
 /// more than [`MOST_TERMS`] coefficients.
-fn degree(n: usize, n_evaluated: usize) -> usize {
-    let first = first_degree(n);
+fn degree(n: usize, n_items: usize, n_evaluated: usize) -> usize {
+    let first = first_degree(n, n_items);
     let most = MOST_TERMS.min(n_evaluated * (n + 1) / 2);
     let fits = |degree: &usize| n_terms(n, *degree) <= most;
     (first + 1..=first + 2).take_while(fits).last().unwrap_or(first)
 }
 
 /// Points of the first design: two numbers per coefficient.
-pub(super) fn n_points(n: usize) -> usize {
-    (2 * n_terms(n, first_degree(n))).div_ceil(n + 1) + 2
+pub(super) fn n_points(n: usize, n_items: usize) -> usize {
+    (2 * n_terms(n, first_degree(n, n_items))).div_ceil(n + 1) + 2
 }
 
 impl PolynomialSurrogate {
     /// Fits in all three coordinates and keeps the best.
-    pub(super) fn fit(evaluated: &[EvaluatedPoint], region: &Region) -> Self {
+    pub(super) fn fit(evaluated: &[EvaluatedPoint], region: &Region, n_items: usize) -> Self {
+        let degree = degree(region.centre.len(), n_items, evaluated.len());
         [Coordinate::Logit, Coordinate::Low, Coordinate::High]
             .into_iter()
-            .map(|coordinate| Self::fit_in(coordinate, evaluated, region))
+            .map(|coordinate| Self::fit_in(coordinate, evaluated, region, degree))
             .reduce(|a, b| if b.residual < a.residual { b } else { a })
             .expect("three coordinates")
     }
 
-    fn fit_in(coordinate: Coordinate, evaluated: &[EvaluatedPoint], region: &Region) -> Self {
+    fn fit_in(
+        coordinate: Coordinate,
+        evaluated: &[EvaluatedPoint],
+        region: &Region,
+        degree: usize,
+    ) -> Self {
         let n = region.centre.len();
         let top = evaluated.iter().map(|k| k.ln_posterior).fold(f64::NEG_INFINITY, f64::max);
         let weights: Vec<f64> = evaluated
@@ -136,7 +149,7 @@ impl PolynomialSurrogate {
             .map(|k| 1.0 / (1.0 + ((top - k.ln_posterior) / HALF_WEIGHT_DROP).powi(2)))
             .collect();
         let (centre, factor) = standardise(coordinate, evaluated, &weights);
-        let polynomial = Polynomial::zero(n, degree(n, evaluated.len()));
+        let polynomial = Polynomial::zero(n, degree);
         let mut surrogate =
             Self { coordinate, centre, factor, polynomial, region: region.clone(), residual: 0.0 };
         surrogate.solve(evaluated, &weights);
@@ -225,6 +238,6 @@ mod tests {
     /// With 1000 points, degrees stay at the first plus two where that has at most 500 coefficients.
     #[test]
     fn polynomials_have_a_bounded_number_of_coefficients() {
-        assert_eq!([3, 6, 8, 9, 20, 30].map(|n| degree(n, 1000)), [6, 5, 4, 3, 2, 2]);
+        assert_eq!([3, 6, 8, 9, 20, 30].map(|n| degree(n, 100, 1000)), [6, 5, 4, 3, 2, 2]);
     }
 }
