@@ -180,12 +180,8 @@ mod tests {
     /// Digits around the points where rounding changes: halfway between two doubles, cut off after 17 to 19 digits.
     #[test]
     fn numbers_beside_a_tie_are_rounded_correctly() {
-        for i in 0..4_000u64 {
-            assert_correct(&format!(
-                "{}.{}",
-                (1 << 53) + i,
-                ["0", "00", "5", "25"][i as usize % 4]
-            ));
+        for (i, decimals) in (0..4_000u64).zip(["0", "00", "5", "25"].iter().cycle()) {
+            assert_correct(&format!("{}.{decimals}", (1 << 53) + i));
         }
         let mut n_read = 0;
         for i in 0..20_000u64 {

@@ -320,7 +320,7 @@ mod tests {
         let plain: f64 = a.iter().zip(&b).map(|(x, y)| x * y).sum();
         assert!((dot(&a, &b) - plain).abs() < 1e-13);
         assert!((sum(&a) - a.iter().sum::<f64>()).abs() < 1e-13);
-        let mut found = vec![0.0; 7];
+        let mut found = [0.0; 7];
         let columns = [&b[..], &a, &b, &b, &a, &b, &b].concat();
         dots(&a, &columns, |i, sum| found[i] = sum);
         for i in [0, 2, 3, 5, 6] {

@@ -33,11 +33,14 @@ pub(crate) fn lbfgs(
     lbfgs_from(start, objective, None, tolerance, max_steps)
 }
 
-/// The same with an approximate inverse Hessian, which is applied to a vector in place.
+/// Multiplies a vector by an approximate inverse Hessian, in place.
+pub(crate) type InverseHessian<'a> = &'a dyn Fn(&mut [f64]);
+
+/// The same with an approximate inverse Hessian.
 pub(crate) fn lbfgs_from(
     start: &[f64],
     mut objective: impl FnMut(&[f64], &mut [f64]) -> f64,
-    inverse: Option<&dyn Fn(&mut [f64])>,
+    inverse: Option<InverseHessian<'_>>,
     tolerance: f64,
     max_steps: usize,
 ) -> Minimum {
@@ -101,7 +104,7 @@ impl History {
     }
 
     /// Minus the approximate inverse Hessian times the gradient, by the two-loop recursion.
-    fn direction(&self, gradient: &[f64], inverse: Option<&dyn Fn(&mut [f64])>) -> Vec<f64> {
+    fn direction(&self, gradient: &[f64], inverse: Option<InverseHessian<'_>>) -> Vec<f64> {
         let mut direction: Vec<f64> = gradient.iter().map(|g| -g).collect();
         let last = self.0.back();
         if last.is_none() && inverse.is_none() {

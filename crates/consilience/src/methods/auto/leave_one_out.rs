@@ -99,7 +99,8 @@ impl Hat {
 /// The moves of a block's predictors, and room to find them. All have J columns but those that are named.
 #[derive(Default)]
 struct Moves {
-    moves: Vec<f64>,
+    /// Z M⁻¹ Zᵀr.
+    found: Vec<f64>,
     rest: Vec<f64>,
     /// A ρ.
     predicted: Vec<f64>,
@@ -143,8 +144,8 @@ impl Moves {
         let stride = block.stride;
         self.units.clear();
         self.units.extend(block.weights.iter().map(|weight| weight.min(1.0)));
-        self.moves.clear();
-        self.moves.resize(p.len(), 0.0);
+        self.found.clear();
+        self.found.resize(p.len(), 0.0);
         self.rest.resize(p.len(), 0.0);
         self.image.resize(p.len(), 0.0);
         for (rest, p) in self.rest.chunks_exact_mut(stride).zip(p.chunks_exact(stride)) {
@@ -173,7 +174,7 @@ impl Moves {
             self.products[i] = if active { length } else { 0.0 };
         }
         for (column, along) in
-            self.moves.chunks_exact_mut(stride).zip(self.along.chunks_exact(stride))
+            self.found.chunks_exact_mut(stride).zip(self.along.chunks_exact(stride))
         {
             add_products(column, along, &self.products);
         }
@@ -187,9 +188,9 @@ impl Moves {
     /// The next direction: the rest and a part of the direction before.
     fn turn(&mut self, stride: usize) {
         let sizes = sums_of_products(&self.rest, &self.predicted, stride);
-        for i in 0..stride {
+        for (i, size) in sizes.iter().enumerate() {
             let active = self.sizes[i] > TOLERANCE * self.starts[i];
-            self.products[i] = if active { sizes[i] / self.sizes[i] } else { 0.0 };
+            self.products[i] = if active { size / self.sizes[i] } else { 0.0 };
         }
         self.sizes = sizes;
         for (direction, rest) in
@@ -239,7 +240,7 @@ impl Moves {
 
     /// Adds the moves to the predictors.
     fn add_to(&self, predictors: &mut [f64]) {
-        for (u, step) in predictors.iter_mut().zip(&self.moves) {
+        for (u, step) in predictors.iter_mut().zip(&self.found) {
             *u += step.clamp(-LARGEST_MOVE, LARGEST_MOVE);
         }
     }

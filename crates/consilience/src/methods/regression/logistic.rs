@@ -6,7 +6,7 @@ use super::blocks::{Blocks, ItemBlock};
 use super::search::{Fitted, Prior, Regression, Room, Sums, evaluate, find_modes};
 use crate::error::Result;
 use crate::math::columns::{add_scaled, dots, set_products};
-use crate::math::lbfgs::lbfgs_from;
+use crate::math::lbfgs::{InverseHessian, lbfgs_from};
 use crate::progress::Progress;
 use crate::sampling::factorise;
 
@@ -163,7 +163,7 @@ impl LogisticRegression {
         &self,
         blocks: &Blocks<'_>,
         offsets: &[f64],
-        (start, inverse): (&[f64], Option<&dyn Fn(&mut [f64])>),
+        (start, inverse): (&[f64], Option<InverseHessian<'_>>),
         progress: &dyn Progress,
     ) -> Result<Fitted> {
         let mut failure = None;
