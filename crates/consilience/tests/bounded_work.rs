@@ -142,8 +142,8 @@ impl Progress for StopAt {
 }
 
 /// A fit asks at least once per 32 items and evaluation of the likelihood, so that the time until it stops
-/// does not grow with the number of items: from 32 to 320 items per class, the number of times grows at
-/// least fivefold (tenfold, but for the preliminary searches with fewer items).
+/// does not grow with the number of items: from 160 to 1600 items per class, the number of times grows at
+/// least fivefold (tenfold, if both fits evaluate the likelihood equally often).
 #[test]
 fn a_fit_can_be_interrupted_between_items() {
     let config = Correlated {
@@ -157,9 +157,9 @@ fn a_fit_can_be_interrupted_between_items() {
         config.fit_pair(&outputs, &progress).unwrap();
         progress.asked.into_inner()
     };
-    let (few, many) = (asked(32), asked(320));
+    let (few, many) = (asked(160), asked(1600));
     assert!(many > 5 * few, "{few} {many}");
-    let outputs = Preset::Sim2.truth(0.5).unwrap().simulate(32, 1).unwrap();
+    let outputs = Preset::Sim2.truth(0.5).unwrap().simulate(160, 1).unwrap();
     for stop in [1, few / 3, few - 1] {
         let stopped = config.fit_pair(&outputs, &StopAt::new(stop));
         assert_eq!(stopped.unwrap_err(), Error::Interrupted, "{stop} of {few}");
