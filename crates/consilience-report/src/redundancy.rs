@@ -74,9 +74,9 @@ pub(crate) fn of(study: &Study<'_>) -> Result<Option<Insight>> {
     }
     if let Some(margins) = dirichlets(study)? {
         let labelled = study.outputs.labelled();
-        let covariance = EvidenceCovariance::of(&labelled, margins.alpha())?;
-        let prior = influences.as_ref().map(|_| study.prior);
         let (alpha, progress) = (margins.alpha(), study.options.progress);
+        let covariance = EvidenceCovariance::of(&labelled, alpha, progress)?;
+        let prior = influences.as_ref().map(|_| study.prior);
         let intervals = insight_intervals(LEVEL, &labelled, &covariance, alpha, prior, progress)?;
         let influences = match prior {
             Some(prior) => {

@@ -256,8 +256,6 @@ fn several_copies_of_a_source_cause_one_warning() {
     assert!(copies[0].message.starts_with("classifiers `k0`, `k2` and `k3` give"), "{copies:?}");
 }
 
-/// 12 classes and 2 classifiers give the logistic part 12 · (1 + 24) = 300 parameters: more than the
-/// 150 up to which Newton's method is used.
 /// A source with its classes in the wrong order is named; one with random outputs is not.
 #[test]
 fn a_source_that_is_worse_than_chance_causes_a_warning() {
@@ -276,6 +274,8 @@ fn a_source_that_is_worse_than_chance_causes_a_warning() {
     assert_eq!(named(&with_another(&train, random)), Vec::<String>::new());
 }
 
+/// 12 classes and 2 classifiers give the logistic part 12 · (1 + 24) = 300 parameters: more than the
+/// 150 up to which Newton's method is used.
 #[test]
 fn many_parameters_are_fitted_by_lbfgs_and_the_ridge_by_cross_validation() {
     let n_classes = 12;

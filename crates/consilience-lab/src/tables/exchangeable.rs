@@ -11,7 +11,7 @@ use consilience::methods::independent::Independent;
 use consilience::methods::independent::{Alpha, IndependentFusion};
 use consilience::methods::shares::EvidenceCovariance;
 use consilience::simulation::Truth;
-use consilience::{MethodConfig, Outputs, Result};
+use consilience::{MethodConfig, NoProgress, Outputs, Result};
 use correlated_dirichlet::{MultiDensity, MultiScratch};
 
 use super::{alpha_of, losses, mean, paired, quick, truth_with};
@@ -130,7 +130,7 @@ pub(super) fn margins(items_per_class: usize) -> Result<()> {
 fn shares_of(truth: &Truth) -> Result<(IndependentFusion, DiscountedFusion)> {
     let alpha = alpha_of(truth);
     let margins = IndependentFusion::new(Arc::clone(truth.schema()), alpha.clone())?;
-    let covariance = EvidenceCovariance::of(&truth.simulate(20_000, 2)?, &alpha)?;
+    let covariance = EvidenceCovariance::of(&truth.simulate(20_000, 2)?, &alpha, &NoProgress)?;
     Ok((margins.clone(), DiscountedFusion::new(margins, covariance)?))
 }
 

@@ -117,7 +117,7 @@ impl<T> Numbers<T> {
 }
 
 fn numbers(outputs: &Outputs, alpha: &Alpha, prior: &ClassPrior) -> Result<Numbers<f64>> {
-    let covariance = EvidenceCovariance::of(outputs, alpha)?;
+    let covariance = EvidenceCovariance::of(outputs, alpha, &NoProgress)?;
     let shares = covariance.divided_shares();
     let fusion = IndependentFusion::new(Arc::clone(outputs.schema()), alpha.clone())?;
     let strengths = fusion.strengths(prior)?;
@@ -151,7 +151,7 @@ fn replication(design: &Design, truth: &Truth, items: usize, seed: u64) -> Resul
     let prior = ClassPrior::uniform(design.n_classes);
     let statistics = SufficientStatistics::of(&outputs)?;
     let fitted = IndependentFusion::at_mode(Arc::clone(outputs.schema()), &statistics)?;
-    let covariance = EvidenceCovariance::of(&outputs, fitted.alpha())?;
+    let covariance = EvidenceCovariance::of(&outputs, fitted.alpha(), &NoProgress)?;
     let at = |level| {
         let prior = Some(&prior);
         insight_intervals(level, &outputs, &covariance, fitted.alpha(), prior, &NoProgress)

@@ -42,8 +42,8 @@ pub(super) const MANY_ITEMS: usize = 1_000;
 /// Folds for so many items.
 pub(super) const FOLDS_OF_MANY_ITEMS: usize = 5;
 
-/// Most items from which the gain is estimated; with so many, its standard error is about 0.001
-/// nats. Of a larger table a random part is used, with at least so many items of every class.
+/// Items from which the gain of a larger table is estimated; with so many, its standard error is
+/// about 0.001 nats. Rare classes have at least so many items, if there are as many.
 pub(super) const MOST_SAMPLED: usize = 100_000;
 pub(super) const FEWEST_SAMPLED: usize = 100;
 

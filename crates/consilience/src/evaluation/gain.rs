@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::constants::SIMILAR;
 use super::out_of_fold::{
-    Fold, Folds, Losses, baselines, best_singles, limited, recalibrated, sample,
+    Fold, Folds, Losses, baselines, best_singles, limited, recalibrated, sample, usable,
 };
 use super::report::meta_predictions;
 use super::sample_mean::{SampleMean, weighted_mean};
@@ -50,8 +50,8 @@ impl Default for GainSettings {
 /// A prediction that is simpler than `auto`, with its log-loss.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Baseline {
-    /// `average`, `geometric-pool`, `linear-pool:greedy`, `log-pool:non-negative`, `stacking`, `bcc`
-    /// (if all outputs are votes), `classifier:<name>` (the classifier's own outputs), `meta:<name>`
+    /// `average`, `geometric-pool`, `linear-pool:greedy`, `log-pool:non-negative`, `stacking` (if
+    /// `auto` has its logistic part), `bcc` (if all outputs are votes), `classifier:<name>` (the classifier's own outputs), `meta:<name>`
     /// (its meta classifier) or `auto:<name>` (`auto` fitted to that classifier alone; of the two
     /// classifiers with the smallest log-loss without it).
     pub method: String,
@@ -109,8 +109,8 @@ fn with_classifiers_of<'a>(model: &Model, outputs: &'a Outputs) -> Result<Cow<'a
 }
 
 /// Estimates the gain of `auto` by cross-validation on labelled items, under the model's class
-/// prior. Of more than 100 000 items a random part is used, with as many items of every class as
-/// its frequency demands.
+/// prior. Of more than 100 000 items a random part is used; every class has its share of it, but at
+/// least 100 of its items. Classifiers whose outputs are all in one fold are left out.
 ///
 /// `model` is a fit of `auto` to these items. Its covariance of evidence yields the effective
 /// number of classifiers and the similar pairs; all log-losses come from fits to the other folds.
@@ -140,6 +140,7 @@ pub fn gain(
     let labels = part.require_labels()?;
     let n_folds = limited(folds::usable(&part, settings.folds)?, &part);
     let of_items = folds::stratified(&labels, part.schema().n_classes(), n_folds, settings.seed);
+    let part = usable(part, &of_items)?;
     let prior = model.class_prior();
     let folds = Folds { outputs: &part, prior, of_items, number: n_folds, progress };
     let mut methods = folds.losses("estimating the gain", baselines)?;
@@ -150,7 +151,7 @@ pub fn gain(
     }
     let covariance = match model.evidence_covariance() {
         Some(covariance) => Cow::Borrowed(covariance),
-        None => Cow::Owned(covariance_of(auto, &outputs)?),
+        None => Cow::Owned(covariance_of(auto, &outputs, progress)?),
     };
     let weighting = settings.weighting.under(model.chosen_prior());
     let interval = match model.insight_intervals() {
@@ -172,7 +173,7 @@ pub fn gain_on_new_items(
 ) -> Result<Gain> {
     let auto = require_auto(model)?;
     let outputs = &*outputs.require_some_labels()?;
-    let covariance = covariance_of(auto, outputs)?;
+    let covariance = covariance_of(auto, outputs, &NoProgress)?;
     let methods = predict(auto, outputs, prior)?;
     let gain = gain_of(&methods, outputs, prior, weighting, Some(&covariance))?;
     let interval = interval(auto, outputs, &covariance, &NoProgress)?;
@@ -215,13 +216,17 @@ pub fn gain_of(
 
 /// The covariance of the evidence by the model's Dirichlets; without any, because the model was
 /// fitted without labels, by those of the items themselves.
-fn covariance_of(auto: &AutoFusion, outputs: &Outputs) -> Result<EvidenceCovariance> {
+fn covariance_of(
+    auto: &AutoFusion,
+    outputs: &Outputs,
+    progress: &dyn Progress,
+) -> Result<EvidenceCovariance> {
     if let Some(dirichlets) = auto.dirichlets() {
-        return EvidenceCovariance::of(outputs, dirichlets.alpha());
+        return EvidenceCovariance::of(outputs, dirichlets.alpha(), progress);
     }
     let statistics = SufficientStatistics::of(outputs)?;
     let own = IndependentFusion::at_mode(Arc::clone(outputs.schema()), &statistics)?;
-    EvidenceCovariance::of(outputs, own.alpha())
+    EvidenceCovariance::of(outputs, own.alpha(), progress)
 }
 
 /// The 90 % interval of the effective number on these items, given the model's Dirichlets.

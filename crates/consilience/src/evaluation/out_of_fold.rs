@@ -13,6 +13,7 @@ use super::gain::{predict, single_of};
 use super::scores::Predictions;
 use crate::data::class_prior::ClassPrior;
 use crate::data::outputs::Outputs;
+use crate::data::schema::Schema;
 use crate::error::Result;
 use crate::folds;
 use crate::math::random::stream;
@@ -147,18 +148,20 @@ pub(super) fn recalibrated(classifiers: &[usize], fold: &Fold<'_>) -> Result<Vec
     classifiers.iter().map(single).collect()
 }
 
-/// A random part of a large table, with about the same frequencies of the classes.
+/// A random part of a large table, with about the same frequencies of the classes but for rare
+/// ones, of which it has [`FEWEST_SAMPLED`] items.
 pub(super) fn sample(outputs: &Outputs, seed: u64) -> Cow<'_, Outputs> {
     let counts: Vec<usize> =
         outputs.class_counts().iter().map(|n| usize::try_from(*n).unwrap_or(usize::MAX)).collect();
-    let least = counts.iter().min().copied().unwrap_or(0);
-    let n_parts = outputs.n_items().div_ceil(MOST_SAMPLED).min(least / FEWEST_SAMPLED);
+    let n_parts = outputs.n_items().div_ceil(MOST_SAMPLED);
     if n_parts < 2 {
         return Cow::Borrowed(outputs);
     }
-    // Every item is taken with the probability that leaves the right number for the others.
-    let mut wanted: Vec<usize> = counts.iter().map(|n| n.div_ceil(n_parts)).collect();
-    let (mut left, mut rng) = (counts, stream(seed, 0));
+    // Every item is taken with the probability that leaves the right number for the others. The folds
+    // use stream 0 of the same seed.
+    let of_class = |n: &usize| n.div_ceil(n_parts).max(FEWEST_SAMPLED.min(*n));
+    let mut wanted: Vec<usize> = counts.iter().map(of_class).collect();
+    let (mut left, mut rng) = (counts, stream(seed, 1));
     let is_taken = |item: &usize| {
         let Some(class) = outputs.label(*item) else { return false };
         let taken = rng.random_range(0..left[class]) < wanted[class];
@@ -168,6 +171,29 @@ pub(super) fn sample(outputs: &Outputs, seed: u64) -> Cow<'_, Outputs> {
     };
     let taken: Vec<usize> = (0..outputs.n_items()).filter(is_taken).collect();
     Cow::Owned(outputs.select_items(&taken))
+}
+
+/// The items without classifiers whose outputs are all in one fold, because no fit can use them that
+/// has not seen this fold. If all are such, all stay, and the fits report the error.
+pub(super) fn usable<'a>(
+    outputs: Cow<'a, Outputs>,
+    of_items: &[usize],
+) -> Result<Cow<'a, Outputs>> {
+    let (schema, items) = (outputs.schema(), outputs.all());
+    let is_usable = |k: &usize| {
+        let mut folds = of_items.iter().enumerate().filter_map(|(item, fold)| {
+            items.output(item, *k)?;
+            Some(fold)
+        });
+        folds.next().is_some_and(|first| folds.any(|fold| fold != first))
+    };
+    let usable: Vec<usize> = (0..schema.n_classifiers()).filter(is_usable).collect();
+    if usable.is_empty() || usable.len() == schema.n_classifiers() {
+        return Ok(outputs);
+    }
+    let names = usable.into_iter().map(|k| schema.classifiers()[k].clone());
+    let schema = Arc::new(Schema::new(names, schema.classes().to_vec())?);
+    outputs.select(&schema).map(Cow::Owned)
 }
 
 /// Fewer folds for fits that take long, so that the estimate does not take minutes.
@@ -184,8 +210,29 @@ pub(super) fn limited(folds: usize, outputs: &Outputs) -> usize {
 mod tests {
     use super::*;
     use crate::simulation::Preset;
+    use crate::{InputFormat, OutputsBuilder};
 
-    /// A part of 100 000 items at most has the frequencies of the table, and enough items of a rare class.
+    /// A classifier with outputs in one fold only is left out.
+    #[test]
+    fn classifiers_need_outputs_in_two_folds() {
+        let schema = Schema::new(["a", "b", "c"], ["x", "y"]).unwrap();
+        let mut builder = OutputsBuilder::new(schema, InputFormat::default()).unwrap();
+        let none = f64::NAN;
+        for (b, c) in [(0.3, none), (none, 0.4), (0.2, none), (none, 0.1)] {
+            builder.push(&[0.6, 0.4, b, 1.0 - b, c, 1.0 - c], Some("x")).unwrap();
+        }
+        let outputs = builder.finish();
+        let left = |folds: &[usize]| {
+            let usable = usable(Cow::Borrowed(&outputs), folds).unwrap();
+            usable.schema().classifiers().concat()
+        };
+        assert_eq!(left(&[0, 0, 1, 1]), "abc");
+        assert_eq!(left(&[0, 1, 0, 2]), "ac");
+        assert_eq!(left(&[0, 1, 0, 1]), "a");
+        assert_eq!(left(&[0; 4]), "abc");
+    }
+
+    /// The part has the frequencies of the table, and enough items of a rare class.
     #[test]
     fn a_large_table_is_sampled_class_by_class() {
         let outputs = Preset::Sim1.truth(0.0).unwrap().simulate(100, 1).unwrap();
@@ -198,9 +245,8 @@ mod tests {
         let large = copies([150_000, 60_000, 3000]);
         assert_eq!(counts(&large, 1), [50_000, 20_000, 1000]);
         assert!(sample(&large, 1) == sample(&large, 1) && sample(&large, 1) != sample(&large, 2));
-        assert_eq!(counts(&copies([150_000, 60_000, 250]), 1), [75_000, 30_000, 125]);
-        for small in [copies([150_000, 60_000, 150]), copies([90_000, 9000, 1000])] {
-            assert!(matches!(sample(&small, 1), Cow::Borrowed(_)));
-        }
+        assert_eq!(counts(&copies([150_000, 60_000, 250]), 1), [50_000, 20_000, 100]);
+        assert_eq!(counts(&copies([150_000, 60_000, 50]), 1), [50_000, 20_000, 50]);
+        assert!(matches!(sample(&copies([90_000, 9000, 1000]), 1), Cow::Borrowed(_)));
     }
 }

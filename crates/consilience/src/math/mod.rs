@@ -8,4 +8,5 @@ pub(crate) mod lbfgs;
 pub(crate) mod log_ratio;
 pub(crate) mod random;
 pub(crate) mod row_sums;
+pub(crate) mod thinning;
 pub(crate) mod transpose;

@@ -137,8 +137,8 @@ impl<'a> Features<'a> {
         block.evidence.resize(loaded.len());
         block.evidence.copy_from_slice(loaded);
         let n = block.labels.len();
-        for (i, label) in block.labels.iter().enumerate() {
-            let left_out = &own.left_out[(picked.first + i * picked.step) * k..][..k];
+        for (i, (label, item)) in block.labels.iter().zip(picked.items()).enumerate() {
+            let left_out = &own.left_out[item * k..][..k];
             for (source, value) in left_out.iter().enumerate() {
                 block.evidence[(source * j + *label as usize) * stride + i] = *value;
             }
@@ -182,11 +182,11 @@ impl<'a> Features<'a> {
             sums.iter_mut().zip(piece).for_each(|(sum, own)| *sum += own);
         }
         let total = self.training.total_weight() * j as f64;
-        let scale = |sum: &f64| f64::min(1.0, 1.0 / ((sum / total).sqrt() + 1e-9));
+        let scale = |sum: &f64| f64::min(1.0, 1.0 / (sum / total + 1e-12).sqrt());
         Ok(Scales {
             outputs: sums[..k].iter().map(scale).collect(),
             evidence: sums[k..2 * k].iter().map(scale).collect(),
-            pool: f64::min(1.0, 1.0 / (sums[2 * k] / total + 1e-12).sqrt()),
+            pool: scale(&sums[2 * k]),
         })
     }
 }
@@ -199,6 +199,10 @@ impl Source for Features<'_> {
     fn width(&self) -> usize {
         let (k, j) = self.shape();
         (3 + usize::from(self.evidence.is_some())) * k * j + j
+    }
+
+    fn is_slow(&self) -> bool {
+        self.filler.is_slow() && self.items().any_missing()
     }
 
     fn load(&self, picked: Picked, loader: &mut Loader, block: &mut ItemBlock) {

@@ -19,7 +19,7 @@ use crate::data::schema::Schema;
 use crate::error::{Error, Result, quoted};
 use crate::methods::method::SEED;
 use crate::methods::regression::{
-    Blocks, Fitted, LogMoments, LogisticRegression, Regression, curvatures, find_modes,
+    Blocks, Fitted, LogMoments, LogisticRegression, Picked, Regression, curvatures, find_modes,
 };
 use crate::methods::shares::EvidenceCovariance;
 use crate::methods::stacking::{LabelledItems, LogTable, logistic_parameters};
@@ -49,8 +49,8 @@ pub struct FittedAuto {
 const ITEMS_PER_PARAMETER: f64 = 5.0;
 
 /// The smallest class size (harmonic mean) with which the logistic part is fitted, and its smallest
-/// share: as small as that of other members that are dropped. It is smaller with many classes and
-/// fewer than KJ/20 items per class, where it takes most of the time.
+/// share: that at which other members are dropped. With fewer than KJ/20 items per class the share is
+/// smaller, and the fit of this part would take most of the time.
 const FEWEST_FOR_LOGISTIC: f64 = 2.0;
 const SMALLEST_SHARE: f64 = 0.005;
 
@@ -82,7 +82,7 @@ impl FitMethod for Auto {
 
     fn fit_method(&self, data: &TrainingSet<'_>) -> Result<Fit<AutoFusion>> {
         let FittedAuto { fusion, warnings } = self.learn(data.all, data.progress)?;
-        let covariance = |alpha| EvidenceCovariance::of(data.outputs, alpha);
+        let covariance = |alpha| EvidenceCovariance::of(data.outputs, alpha, data.progress);
         let evidence_covariance = fusion.dirichlets().map(|d| covariance(d.alpha())).transpose()?;
         let report = FitReport { warnings, evidence_covariance, ..FitReport::default() };
         Ok(Fit { fitted: fusion, report })
@@ -125,6 +125,8 @@ impl Auto {
                 warnings.push(Warning::convergence(message.into()));
             }
             parameters.alpha = Some(evidence.dirichlets.alpha().clone());
+        } else {
+            progress.advance(4);
         }
         let fusion = AutoFusion::new(Arc::clone(training.schema()), parameters)?;
         Ok(FittedAuto { fusion, warnings })
@@ -147,7 +149,7 @@ fn fit_members(
     plain: Temperatures,
     progress: &dyn Progress,
 ) -> Result<FittedMembers> {
-    let (blocks, offsets) = (Blocks::new(features, 1), features.training.ln_shares());
+    let (blocks, offsets) = (Blocks::new(features, 1, progress)?, features.training.ln_shares());
     let scales = features.scales(&blocks, progress)?;
     let layers: Vec<LayerRegression> = LAYERS
         .iter()
@@ -212,7 +214,7 @@ fn weigh(
     let scored = if step == 1 {
         blocks
     } else {
-        own = Blocks::new(features, step);
+        own = Blocks::new(features, step, progress)?;
         &own
     };
     let pools = Pools::new((means, offsets), plain, scored, progress)?;
@@ -223,8 +225,8 @@ fn weigh(
     let prior = members.iter().map(|member| member.prior_weight());
     let prior: Vec<f64> = std::iter::once(POOL_WEIGHT).chain(prior).collect();
     let outputs = &features.training.outputs;
-    let items = (0..outputs.n_items()).step_by(step);
-    let item_weights: Vec<f64> = items.map(|item| outputs.weight(item)).collect();
+    let picked = Picked { first: 0, step, n: scored.n_items() };
+    let item_weights: Vec<f64> = picked.items().map(|item| outputs.weight(item)).collect();
     let weights = pseudo_bma(&prior, &all_scores, &item_weights);
     let n = features.training.total_weight();
     let guarded: Vec<(f64, Rule)> = members
@@ -314,13 +316,13 @@ fn identical_sources(outputs: &Outputs) -> Vec<Warning> {
     };
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for k in 0..names.len() {
-        let (same, mut others): (Vec<_>, Vec<_>) =
-            groups.into_iter().partition(|group| group.iter().any(|own| identical(*own, k)));
-        others.push(same.into_iter().flatten().chain([k]).collect());
-        groups = others;
+        // With missing outputs, two copies of a third classifier may differ where it has no output.
+        match groups.iter_mut().find(|group| group.iter().all(|own| identical(*own, k))) {
+            Some(group) => group.push(k),
+            None => groups.push(vec![k]),
+        }
     }
     groups.retain(|group| group.len() > 1);
-    groups.sort();
     let warning = |group: Vec<usize>| {
         let names: Vec<String> = group.into_iter().map(|k| names[k].clone()).collect();
         Warning::data(format!(
@@ -338,6 +340,7 @@ mod tests {
     use crate::methods::fuse;
     use crate::progress::NoProgress;
     use crate::simulation::Preset;
+    use rand::RngExt;
 
     /// 36 items, some of them without the output of a classifier or without a label.
     fn items() -> Outputs {
@@ -372,6 +375,36 @@ mod tests {
         for (a, b) in weighted.iter().zip(probabilities(&outputs.select_items(&copies))) {
             assert!((a - b).abs() < 1e-8, "{a} {b}");
         }
+    }
+
+    /// From 20 000 items on, weights rest on one of every two or more items. One class has nearly constant
+    /// outputs: with items of this class alone, a pool with a huge temperature would have all weight.
+    #[test]
+    fn large_tables_whose_classes_take_turns_are_fitted_like_others() {
+        let mut rng = crate::math::random::stream(1, 0);
+        let mut builder = crate::OutputsBuilder::new(
+            Schema::new(["a", "b"], ["x", "y"]).unwrap(),
+            crate::InputFormat::default(),
+        )
+        .unwrap();
+        for item in 0..30_000 {
+            let label = item % 2;
+            let (low, width) = [(0.6, 0.05), (0.05, 0.9)][label];
+            let outputs = [(); 2].map(|()| low + width * rng.random::<f64>());
+            let row: Vec<f64> = outputs.iter().flat_map(|p| [*p, 1.0 - p]).collect();
+            builder.push_indexed(&row, Some(label)).unwrap();
+        }
+        let in_turns = builder.finish();
+        let by_class: Vec<usize> =
+            (0..30_000).map(|i| if i < 15_000 { 2 * i } else { 2 * i - 29_999 }).collect();
+        let fitted = |outputs: &Outputs| {
+            let fusion = Auto::default().learn(outputs, &NoProgress).unwrap().fusion;
+            let some = in_turns.select_items(&(0..100).collect::<Vec<_>>());
+            fuse(&fusion, &some, &ClassPrior::uniform(2)).unwrap().all().to_vec()
+        };
+        let pairs = fitted(&in_turns).into_iter().zip(fitted(&in_turns.select_items(&by_class)));
+        let off = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(off < 0.01, "{off}");
     }
 
     #[test]

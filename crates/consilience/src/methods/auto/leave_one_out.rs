@@ -3,7 +3,6 @@
 //! Without item i, the most probable parameters move by about M⁻¹ Zᵀr, with Z the Jacobian of the
 //! item's predictors, r = p − y its residuals, and M = H − Zᵀ(diag p − ppᵀ)Z the curvature of the
 //! posterior H without the item. The predictors of the item then move by Z M⁻¹ Zᵀr.
-
 //!
 //! M differs from H by a matrix of rank below J, so that at most J steps of conjugate gradients with H as preconditioner
 //! solve the equation. All vectors of these steps are Zᵀ or H⁻¹Zᵀ times a vector ρ of one number per class, so that the
@@ -65,7 +64,7 @@ pub(super) fn scores(
     let pieces = blocks.pieces(1, progress, new, |block, (scores, room, moves)| {
         probabilities(member.as_regression(), (theta, offsets), block, room);
         member.with_columns(theta, block, room, &mut |columns, work| {
-            moves.find(&hat, columns, block, &work.probabilities);
+            moves.find(&hat, columns, block, &work.probabilities, progress);
             moves.add_to(&mut work.predictors);
         });
         let Work { predictors, probabilities, ln_totals, .. } = &mut room.work;
@@ -75,6 +74,7 @@ pub(super) fn scores(
         };
         scores.extend(block.labels.iter().enumerate().map(score));
     })?;
+    progress.check()?;
     Ok(pieces.into_iter().flat_map(|(scores, ..)| scores).collect())
 }
 
@@ -96,7 +96,7 @@ impl Hat {
     }
 }
 
-/// The moves of a block's predictors, and room to find them. All have J columns but those that are named.
+/// The moves of a block's predictors, and buffers to find them. All have J columns but those that are named.
 #[derive(Default)]
 struct Moves {
     /// Z M⁻¹ Zᵀr.
@@ -111,7 +111,7 @@ struct Moves {
     /// Φᵀδ, and the coefficients that follow: a column per feature.
     sums: Vec<f64>,
     coefficients: Vec<f64>,
-    /// One number per item: how often it counts, and products of vectors.
+    /// One number per item: min(1, weight), the part of the item that is left out, and products of vectors.
     units: Vec<f64>,
     sizes: Vec<f64>,
     starts: Vec<f64>,
@@ -120,7 +120,14 @@ struct Moves {
 
 impl Moves {
     /// Z M⁻¹ Zᵀr for all items.
-    fn find(&mut self, hat: &Hat, columns: &ClassColumns<'_>, block: &ItemBlock, p: &[f64]) {
+    fn find(
+        &mut self,
+        hat: &Hat,
+        columns: &ClassColumns<'_>,
+        block: &ItemBlock,
+        p: &[f64],
+        progress: &dyn Progress,
+    ) {
         let stride = block.stride;
         self.begin(block, p);
         self.multiply(hat, columns, stride);
@@ -130,7 +137,7 @@ impl Moves {
         self.starts.clone_from(&self.sizes);
         for _ in 0..columns.n_classes {
             let active = |i: usize| self.sizes[i] > TOLERANCE * self.starts[i];
-            if !(0..stride).any(active) {
+            if !(0..stride).any(active) || progress.is_interrupted() {
                 break;
             }
             self.step(p, stride);
@@ -291,10 +298,13 @@ mod tests {
             self.all.width()
         }
 
+        fn is_slow(&self) -> bool {
+            self.all.is_slow()
+        }
+
         fn load(&self, picked: Picked, loader: &mut Loader, block: &mut ItemBlock) {
             self.all.load(picked, loader, block);
-            let items = (0..picked.n).map(|i| picked.first + i * picked.step);
-            for (weight, item) in block.weights.iter_mut().zip(items) {
+            for (weight, item) in block.weights.iter_mut().zip(picked.items()) {
                 *weight *= f64::from(u8::from(item != self.item));
             }
         }
@@ -325,7 +335,7 @@ mod tests {
         let table = LogTable::new(&outputs, &outputs, &NoProgress).unwrap();
         let evidence = Evidence::new(&training, &NoProgress).unwrap();
         let features = Features::new(&training, &table.filler, &means, &evidence);
-        let blocks = Blocks::new(&features, 1);
+        let blocks = Blocks::new(&features, 1, &NoProgress).unwrap();
         let scales = features.scales(&blocks, &NoProgress).unwrap();
         let layers = LAYERS.iter().map(|layer| LayerRegression::new(layer, &features, &scales));
         let layers: Vec<LayerRegression> = layers.collect();
@@ -358,7 +368,8 @@ mod tests {
             };
             let (mut all_changes, mut all_off) = (0.0, 0.0);
             for item in (0..outputs.n_items()).step_by(4) {
-                let refitted = mode(&Blocks::new(&Without { all: &features, item }, 1)).theta;
+                let without = Without { all: &features, item };
+                let refitted = mode(&Blocks::new(&without, 1, &NoProgress).unwrap()).theta;
                 let (want, plain) = (score(&refitted, item), score(&theta, item));
                 let (change, off) = ((plain - want).abs(), (got[item] - want).abs());
                 assert!(off < 0.15 * change + 5e-3, "item {item}: {} {want} {plain}", got[item]);

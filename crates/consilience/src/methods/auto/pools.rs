@@ -59,9 +59,9 @@ pub(super) struct Pools {
 /// leave-one-out scores: no single item can make up for it.
 const NEGLIGIBLE: f64 = 100.0;
 
-/// The likelihoods of up to so many items are kept, 13 MB. Of more items, a part of so many is looked
-/// at first, evenly spread: particles that are then less probable than the best by exp(200) are not
-/// computed for the other items, which would make them less probable still.
+/// The likelihoods of up to `KEPT_ITEMS` items are kept, 13 MB. Of more items, at least `FEW_ITEMS`
+/// evenly spread ones come first: particles that are less probable than the best by exp(`HOPELESS`)
+/// on this part are not computed for the others, where they would fall further behind.
 const KEPT_ITEMS: usize = 8192;
 const FEW_ITEMS: usize = 2048;
 const HOPELESS: f64 = 200.0;
@@ -202,7 +202,7 @@ struct Likelihoods {
     room: PoolRoom,
 }
 
-/// Room for the evidence of one pool with temperature 1.
+/// Buffers for the evidence of one pool with temperature 1.
 #[derive(Default)]
 struct PoolRoom {
     /// J columns.
@@ -222,7 +222,7 @@ impl Table<'_> {
     ) -> Result<(Vec<f64>, Vec<f64>)> {
         let all: Vec<usize> = (0..prior.len()).collect();
         let step = blocks.n_items() / FEW_ITEMS;
-        let part = self.likelihoods((&blocks.every(step), false), &all, progress)?;
+        let part = self.likelihoods((&blocks.every(step, progress)?, false), &all, progress)?;
         let part = total(&part, &all, prior);
         let promising = at_least(&part, largest(&part) - HOPELESS * step as f64);
         let found = self.likelihoods((blocks, false), &promising, progress)?;

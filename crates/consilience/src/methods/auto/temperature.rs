@@ -16,6 +16,7 @@
 
 use super::features::{MeanOutputs, centre};
 use crate::data::outputs::Outputs;
+use crate::math::thinning::at_most;
 use crate::methods::stacking::floored_logs;
 use consilience_numerics::simplex;
 
@@ -86,7 +87,7 @@ impl<'a> Pooled<'a> {
         };
         let (mut against, mut present) = (vec![0.0; k], vec![0.0; k]);
         let mut logs = vec![0.0; j];
-        for item in (0..items.len()).step_by(items.len().div_ceil(ITEMS).max(1)) {
+        for item in at_most(ITEMS, items.len()) {
             let weight = outputs.weight(item);
             let n = items.present(item).count() as f64;
             if n == 0.0 || weight == 0.0 {

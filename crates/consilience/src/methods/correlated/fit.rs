@@ -47,7 +47,8 @@ impl FitMethod for Correlated {
             None => config.learn_full(data),
         }?;
         let report = &mut learned.fit.report;
-        report.evidence_covariance = Some(EvidenceCovariance::of(outputs, &learned.alpha)?);
+        report.evidence_covariance =
+            Some(EvidenceCovariance::of(outputs, &learned.alpha, data.progress)?);
         report.observed_correlations = ObservedPair::all(outputs)?;
         let observed = report.observed_correlations.iter();
         let classes = outputs.schema().classes();

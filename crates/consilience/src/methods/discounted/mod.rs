@@ -52,7 +52,7 @@ impl FitMethod for Discounted {
         // Draws are not kept: the shares belong to the point estimate.
         let options = Independent { keep_draws: 0, ..self.0.clone() };
         let fit = options.fit_method(data)?;
-        let covariance = EvidenceCovariance::of(data.outputs, fit.fitted.alpha())?;
+        let covariance = EvidenceCovariance::of(data.outputs, fit.fitted.alpha(), data.progress)?;
         let fitted = DiscountedFusion::new(fit.fitted, covariance)?;
         Ok(Fit { fitted, report: fit.report })
     }

@@ -3,6 +3,7 @@
 use crate::data::outputs::{Items, Outputs};
 use crate::error::Result;
 use crate::math::aligned::AlignedBuffer;
+use crate::math::thinning::item_of_stretch;
 use crate::math::transpose::LANES;
 use crate::methods::Block;
 use crate::methods::stacking::{Filler, linear_floor};
@@ -29,12 +30,19 @@ pub(in crate::methods) struct ItemBlock {
     pub(in crate::methods) present: Vec<bool>,
 }
 
-/// Items `first`, `first + step`, …, `n` of them.
+/// One item of each of `n` stretches of `step` consecutive items; `first` is the number of the first stretch.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::methods) struct Picked {
     pub(in crate::methods) first: usize,
     pub(in crate::methods) step: usize,
     pub(in crate::methods) n: usize,
+}
+
+impl Picked {
+    /// The items in order.
+    pub(in crate::methods) fn items(self) -> impl Iterator<Item = usize> {
+        (self.first..self.first + self.n).map(move |stretch| item_of_stretch(stretch, self.step))
+    }
 }
 
 /// Labelled items whose features can be loaded.
@@ -45,11 +53,14 @@ pub(in crate::methods) trait Source: Sync {
     /// Doubles that the features of one item take.
     fn width(&self) -> usize;
 
+    /// Whether loading takes so long that features are kept however many there are.
+    fn is_slow(&self) -> bool;
+
     /// Loads some items.
     fn load(&self, picked: Picked, loader: &mut Loader, block: &mut ItemBlock);
 }
 
-/// Room to load blocks, reused from block to block.
+/// Buffers for loading blocks, reused from block to block.
 #[derive(Debug, Default)]
 pub(in crate::methods) struct Loader {
     /// Logarithms and evidence, before absent sources are filled in.
@@ -65,19 +76,17 @@ impl Loader {
         outputs: &'a Outputs,
         picked: Picked,
     ) -> Items<'a> {
-        let Picked { first, step, n } = picked;
-        if step == 1 {
-            return outputs.items(first..first + n);
+        if picked.step == 1 {
+            return outputs.items(picked.first..picked.first + picked.n);
         }
         rows.clear();
-        for item in 0..n {
-            let item = first + item * step;
+        for item in picked.items() {
             rows.extend_from_slice(outputs.items(item..item + 1).values());
         }
         Items::new(outputs.schema(), rows, outputs.any_missing())
     }
 
-    /// Loads labels, weights and logarithms; `evidence` sees the logarithms before the floor.
+    /// Loads labels, weights and logarithms; `evidence` is called with the logarithms before the floor.
     pub(in crate::methods) fn load_logs(
         &mut self,
         outputs: &Outputs,
@@ -110,15 +119,14 @@ impl Loader {
 
 impl ItemBlock {
     fn resize(&mut self, outputs: &Outputs, picked: Picked) {
-        let Picked { first, step, n } = picked;
-        let items = || (0..n).map(|i| first + i * step);
-        self.stride = n.next_multiple_of(LANES);
+        self.stride = picked.n.next_multiple_of(LANES);
         self.labels.clear();
-        let label = |item| u32::try_from(outputs.label(item).unwrap_or(0)).unwrap_or(0);
-        self.labels.extend(items().map(label));
+        let label = |item| outputs.label(item).and_then(|label| u32::try_from(label).ok());
+        let labels = picked.items().map(|item| label(item).expect("all items have labels"));
+        self.labels.extend(labels);
         self.weights.resize(self.stride);
         self.weights.fill(0.0);
-        for (weight, item) in self.weights.iter_mut().zip(items()) {
+        for (weight, item) in self.weights.iter_mut().zip(picked.items()) {
             *weight = outputs.weight(item);
         }
     }
@@ -161,14 +169,14 @@ const ITEMS: std::ops::RangeInclusive<usize> = 64..=256;
 /// Doubles of features that are kept between passes; those of more items are loaded anew in every pass. 16 MB.
 const KEPT: usize = 1 << 21;
 
-/// Blocks of a piece of work for one thread at least, and most pieces.
+/// Fewest blocks of a piece of work, and most pieces.
 const BLOCKS_PER_PIECE: usize = 16;
 const PIECES: usize = 16;
 
 /// Doubles of all pieces' sums together, 16 MB: wide sums are divided into fewer pieces.
 const SUMS: usize = 1 << 21;
 
-/// Every `step`-th item of a source, block by block.
+/// The items of a source, or one of every `step`, block by block.
 pub(in crate::methods) struct Blocks<'a> {
     source: &'a dyn Source,
     step: usize,
@@ -180,9 +188,13 @@ pub(in crate::methods) struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    pub(in crate::methods) fn new(source: &'a dyn Source, step: usize) -> Self {
+    pub(in crate::methods) fn new(
+        source: &'a dyn Source,
+        step: usize,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
         let factors = vec![1.0; source.items().schema().n_classes()];
-        Self::weighted(source, step, factors)
+        Self::weighted(source, step, factors, progress)
     }
 
     /// The same with the weights of the items of every class multiplied by a factor.
@@ -190,22 +202,26 @@ impl<'a> Blocks<'a> {
         source: &'a dyn Source,
         step: usize,
         factors: Vec<f64>,
-    ) -> Self {
-        let n_items = source.items().n_items().div_ceil(step);
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let n_items = source.items().n_items() / step;
         let fitting = BLOCK / source.width().max(1) / LANES * LANES;
         let per_block = fitting.clamp(*ITEMS.start(), *ITEMS.end());
         let mut blocks = Self { source, step, n_items, per_block, factors, kept: Vec::new() };
-        if n_items.saturating_mul(source.width()) <= KEPT {
-            let mut loader = Loader::default();
-            blocks.kept = (0..blocks.n_blocks())
-                .map(|index| {
-                    let mut block = ItemBlock::default();
-                    blocks.load(index, &mut loader, &mut block);
-                    block
-                })
-                .collect();
+        if source.is_slow() || n_items.saturating_mul(source.width()) <= KEPT {
+            let load = |index: usize| {
+                progress.check()?;
+                let mut block = ItemBlock::default();
+                blocks.load(index, &mut Loader::default(), &mut block);
+                Ok(block)
+            };
+            let kept: Result<_> = match blocks.n_blocks() {
+                n if n <= BLOCKS_PER_PIECE => (0..n).map(load).collect(), // not worth waking a thread
+                n => parallel::map(n, load).into_iter().collect(),
+            };
+            blocks.kept = kept?;
         }
-        blocks
+        Ok(blocks)
     }
 
     /// Number of items.
@@ -214,9 +230,9 @@ impl<'a> Blocks<'a> {
     }
 
     /// Fewer items of the same table, whose weights add up to about the same.
-    pub(in crate::methods) fn every(&self, step: usize) -> Self {
+    pub(in crate::methods) fn every(&self, step: usize, progress: &dyn Progress) -> Result<Self> {
         let factors = self.factors.iter().map(|factor| factor * step as f64).collect();
-        Self::weighted(self.source, self.step * step, factors)
+        Self::weighted(self.source, self.step * step, factors, progress)
     }
 
     fn n_blocks(&self) -> usize {
@@ -226,7 +242,7 @@ impl<'a> Blocks<'a> {
     fn load(&self, index: usize, loader: &mut Loader, block: &mut ItemBlock) {
         let first = index * self.per_block;
         let n = self.per_block.min(self.n_items - first);
-        self.source.load(Picked { first: first * self.step, step: self.step, n }, loader, block);
+        self.source.load(Picked { first, step: self.step, n }, loader, block);
         let items = block.weights.iter_mut().zip(&block.labels);
         items.for_each(|(weight, label)| *weight *= self.factors[*label as usize]);
     }

@@ -120,7 +120,7 @@ impl LogisticRegression {
         self.prior.len() <= NEWTON_PARAMETERS
     }
 
-    /// Logarithms of outputs.
+    /// Mean and standard deviation of every logarithm.
     pub(in crate::methods) fn moments(&self) -> &LogMoments {
         &self.moments
     }
@@ -147,7 +147,7 @@ impl LogisticRegression {
         if self.prior.len() > APPROXIMATED_PARAMETERS || blocks.n_items() < MANY_ITEMS {
             return self.search(blocks, offsets, (&start, None), progress);
         }
-        let part = blocks.every(blocks.n_items() / ITEMS_OF_CURVATURE);
+        let part = blocks.every(blocks.n_items() / ITEMS_OF_CURVATURE, progress)?;
         let theta = newton(&part)?.theta;
         let sums = evaluate(&part, offsets, &[(self, &theta)], true, progress)?;
         let factor = factorise(&sums[0].curvature);

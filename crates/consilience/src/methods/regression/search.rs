@@ -26,7 +26,7 @@ pub(in crate::methods) struct Prior {
 pub(in crate::methods) struct Sums {
     pub(in crate::methods) value: f64,
     pub(in crate::methods) gradient: Vec<f64>,
-    /// Only the lower triangle; empty if it is not wanted.
+    /// While it is summed, the part from which `complete` makes the rest; empty if it is not wanted.
     pub(in crate::methods) curvature: DMatrix<f64>,
 }
 
@@ -52,8 +52,8 @@ pub(in crate::methods) trait Regression: Sync {
     /// Writes U of a block to `room.work.predictors`, J columns.
     fn predict(&self, theta: &[f64], block: &ItemBlock, room: &mut Room);
 
-    /// Adds a block's part of the gradient and, unless it is empty, of the lower triangle of the curvature; called after
-    /// `predict`, with probabilities and residuals in the room.
+    /// Adds a block's part of the gradient and, unless it is empty, of the part of the curvature that `complete`
+    /// needs; called after `predict`, with probabilities and residuals in `room.work`.
     fn add_derivatives(&self, theta: &[f64], block: &ItemBlock, room: &mut Room, sums: &mut Sums);
 
     /// Completes the sum of all curvatures; by default it is taken to be the lower triangle.
@@ -267,7 +267,7 @@ pub(in crate::methods) fn find_modes(
     progress: &dyn Progress,
 ) -> Result<Vec<Fitted>> {
     let starts = if blocks.n_items() > MANY_STARTS * START_ITEMS {
-        let part = blocks.every(blocks.n_items() / START_ITEMS);
+        let part = blocks.every(blocks.n_items() / START_ITEMS, progress)?;
         let searches = search(&part, offsets, regressions, starts, progress)?;
         searches.into_iter().map(|search| search.point).collect()
     } else {
@@ -343,7 +343,7 @@ pub(in crate::methods) mod tests {
         let weights: Vec<f64> = (0..outputs.n_items()).map(|i| 0.5 + (i % 3) as f64).collect();
         let outputs = outputs.with_weights(&weights).unwrap();
         let table = LogTable::new(&outputs, &outputs, &NoProgress).unwrap();
-        let blocks = Blocks::new(&table, 1);
+        let blocks = Blocks::new(&table, 1, &NoProgress).unwrap();
         let moments = LogMoments::of(&blocks, &NoProgress).unwrap();
         let regression = LogisticRegression::new(moments, 3, 0.8);
         let n = regression.prior().len();
@@ -368,7 +368,7 @@ pub(in crate::methods) mod tests {
             (outputs.select_items(&copies), outputs.with_weights(&vec![20.0; n]).unwrap());
         let fitted = [copied, weighted].map(|outputs| {
             let table = LogTable::new(&outputs, &outputs, &NoProgress).unwrap();
-            let blocks = Blocks::new(&table, 1);
+            let blocks = Blocks::new(&table, 1, &NoProgress).unwrap();
             let moments = LogMoments::of(&blocks, &NoProgress).unwrap();
             let regression = LogisticRegression::new(moments, 3, 1.0);
             regression.fit(&blocks, &[0.0; 3], &NoProgress).unwrap()

@@ -8,6 +8,7 @@ use crate::math::columns::{add_products, add_scaled, dot, set_products};
 use crate::math::transpose::LANES;
 use crate::methods::Block;
 use crate::methods::independent::{Alpha, IndependentFusion};
+use crate::progress::Progress;
 
 /// Sums of products over the items that have two classifiers' outputs, and their weight.
 #[derive(Debug, Clone, Copy, Default)]
@@ -19,14 +20,18 @@ pub(super) struct Products {
 
 /// The products of all pairs (k, m) with m ≤ k, of evidence that is centred over classes and around
 /// the mean of the item's true class.
-pub(super) fn products(outputs: &Outputs, alpha: &Alpha) -> Result<Vec<Products>> {
+pub(super) fn products(
+    outputs: &Outputs,
+    alpha: &Alpha,
+    progress: &dyn Progress,
+) -> Result<Vec<Products>> {
     if outputs.n_labelled() < outputs.n_items().max(1) {
         outputs.require_labels()?; // names the item without a label
     }
     let dirichlets = IndependentFusion::new(Arc::clone(outputs.schema()), alpha.clone())?;
     let mut table = Table::new(outputs, &dirichlets);
-    let means = table.means();
-    Ok(table.products(&means))
+    let means = table.means(progress)?;
+    table.products(&means, progress)
 }
 
 /// Doubles of one block.
@@ -55,16 +60,22 @@ impl<'a> Table<'a> {
     }
 
     /// Hands every block to `f` with the labels of its items.
-    fn for_blocks(&mut self, mut f: impl FnMut(&mut Self, &[usize])) {
+    fn for_blocks(
+        &mut self,
+        progress: &dyn Progress,
+        mut f: impl FnMut(&mut Self, &[usize]),
+    ) -> Result<()> {
         let size = (BLOCK / (self.n_sources * self.n_classes) / LANES * LANES).clamp(LANES, 256);
         let (mut block, mut labels) = (Block::default(), Vec::new());
         for first in (0..self.outputs.n_items()).step_by(size) {
+            progress.check()?;
             let end = (first + size).min(self.outputs.n_items());
             labels.clear();
             labels.extend((first..end).filter_map(|item| self.outputs.label(item)));
             self.load(first, end, &mut block);
             f(self, &labels);
         }
+        Ok(())
     }
 
     fn load(&mut self, first: usize, end: usize, block: &mut Block) {
@@ -96,11 +107,11 @@ impl<'a> Table<'a> {
     }
 
     /// The mean evidence of the items of every class, at class · K·J + column.
-    fn means(&mut self) -> Vec<f64> {
+    fn means(&mut self, progress: &dyn Progress) -> Result<Vec<f64>> {
         let width = self.n_sources * self.n_classes;
         let mut sums = vec![0.0; width * self.n_classes];
         let mut counts = vec![0.0f64; self.n_sources * self.n_classes];
-        self.for_blocks(|table, labels| {
+        self.for_blocks(progress, |table, labels| {
             let stride = table.weights.len();
             for (c, column) in table.values.chunks_exact(stride).enumerate() {
                 for ((value, weight), label) in column.iter().zip(&table.weights).zip(labels) {
@@ -112,18 +123,18 @@ impl<'a> Table<'a> {
                     counts[label * table.n_sources + k] += weight * p;
                 }
             }
-        });
+        })?;
         let counts = counts.iter().flat_map(|count| std::iter::repeat_n(count, self.n_classes));
         sums.iter_mut().zip(counts).for_each(|(sum, n)| *sum /= n.max(f64::MIN_POSITIVE));
-        sums
+        Ok(sums)
     }
 
     /// The products of the evidence around these means.
-    fn products(&mut self, means: &[f64]) -> Vec<Products> {
+    fn products(&mut self, means: &[f64], progress: &dyn Progress) -> Result<Vec<Products>> {
         let (n_sources, n_classes) = (self.n_sources, self.n_classes);
         let width = n_sources * n_classes;
         let mut products = vec![Products::default(); n_sources * (n_sources + 1) / 2];
-        self.for_blocks(|table, labels| {
+        self.for_blocks(progress, |table, labels| {
             let stride = table.weights.len();
             let present = |k: usize| &table.present[k * stride..][..stride];
             for (c, column) in table.values.chunks_exact_mut(stride).enumerate() {
@@ -151,7 +162,7 @@ impl<'a> Table<'a> {
                 sums.own[1] += dot(&weights, &squares[m]);
                 sums.cross += dot(&weights, &product(k, m));
             }
-        });
-        products
+        })?;
+        Ok(products)
     }
 }

@@ -26,6 +26,7 @@ use crate::data::outputs::Outputs;
 use crate::error::{Error, Result};
 use crate::methods::correlated::PairInsight;
 use crate::methods::independent::Alpha;
+use crate::progress::Progress;
 use evidence::Products;
 use groups::triangle;
 use quadratic::least_quadratic;
@@ -79,8 +80,8 @@ impl From<EvidenceCovariance> for Vec<Vec<f64>> {
 impl EvidenceCovariance {
     /// From labelled outputs and the classifiers' Dirichlets. Each pair's correlation comes from
     /// the items that have both outputs.
-    pub fn of(outputs: &Outputs, alpha: &Alpha) -> Result<Self> {
-        let products = evidence::products(outputs, alpha)?;
+    pub fn of(outputs: &Outputs, alpha: &Alpha, progress: &dyn Progress) -> Result<Self> {
+        let products = evidence::products(outputs, alpha, progress)?;
         let n = alpha.len();
         let mut matrix = DMatrix::zeros(n, n);
         for k in 0..n {

@@ -215,7 +215,7 @@ fn fit_logistic(
     sd: f64,
     progress: &dyn Progress,
 ) -> Result<(LogisticParameters, bool)> {
-    let blocks = Blocks::new(table, 1);
+    let blocks = Blocks::new(table, 1, progress)?;
     let moments = LogMoments::of(&blocks, progress)?;
     let n_classes = training.class_weights.len();
     let regression = LogisticRegression::new(moments, n_classes, sd);
@@ -224,7 +224,7 @@ fn fit_logistic(
         ClassBalance::Weights => {
             let equal = training.total_weight() / n_classes as f64;
             let factors = training.class_weights.iter().map(|weight| equal / weight).collect();
-            (vec![0.0; n_classes], Blocks::weighted(table, 1, factors))
+            (vec![0.0; n_classes], Blocks::weighted(table, 1, factors, progress)?)
         }
     };
     let fitted = regression.fit(&blocks, &offsets, progress)?;

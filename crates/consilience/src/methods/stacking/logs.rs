@@ -85,6 +85,11 @@ impl Filler {
         Ok(Self { n_classes: j, parameters, regressions: vec![OnceLock::new(); cached] })
     }
 
+    /// Whether absent classifiers take a regression of their own in every item.
+    pub(in crate::methods) fn is_slow(&self) -> bool {
+        self.parameters.is_some() && self.regressions.is_empty()
+    }
+
     pub(in crate::methods) fn parameters(&self) -> Option<&FillParameters> {
         self.parameters.as_ref().map(|(parameters, _)| parameters)
     }
@@ -188,6 +193,10 @@ impl Source for LogTable<'_> {
 
     fn width(&self) -> usize {
         self.outputs.schema().width()
+    }
+
+    fn is_slow(&self) -> bool {
+        self.filler.is_slow() && self.outputs.any_missing()
     }
 
     fn load(&self, picked: Picked, loader: &mut Loader, block: &mut ItemBlock) {
