@@ -105,12 +105,12 @@ fn learning_agrees_with_the_density_for_many_tiny_outputs() {
     }
 }
 
-/// Ten components with tiny private shapes, and items drawn from the model: mean and largest difference in ln f from
+/// `n` components with tiny private shapes, and items drawn from the model: mean and largest difference in ln f from
 /// [`PairDensity`].
-fn compare_drawn(private: f64, seed: u64) -> (f64, f64) {
+fn compare_drawn(n: usize, private: f64, seed: u64) -> (f64, f64) {
     let rng = &mut ChaCha8Rng::seed_from_u64(seed);
     let delta: Vec<f64> =
-        (0..10).map(|l| if l == 0 { 1.5 } else { 0.03 * 16f64.powf(rng.random()) }).collect();
+        (0..n).map(|l| if l == 0 { 1.5 } else { 0.03 * 16f64.powf(rng.random()) }).collect();
     let mut alpha =
         || -> Vec<f64> { delta.iter().map(|d| d + private * rng.random_range(0.5..1.5)).collect() };
     let alpha = [alpha(), alpha()];
@@ -122,13 +122,13 @@ fn compare_drawn(private: f64, seed: u64) -> (f64, f64) {
     let (mut mean, mut largest) = (0.0, 0.0f64);
     for _ in 0..20 {
         let drawn = truth.sample(rng);
-        let [a, b] = [0, 10].map(|k| {
-            let x: Vec<f64> = drawn[k..k + 10].iter().map(|x| x.max(1e-6)).collect();
+        let [a, b] = [0, n].map(|k| {
+            let x: Vec<f64> = drawn[k..k + n].iter().map(|x| x.max(1e-6)).collect();
             let total: f64 = x.iter().sum();
             x.iter().map(|x| x / total).collect::<Vec<f64>>()
         });
         let nodes = learning.nodes(&a, &b, &mut g);
-        let found = learning.ln_density(&a, &b, &nodes, &mut g, &mut [0.0; 10]);
+        let found = learning.ln_density(&a, &b, &nodes, &mut g, &mut vec![0.0; n]);
         let off = found - exact.ln_density(&a, &b, &mut s).ln_density;
         (mean, largest) = (mean + off / 20.0, largest.max(off.abs()));
     }
@@ -139,8 +139,17 @@ fn compare_drawn(private: f64, seed: u64) -> (f64, f64) {
 fn learning_agrees_with_the_density_at_tiny_private_shapes() {
     for private in [1e-3, 1e-2, 0.1] {
         for seed in 0..3 {
-            let (mean, largest) = compare_drawn(private, seed);
+            let (mean, largest) = compare_drawn(10, private, seed);
             assert!(mean.abs() < 1e-3 && largest < 1e-2, "{private} {seed}: {mean} {largest}");
         }
+    }
+}
+
+/// With many ties at different places, every tie has nodes enough of its own.
+#[test]
+fn learning_agrees_with_the_density_with_many_ties() {
+    for (private, seed) in [(0.01, 0), (0.01, 1), (0.1, 0), (0.1, 1)] {
+        let (mean, largest) = compare_drawn(30, private, seed);
+        assert!(mean.abs() < 1e-3 && largest < 2e-3, "{private} {seed}: {mean} {largest}");
     }
 }

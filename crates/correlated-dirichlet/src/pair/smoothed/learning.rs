@@ -1,12 +1,12 @@
 //! The density at a finite resolution for many items at once, to the accuracy that learning needs.
 //!
-//! It reads the same tables as [`PairDensity`](crate::pair::PairDensity), with twice the spacing and with slopes in δ. The
+//! It reads the same tables as [`PairDensity`](crate::pair::PairDensity), with two or three times the spacing and with slopes in δ. The
 //! density of an item is a sum over ratios of the totals that are fixed beforehand ([`RatioNodes`]), so that it is a smooth
 //! function of δ.
 //!
 //! # Numerics
 //! The nodes are those of a trapezoid rule, denser around ties if that needs fewer nodes. M has a corner at τ = 0, which
-//! causes an error of about 1e-3 per item. Its sign depends on where the corner lies between two nodes, so that the errors
+//! causes an error of about 4e-3 per item. Its sign depends on where the corner lies between two nodes, so that the errors
 //! of many items cancel.
 
 use pulp::Arch;
@@ -31,7 +31,7 @@ use consilience_numerics::parallel;
 /// The log density of many items under one true class, with derivatives in δ, for learning δ.
 ///
 /// The density is that of [`PairDensity::with_resolution`](crate::pair::PairDensity::with_resolution), with an error of about
-/// 1e-3 per item (2e-2 at most in the tests) in place of a tolerance, and without an error estimate. It is smooth in δ as long
+/// 4e-3 per item for shapes of about 10, less for smaller ones (2e-2 at most in the tests) in place of a tolerance, and without an error estimate. It is smooth in δ as long
 /// as the nodes of the items are kept.
 ///
 /// # Example
@@ -85,7 +85,7 @@ impl LearningDensity {
         Self::with_grain(alpha, delta, epsilon, (LEARNING, with_slopes))
     }
 
-    /// The same from tables that take half the time: their error is about 1e-2 per item.
+    /// The same from tables that take half the time: their relative error is up to 2e-2 per component.
     ///
     /// # Errors
     /// As [`Self::new`].

@@ -11,7 +11,7 @@
 
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // counts of nodes
 
-use super::constants::{CLUSTER_WIDTH, FEW_TIES, MAX_RATIOS};
+use super::constants::{CLUSTER_WIDTH, FEW_TIES, LEAST_CLUSTER_WIDTH, MAX_RATIOS};
 
 /// A tie, and the step wanted there.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -117,7 +117,7 @@ impl RatioNodes {
 
 /// Merges clusters at the same y; the width of each is its share of the total.
 fn merged(mut clusters: Vec<Cluster>) -> Vec<Cluster> {
-    let share = CLUSTER_WIDTH * FEW_TIES / clusters.len().max(1) as f64;
+    let share = (CLUSTER_WIDTH * FEW_TIES / clusters.len().max(1) as f64).max(LEAST_CLUSTER_WIDTH);
     clusters.iter_mut().for_each(|cluster| cluster.width = share);
     clusters.sort_unstable_by(|a, b| a.kink.total_cmp(&b.kink));
     clusters.dedup_by(|next, first| {

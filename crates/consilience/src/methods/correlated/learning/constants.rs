@@ -42,7 +42,7 @@ pub(super) mod mode_search {
     pub(in super::super) const STAGNANT_GAIN: f64 = 1e-3;
     /// Predicted gain per coordinate at which a search goes on with new grids.
     pub(in super::super) const PRELIMINARY_GAIN: f64 = 0.3;
-    /// Predicted gain per coordinate, 0.03 standard deviations each, below which the error of the
+    /// Predicted gain per coordinate, √5e-4 = 0.02 standard deviations each, below which the error of the
     /// grids decides whether a step gains: a failed step is then shortened once only.
     pub(in super::super) const UNCERTAIN_GAIN: f64 = 5e-4;
     /// Lengths tried for a step below [`UNCERTAIN_GAIN`].
@@ -52,7 +52,7 @@ pub(super) mod mode_search {
     /// Predicted gain, per coordinate and weight of an item, at which a search with some of the items
     /// ends. The mode of all items is about half a unit per coordinate and weight away.
     pub(in super::super) const ROUGH_GAIN: f64 = 0.02;
-    /// A class whose predicted gain is below this share of the mean over classes waits for the others.
+    /// A class whose predicted gain is below this share of the mean over classes is held fixed.
     /// Of the ten classes of scikit-learn's digits a step moves 7.6 on average. Not tuned.
     pub(in super::super) const SETTLED_SHARE: f64 = 0.03;
     /// Most steps of one search; one that moves some of the classes counts in proportion. The paper's
@@ -81,6 +81,10 @@ pub(super) mod mode_search {
     /// A class's likelihood rises clearly towards a mode if the slope to it is at least this share of the mean
     /// slope: for a concave function it would be 1 or more.
     pub(in super::super) const CLEAR_RISE: f64 = 0.3;
+    /// Of it, coordinates in which the likelihood rises away from the mode may make up at most this share.
+    pub(in super::super) const LARGEST_CONTRARY_RISE: f64 = 0.1;
+    /// A step to new grids that loses more than this is taken back.
+    pub(in super::super) const FAILED_STEP: f64 = 1.0;
     /// A second mode this much lower has less than e⁻⁸ = 0.03 % of the mass and is not reported.
     pub(in super::super) const NEGLIGIBLE_MODE: f64 = 8.0;
 }

@@ -288,6 +288,9 @@ impl<'a> ClassLikelihood<'a> {
 
     /// The log density of every item at this δ, by grids; the class's own grids are not used.
     pub(super) fn grid_values(mut self, delta: &[f64]) -> Result<Vec<f64>> {
+        if self.items.len() == 0 {
+            return Ok(Vec::new());
+        }
         let share = |(delta, bound): (&f64, &f64)| (delta / (bound - delta).max(0.0)).ln();
         let eta: Vec<f64> = delta.iter().zip(&self.bound).map(share).collect();
         self.anchor(&eta)?;
