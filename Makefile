@@ -25,6 +25,7 @@ lint: | wasm
 	python3 scripts/check_dependencies.py
 	python3 scripts/check_links.py
 	python3 scripts/check_versions.py
+	python3 scripts/check_constants.py --list > /dev/null
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy --package consilience --package consilience-report --no-default-features \
 		--target wasm32-unknown-unknown --locked -- -D warnings

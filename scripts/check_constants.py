@@ -3,7 +3,8 @@
     scripts/check_constants.py [--list] [NAME ...]
 
 A constant is marked by a line `/// Guard: TARGET FILTER` directly above it: TARGET is `lib` or the name of a file or folder
-in the crate's `tests/`, FILTER selects tests by name. The source tree is copied to a temporary folder and edited there. A
+in the crate's `tests/`, FILTER selects tests by name. Of a struct, the mark names the fields that are guarded:
+`/// Guard: TARGET FILTER (one, another)`. The source tree is copied to a temporary folder and edited there. A
 constant is guarded if its test fails with twice or with half its value; the exit code is 1 if one is not.
 """
 
@@ -20,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
 MARKED = re.compile(
-    r"/// Guard: `?(\S+) ([^\s`]+)`?\n *(?:pub(?:\([a-z: ]+\))? )?const (\w+): ([^=]+) = ([^;]+);"
+    r"/// Guard: `?(\S+) ([^\s`]+)`?(?: \(([a-z_, ]+)\))?\n *(?:pub(?:\([a-z: ]+\))? )?const (\w+): ([^=]+?)\s*=\s*([^;]+);"
 )
 
 
@@ -63,7 +64,14 @@ def marked():
         if len(constants) != text.count("/// Guard:"):
             sys.exit(f"{path.relative_to(ROOT)}: a mark is not `/// Guard: TARGET FILTER` directly above a constant")
         for found in constants:
-            yield Constant(path.relative_to(ROOT), *found.groups(), span=found.span(5))
+            target, only, fields, name, kind, value = found.groups()
+            where, start = path.relative_to(ROOT), found.start(6)
+            for field in fields.split(", ") if fields else ():
+                number = re.search(rf"\b{field}: ([^,}}\s]+)", value)
+                span = (start + number.start(1), start + number.end(1))
+                yield Constant(where, target, only, f"{name}.{field}", "f64", number[1], span)
+            if not fields:
+                yield Constant(where, target, only, name, kind, value, found.span(6))
 
 
 def copy_tree(folder):
@@ -76,8 +84,10 @@ def copy_tree(folder):
 
 
 def passes(constant, folder, environment):
-    """Whether the guard passes in the copy; a value that does not compile counts as noticed, without any test as an error."""
+    """Whether the guard passes in the copy; a value that does not compile, or no test, is an error."""
     done = subprocess.run(constant.command(), cwd=folder, env=environment, capture_output=True, text=True)
+    if done.returncode != 0 and "test result: FAILED" not in done.stdout:
+        sys.exit(f"{constant.name}: {done.stderr}")
     if done.returncode == 0 and not re.search(r"test result: ok\. [1-9]", done.stdout):
         sys.exit(f"{constant.name}: no test matches `{constant.target} {constant.only}`")
     return done.returncode == 0

@@ -17,21 +17,21 @@ pub(crate) struct Grain {
 }
 
 /// For densities.
-/// Guard: lib columns_and_series, lib entries_have_the_stated_error
+/// Guard: lib entries_have_the_stated_error (spacing, error)
 pub(crate) const FINE: Grain = Grain { spacing: 1.0, accuracy: 1e-8, series: 2e-4, error: 3e-8 };
 
 /// For densities to a tolerance of [`COARSE_FROM`] or more.
-/// Guard: lib entries_have_the_stated_error
+/// Guard: lib entries_have_the_stated_error (spacing, error)
 pub(crate) const COARSE: Grain = Grain { spacing: 1.5, accuracy: 1e-7, series: 1e-3, error: 3e-6 };
 pub(crate) const COARSE_FROM: f64 = 5e-5;
 
 /// For learning.
-/// Guard: lib entries_have_the_stated_error
+/// Guard: lib entries_have_the_stated_error (spacing, error)
 pub(crate) const LEARNING: Grain =
     Grain { spacing: 2.0, accuracy: 1e-5, series: 1e-2, error: 4e-5 };
 
 /// For learning from some of the items, where a search begins.
-/// Guard: lib entries_have_the_stated_error
+/// Guard: lib entries_have_the_stated_error (spacing, error)
 pub(crate) const ROUGH: Grain = Grain { spacing: 3.0, accuracy: 1e-3, series: 2e-2, error: 2e-2 };
 
 /// Number of exponentials in a closed end of the integral over the shared part.

@@ -84,7 +84,7 @@ pub(super) fn expit(x: f64) -> f64 {
     if x >= 0.0 { 1.0 / (1.0 + (-x).exp()) } else { x.exp() / (1.0 + x.exp()) }
 }
 
-/// Whether the outputs of a source with these shapes vary enough for its items to say something about δ.
+/// Whether the outputs of a source with these shapes vary enough to be informative about δ.
 pub(super) fn is_resolved(alpha: &[f64]) -> bool {
     alpha.iter().all(|alpha| *alpha <= RESOLVED_SHAPE)
 }
