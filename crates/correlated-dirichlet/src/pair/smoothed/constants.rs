@@ -17,11 +17,11 @@ pub(crate) struct Grain {
 }
 
 /// For densities.
-/// Guard: lib entries_have_the_stated_error (spacing, error)
+/// Guard: lib entries_have_the_stated_error (spacing)
 pub(crate) const FINE: Grain = Grain { spacing: 1.0, accuracy: 1e-8, series: 2e-4, error: 3e-8 };
 
 /// For densities to a tolerance of [`COARSE_FROM`] or more.
-/// Guard: lib entries_have_the_stated_error (spacing, error)
+/// Guard: lib entries_have_the_stated_error (spacing)
 pub(crate) const COARSE: Grain = Grain { spacing: 1.5, accuracy: 1e-7, series: 1e-3, error: 3e-6 };
 pub(crate) const COARSE_FROM: f64 = 5e-5;
 
