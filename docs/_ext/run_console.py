@@ -5,7 +5,7 @@ another in a folder with the tables of docs/data. Blocks of the directive `setup
 blocks of a page that is no notebook run together as one script in the same folder.
 
 `pycon` blocks need data that are not part of the repository. Their outputs are stored in the page, and checked where the
-environment variable CONSILIENCE_DATA names the folder of the data.
+data are: in the folder that the environment variable CONSILIENCE_DATA names, or else in `../shared/data` beside the project.
 """
 
 import doctest
@@ -17,6 +17,7 @@ import sys
 import tempfile
 import warnings
 from pathlib import Path
+from unittest.mock import patch
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
@@ -124,11 +125,12 @@ class RunConsole(SphinxTransform):
 def check_stored(app, doctree):
     """Runs the `pycon` blocks of a page as a doctest, if the data are there."""
     blocks = [n.astext() for n in doctree.findall(nodes.literal_block) if n.get("language") == "pycon"]
-    if not blocks or "CONSILIENCE_DATA" not in os.environ:
+    folder = os.environ.get("CONSILIENCE_DATA", str(ROOT.parent / "shared" / "data"))
+    if not blocks or not Path(folder).is_dir():
         return
     test = doctest.DocTestParser().get_doctest("\n\n".join(blocks), {}, app.env.docname, None, 0)
     report = []
-    with warnings.catch_warnings(action="ignore"):
+    with warnings.catch_warnings(action="ignore"), patch.dict(os.environ, CONSILIENCE_DATA=folder):
         doctest.DocTestRunner(verbose=False).run(test, out=report.append)
     if report:
         log.warning("stored outputs are not current:\n%s", "".join(report), location=app.env.docname)
