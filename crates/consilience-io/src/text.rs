@@ -36,7 +36,7 @@ impl Cells {
         Self { width, ..Self::default() }
     }
 
-    /// The same with room for as many cells and bytes as another table has, and a little more.
+    /// The same with room for as many cells as another table has and a few more bytes.
     pub(crate) fn with_extent_of(width: usize, other: Extent) -> Self {
         let Extent { bytes, rows } = other;
         Self {
