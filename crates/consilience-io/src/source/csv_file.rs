@@ -286,7 +286,9 @@ mod tests {
             match records.read(&mut cells) {
                 Ok(0) => return (found, false),
                 Err(Bad::Unclosed(_)) => return (found, true),
-                Err(Bad::Io(_) | Bad::TooLong(_) | Bad::TooWide(_)) => panic!("the text is short and in memory"),
+                Err(Bad::Io(_) | Bad::TooLong(_) | Bad::TooWide(_)) => {
+                    panic!("the text is short and in memory")
+                }
                 Ok(n) => found.push((0..n).map(|cell| cells.get(cell, 0).to_vec()).collect()),
             }
         }

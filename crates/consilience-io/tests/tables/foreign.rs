@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow_array::builder::{StringViewBuilder, UnionBuilder};
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    ArrayRef, BinaryArray, BooleanArray, Decimal128Array, DictionaryArray, DurationMillisecondArray,
-    Float64Array, NullArray, RecordBatch, Time64MicrosecondArray,
+    ArrayRef, BinaryArray, BooleanArray, Decimal128Array, DictionaryArray,
+    DurationMillisecondArray, Float64Array, NullArray, RecordBatch, Time64MicrosecondArray,
 };
 use arrow_ipc::writer::FileWriter;
 use consilience_io::{
