@@ -176,7 +176,7 @@ fn too_many_columns_are_refused() {
     }
 }
 
-/// Neither labels are compared with all other labels or all columns, nor is a name divided at every place.
+/// No label is compared with all others, and no name is divided at every place.
 #[test]
 fn many_labels_and_odd_names_are_read_in_linear_time() {
     let begun = std::time::Instant::now();
