@@ -3,8 +3,9 @@
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::types::{
-    ArrowPrimitiveType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowPrimitiveType, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DecimalType,
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
@@ -81,7 +82,7 @@ fn require_numbers(field: &Field) -> PyResult<()> {
         DataType::Dictionary(_, values) => values,
         other => other,
     };
-    if values.is_integer() || values.is_floating() || values.is_null() {
+    if values.is_numeric() || values.is_null() {
         return Ok(());
     }
     Err(ConsilienceError::new_err(format!(
@@ -147,6 +148,10 @@ fn fill<'a>(array: &dyn Array, slots: impl Iterator<Item = &'a mut f64>) -> Resu
         DataType::UInt16 => convert(slots, array.as_primitive::<UInt16Type>(), f64::from),
         DataType::UInt32 => convert(slots, array.as_primitive::<UInt32Type>(), f64::from),
         DataType::UInt64 => convert(slots, array.as_primitive::<UInt64Type>(), |x| x as f64),
+        DataType::Decimal32(..) => decimals(slots, array.as_primitive::<Decimal32Type>()),
+        DataType::Decimal64(..) => decimals(slots, array.as_primitive::<Decimal64Type>()),
+        DataType::Decimal128(..) => decimals(slots, array.as_primitive::<Decimal128Type>()),
+        DataType::Decimal256(..) => decimals(slots, array.as_primitive::<Decimal256Type>()),
         DataType::Null => slots.for_each(|slot| *slot = f64::NAN),
         other => {
             let message = format!("a column of outputs must hold numbers, not {other}");
@@ -154,6 +159,17 @@ fn fill<'a>(array: &dyn Array, slots: impl Iterator<Item = &'a mut f64>) -> Resu
         }
     }
     Ok(())
+}
+
+/// Writes decimals as the nearest doubles.
+fn decimals<'a, T: DecimalType>(
+    slots: impl Iterator<Item = &'a mut f64>,
+    array: &PrimitiveArray<T>,
+) {
+    for (row, slot) in slots.enumerate() {
+        let text = array.is_valid(row).then(|| array.value_as_string(row));
+        *slot = text.and_then(|text| text.parse().ok()).unwrap_or(f64::NAN);
+    }
 }
 
 fn convert<'a, T: ArrowPrimitiveType>(

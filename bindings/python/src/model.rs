@@ -140,31 +140,8 @@ impl Model {
     }
 
     /// What the model says of its classifiers, as JSON.
-    fn insight(&self) -> PyResult<String> {
-        let model = &self.model;
-        let raised = |error| raise(&error);
-        let margins = model.margins().map_err(raised)?;
-        let strengths =
-            margins.as_ref().map(|margins| margins.strengths(model.class_prior())).transpose();
-        let correlations = model.implied_correlations().map_err(raised)?.map(|pairs| {
-            let pair = |pair: consilience::methods::PairInsight| {
-                json!({ "between": pair.between, "correlation": pair.correlation, "mean": pair.mean })
-            };
-            pairs.into_iter().map(pair).collect::<Vec<_>>()
-        });
-        Ok(json!({
-            "method": model.method_name(),
-            "alpha": margins.map(|margins| margins.alpha().clone()),
-            "correlations": correlations,
-            "effective_number": model.effective_number().map_err(raised)?,
-            "shares": model.shares(),
-            "influences": model.influences().map_err(raised)?,
-            "copies": model.copies(),
-            "evidence_correlation": model.evidence_covariance().map(EvidenceCovariance::correlations),
-            "intervals": model.insight_intervals(),
-            "strengths": strengths.map_err(raised)?,
-        })
-        .to_string())
+    fn insight(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| insight(&self.model)).map_err(|error| raise(&error))
     }
 
     /// Fused probabilities (n × J) and, if wanted, their errors (n).
@@ -259,7 +236,8 @@ impl Model {
             let evaluation =
                 evaluate(&self.model, rule.fusion(), &outputs, &prior, &settings, progress)?;
             let gain = match self.model.method() {
-                Method::Auto(_) => {
+                // On the items of the fit, methods with many parameters look best.
+                Method::Auto(_) if !repeats_training => {
                     Some(gain_on_new_items(&self.model, &outputs, &prior, settings.weighting)?)
                 }
                 _ => None,
@@ -446,4 +424,30 @@ impl Model {
         drop((writing, marking));
         Ok((rows, errors))
     }
+}
+
+/// What the model says of its classifiers, as JSON.
+fn insight(model: &consilience::Model) -> consilience::Result<String> {
+    let margins = model.margins()?;
+    let strengths =
+        margins.as_ref().map(|margins| margins.strengths(model.class_prior())).transpose();
+    let correlations = model.implied_correlations()?.map(|pairs| {
+        let pair = |pair: consilience::methods::PairInsight| {
+            json!({ "between": pair.between, "correlation": pair.correlation, "mean": pair.mean })
+        };
+        pairs.into_iter().map(pair).collect::<Vec<_>>()
+    });
+    Ok(json!({
+        "method": model.method_name(),
+        "alpha": margins.map(|margins| margins.alpha().clone()),
+        "correlations": correlations,
+        "effective_number": model.effective_number()?,
+        "shares": model.shares(),
+        "influences": model.influences()?,
+        "copies": model.copies(),
+        "evidence_correlation": model.evidence_covariance().map(EvidenceCovariance::correlations),
+        "intervals": model.insight_intervals(),
+        "strengths": strengths?,
+    })
+    .to_string())
 }

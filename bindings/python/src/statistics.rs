@@ -97,7 +97,7 @@ impl Statistics {
     }
 
     /// A model fitted from the statistics; `options` are the method's options as JSON.
-    #[pyo3(signature = (method, options, class_prior, floor, progress=None))]
+    #[pyo3(signature = (method, options, class_prior, floor, kind, progress=None))]
     #[allow(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
     fn fit(
         &self,
@@ -106,13 +106,15 @@ impl Statistics {
         options: &str,
         class_prior: &str,
         floor: f64,
+        kind: Kind,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Model> {
         let options = serde_json::from_str(options).map_err(|error| bad_settings(&error))?;
         let method = MethodConfig::with_options(method, &options).map_err(|error| raise(&error))?;
         let class_prior = prior_choice(Some(class_prior))?.unwrap_or_default();
+        let values = input_format(&kind, floor)?.kind;
         watched(py, progress.as_ref(), |progress| {
-            let options = FitOptions { class_prior, floor, progress, ..FitOptions::default() };
+            let options = FitOptions { class_prior, floor, values, progress };
             consilience::Model::fit_statistics(method, &self.inner, &options)
         })
         .map(Model::from)

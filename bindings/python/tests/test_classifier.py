@@ -292,3 +292,11 @@ def test_scores_and_print_are_those_of_the_fusion():
     found = model.evaluate(X[1::2], y[1::2], bootstrap=20)
     assert found == model.fusion_.evaluate(model.outputs(X[1::2]), y[1::2], bootstrap=20)
     assert "effective number" in str(model) and "consilience-summary" in model._repr_html_()
+
+
+@pytest.mark.parametrize("labels", [
+    [float("nan"), *y[1:]], [None, *y[1:]], np.ma.masked_array(y, np.arange(150) == 0),
+], ids=["nan", "none", "masked"])
+def test_items_without_a_label_are_refused(labels):
+    with pytest.raises(cs.ConsilienceError, match="1 item has no label, the first is item 0"):
+        cs.FusionClassifier(parts()).fit(X, labels)

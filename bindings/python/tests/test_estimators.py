@@ -245,7 +245,9 @@ def test_scores_of_the_items_of_the_fit_have_a_note(train, test):
     note = "The model was fitted to these items, so all scores are optimistic"
     own = model.evaluate(*train, bootstrap=0)
     assert note in str(own) and note in own._repr_html_() and note in str(pickle.loads(pickle.dumps(own)))
-    assert note not in str(model.evaluate(*test, bootstrap=0))
+    assert "gain" not in own and "`compare`" in str(own)
+    other = model.evaluate(*test, bootstrap=0)
+    assert note not in str(other) and other.gain.verdict in str(other)
 
 
 def test_set_output_and_html_representation(train):

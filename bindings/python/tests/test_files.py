@@ -3,9 +3,11 @@
 import json
 import multiprocessing
 import os
+import pathlib
 import pickle
 import subprocess
 import sys
+import tempfile
 
 import numpy as np
 import pandas as pd
@@ -178,6 +180,31 @@ def test_pipes_are_written_and_not_replaced(tmp_path):
         log.flush()
         subprocess.run([sys.executable, "-c", code], stdout=log, check=True)
     assert (tmp_path / "log").read_text() == "before page"
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="no memory file system here")
+def test_files_below_dev_are_replaced_too(tmp_path):
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        path = os.path.join(folder, "page")
+        for _ in range(2):
+            cs.Report({}, "page").save(path)
+        assert pathlib.Path(path).read_text() == "page" and os.listdir(folder) == ["page"]
+
+
+@pytest.mark.skipif(not hasattr(os, "getgroups"), reason="no groups here")
+def test_a_replaced_file_keeps_its_group_and_is_not_readable_before(tmp_path, monkeypatch):
+    groups = [0, 1] if os.getuid() == 0 else os.getgroups()
+    group = next((own for own in groups if own != os.getgid()), None)
+    if group is None:
+        pytest.skip("one group only")
+    path = tmp_path / "page"
+    path.write_text("old")
+    os.chown(path, -1, group)
+    path.chmod(0o600)
+    modes = []
+    monkeypatch.setattr(os, "fsync", lambda number: modes.append(os.fstat(number).st_mode & 0o777))
+    cs.Report({}, "page").save(path)
+    assert path.read_text() == "page" and path.stat().st_gid == group and modes == [0o600]
 
 
 @pytest.mark.parametrize("change", [

@@ -65,8 +65,9 @@ def test_arrow_columns_of_all_types(three):
     chunks = pa.concat_tables([nulls[:7], nulls[7:]])
     halves = nulls.cast(pa.schema([(k, pa.float16()) for k in names]))
     singles = nulls.cast(pa.schema([(k, pa.float32()) for k in names]))
+    decimals = nulls.cast(pa.schema([(k, pa.decimal128(10, 6)) for k in names]))
     coded = pa.table({k: nulls[k].dictionary_encode() for k in names})
-    for table in (nulls, chunks, halves, singles, coded, pl.from_arrow(chunks), nulls.combine_chunks().to_batches()[0]):
+    for table in (nulls, chunks, halves, singles, decimals, coded, pl.from_arrow(chunks), nulls.combine_chunks().to_batches()[0]):
         for frame in (table, Stream(table)):
             model = cs.IndependentFusion(inference="map").fit(frame, y)
             again = Stream(table) if isinstance(frame, Stream) else table
@@ -169,6 +170,16 @@ def test_hints_name_the_layout(three):
         with pytest.raises(cs.ConsilienceError, match="no column is named") as error:
             cs.OpinionPool().fit(pd.DataFrame(np.zeros((len(y), len(columns))), columns=columns), y)
         assert hint in str(error.value)
+
+
+def test_one_column_per_classifier_is_proposed_for_two_classes_only(three, train):
+    for (P, y), proposed in [(three, True), (train, False)]:
+        width = P.shape[1] * P.shape[2]
+        for columns in (width, width + 1):
+            with pytest.raises(cs.ConsilienceError, match="one column per classifier") as error:
+                cs.IndependentFusion().fit(np.full((len(y), columns), 0.9), y)
+            text = str(error.value)
+            assert ("layout=\"positive\"" in text) == proposed and "BccFusion(layout=\"labels\")" in text
 
 
 def test_masked_entries_are_missing(train):

@@ -105,6 +105,18 @@ def test_round_trips_equality_and_text(items):
         cs.Statistics.from_json("{}")
 
 
+def test_models_of_statistics_keep_the_kind_of_values(items, tmp_path):
+    P, y = items
+    odds = 1 / np.clip(P, 0.01, None)
+    make = functools.partial(cs.IndependentFusion, inference="map", values="odds", classifiers=NAMES)
+    statistics = cs.Statistics(NAMES, CLASSES, values="odds").add(odds, y)
+    fitted, whole = make().fit_statistics(statistics), make(classes=CLASSES).fit(odds, y)
+    assert model_of(fitted) == model_of(whole)
+    assert model_of(fitted)["settings"]["values"] == "odds"
+    with pytest.raises(cs.ConsilienceError, match="`values` is probabilities, but the statistics are of odds"):
+        cs.IndependentFusion().fit_statistics(statistics)
+
+
 def test_what_cannot_be_merged_or_fitted_is_refused(items):
     P, y = items
     whole = cs.Statistics(NAMES, CLASSES).add(P, y)

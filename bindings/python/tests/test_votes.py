@@ -479,3 +479,14 @@ def test_bcc_with_labels_is_saved(votes, truth, tmp_path):
     model.save(tmp_path / "bcc.json")
     assert json.loads((tmp_path / "bcc.json").read_text())["estimator"]["parameters"]["layout"] == "labels"
     assert_array_equal(cs.load(tmp_path / "bcc.json").predict(wide), model.predict(wide))
+
+
+def test_masked_labels_are_missing(votes, truth):
+    wide = votes.pivot(index="item", columns="source", values="label").loc[truth.index]
+    masked = np.ma.masked_array(wide.fillna("cat").to_numpy(dtype=str), wide.isna().to_numpy())
+    plain = wide.to_numpy(dtype=object)
+    for array in (masked, masked.astype(object)):
+        model = cs.VoteFusion(layout="wide-labels").fit(array)
+        assert_array_equal(probabilities(model), probabilities(cs.VoteFusion(layout="wide-labels").fit(plain)))
+        assert_array_equal(cs.BccFusion(layout="labels").fit(array, truth).confusion_,
+                           cs.BccFusion(layout="labels").fit(plain, truth).confusion_)

@@ -53,7 +53,7 @@ pub(crate) fn read_vote_model(path: &Path) -> Result<Option<VoteModel>, Failure>
 }
 
 impl DataOptions {
-    /// Options for reading tables; `default` has what is not given.
+    /// Options for reading tables; `default` is used for options that were not given.
     pub(crate) fn read_options(&self, default: InputFormat) -> ReadOptions {
         ReadOptions {
             format: self.input_format,
@@ -68,7 +68,7 @@ impl DataOptions {
         }
     }
 
-    /// Options for reading tables for a model as those that it was fitted to.
+    /// Options for reading tables of a model: its values and floor are the defaults.
     pub(crate) fn read_options_for(&self, model: &Model) -> Result<ReadOptions, Failure> {
         if let Some(classes) = &self.classes
             && classes != model.schema().classes()

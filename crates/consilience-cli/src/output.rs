@@ -70,13 +70,13 @@ impl Messages {
 }
 
 /// Characters that change the order in which others are shown, and line ends of Unicode.
-const REORDERS: [char; 11] = [
-    '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}', '\u{2066}', '\u{2067}', '\u{2068}',
-    '\u{2069}', '\u{2028}', '\u{2029}',
+const REORDERS: [char; 14] = [
+    '\u{61c}', '\u{200e}', '\u{200f}', '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}',
+    '\u{2066}', '\u{2067}', '\u{2068}', '\u{2069}', '\u{2028}', '\u{2029}',
 ];
 
-/// Text with control characters written out, such as `\u{1b}`: names and values of a file must not
-/// give orders to the terminal, nor show other text than they contain.
+/// Text with control characters written out, such as `\u{1b}`: control characters in names and values must not reach
+/// the terminal, and what is shown must be the text that they contain.
 fn visible(text: &str) -> Cow<'_, str> {
     let is_order = |c: char| (c.is_control() && c != '\n') || REORDERS.contains(&c);
     if !text.contains(is_order) {

@@ -72,6 +72,30 @@ pub(crate) fn plain(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     }
 }
 
+/// The bytes that the values of a column take once each row has its own; 0 for types whose values cannot be long or are
+/// stored row by row.
+pub(crate) fn written_bytes(array: &dyn Array) -> u64 {
+    let bytes = |values: &dyn Array, row: usize| {
+        let length = match values.data_type() {
+            _ if values.is_null(row) => 0,
+            data_type if is_text(data_type) => text_at(values, row).len(),
+            data_type if is_binary(data_type) => bytes_at(values, row).len(),
+            _ => 0,
+        };
+        length as u64
+    };
+    if matches!(array.data_type(), DataType::Utf8View | DataType::BinaryView) {
+        return (0..array.len()).map(|row| bytes(array, row)).sum();
+    }
+    let Some(dictionary) = array.as_any_dictionary_opt() else { return 0 };
+    let values = dictionary.values();
+    if values.is_empty() || !(is_text(values.data_type()) || is_binary(values.data_type())) {
+        return 0;
+    }
+    let keys = dictionary.normalized_keys().into_iter().enumerate();
+    keys.filter(|(row, _)| !array.is_null(*row)).map(|(_, key)| bytes(values, key)).sum()
+}
+
 /// Writes the numbers of a column to `out[offset]`, `out[offset + stride]` and so on, NaN for
 /// null; the error is the first row that is not a number.
 pub(crate) fn fill_numbers(

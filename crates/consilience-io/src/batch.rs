@@ -15,6 +15,10 @@ use crate::text::{Cells, parse_number};
 /// The name of the column of true classes.
 pub(crate) const LABEL: &str = "label";
 
+/// Most bytes that the values of a column may take in a batch. A dictionary, or views of text, can refer to one long
+/// value from every row.
+const MOST_WRITTEN: u64 = 1 << 28;
+
 /// The input columns of some items, to be written next to computed columns.
 #[derive(Debug, Clone)]
 pub struct Batch {
@@ -78,6 +82,29 @@ impl Batch {
         Self { names, first_row, body: Body::Columns(columns) }
     }
 
+    /// A batch of columns that were read. A column is refused if its values, each written out for every row that refers
+    /// to it, take too much memory.
+    pub(crate) fn read(
+        table: &str,
+        names: &Arc<[String]>,
+        first_row: u64,
+        columns: RecordBatch,
+    ) -> Result<Self> {
+        let long = |array: &ArrayRef| arrow_cells::written_bytes(array) > MOST_WRITTEN;
+        let Some(place) = columns.columns().iter().position(long) else {
+            return Ok(Self::columns(Arc::clone(names), first_row, columns));
+        };
+        Err(Error::Malformed {
+            name: table.to_owned(),
+            problem: format!(
+                "the values of column `{}` take more than {MOST_WRITTEN} bytes in {} rows",
+                names[place],
+                columns.num_rows()
+            ),
+            hint: Some("remove or shorten the values; the file may also be damaged".into()),
+        })
+    }
+
     /// Marks the columns of text that hold probabilities, to be written as numbers.
     pub(crate) fn mark_numeric(&mut self, marks: &Arc<[bool]>) {
         if let Body::Text { numeric, .. } = &mut self.body {
@@ -106,7 +133,7 @@ impl Batch {
                 let mut bad = Ok(());
                 for (offset, &column) in columns.iter().enumerate() {
                     let array = arrow_cells::plain(batch.column(column))
-                        .expect("dictionary codes were checked when the file was read");
+                        .expect("dictionaries were checked when the file was read");
                     if let Err(row) = arrow_cells::fill_numbers(&array, out, offset, columns.len())
                     {
                         bad = bad.map_err(|first: (usize, usize)| first.min((row, column)));
@@ -142,7 +169,7 @@ impl Batch {
             }
             Body::Columns(batch) => {
                 let array = arrow_cells::plain(batch.column(column))
-                    .expect("dictionary codes were checked when the file was read");
+                    .expect("dictionaries were checked when the file was read");
                 for row in 0..batch.num_rows() {
                     decoded.push_with(|out| arrow_cells::push_name(&array, row, out));
                 }
@@ -200,7 +227,7 @@ impl Batch {
                 let columns: Vec<ArrayRef> = columns
                     .collect::<Result<_, _>>()
                     .map_err(|error| Error::malformed(table, error.to_string()))?;
-                Ok(Self::columns(Arc::clone(&names), 0, record_batch(&names, columns)))
+                Self::read(table, &names, 0, record_batch(&names, columns))
             }
         }
     }

@@ -377,11 +377,15 @@ fn shared_suffixes<'a>(columns: &[&'a str]) -> Result<Vec<&'a str>, Finding> {
 /// Most places at which a name is divided; a name that consists of `_` would be divided everywhere.
 const MOST_CUTS: usize = 64;
 
+/// Most places at which all names together are divided, but for one per name. Each takes some hundred bytes.
+const MOST_ALL_CUTS: usize = 1 << 21;
+
 /// Every prefix that ends before one of the last `_`, with the suffixes that follow it.
 fn cuts<'a>(columns: &[&'a str]) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
+    let most = MOST_CUTS.min(MOST_ALL_CUTS / columns.len().max(1)).max(1);
     let mut suffixes: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for &column in columns {
-        for (at, _) in column.rmatch_indices('_').take(MOST_CUTS) {
+        for (at, _) in column.rmatch_indices('_').take(most) {
             let (prefix, suffix) = (&column[..at], &column[at + 1..]);
             if !prefix.is_empty() && !suffix.is_empty() {
                 suffixes.entry(prefix).or_default().insert(suffix);

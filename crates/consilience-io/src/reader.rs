@@ -31,7 +31,7 @@ pub struct ReadOptions {
     pub needs_labels: bool,
     /// Whether labels are not read, so that they may be anything; by default false.
     pub ignores_labels: bool,
-    /// Whether the caller keeps all items, so that a small file that claims to hold very many is
+    /// Whether the caller keeps all items, so that a small file with very many items is
     /// refused; by default false. [`read_outputs`] keeps them always.
     pub keeps_all: bool,
     /// Number of items per chunk, at least 1; by default 8192.
@@ -116,13 +116,13 @@ pub fn read_outputs_from(mut input: Input, options: &ReadOptions) -> Result<Outp
             let mut wide = Wide::new(&name, source.as_ref(), &schema, labels)?;
             while let Some(batch) = source.next_batch(chunk)? {
                 wide.read(&batch, &mut builder)?;
-                room.check(builder.n_items(), item_bytes(&schema))?;
+                check_room(&room, builder.n_items(), &schema, source.as_ref())?;
             }
         }
         Layout::Long | Layout::WideLabels => {
             let mut long = Long::new(&name, source.as_ref(), &schema, labels)?;
             while long.fill(source.as_mut(), &mut builder, chunk)? > 0 {
-                room.check(builder.n_items(), item_bytes(&schema))?;
+                check_room(&room, builder.n_items(), &schema, source.as_ref())?;
             }
         }
     }
@@ -132,9 +132,10 @@ pub fn read_outputs_from(mut input: Input, options: &ReadOptions) -> Result<Outp
     }
 }
 
-/// The memory that an item takes, with its label.
-fn item_bytes(schema: &Schema) -> usize {
-    (schema.width() + 1) * size_of::<f64>()
+/// Checks that so many items, with their labels, may be kept.
+fn check_room(room: &Room, n_items: usize, schema: &Schema, source: &dyn Source) -> Result<()> {
+    let item = (schema.width() + 1) * size_of::<f64>();
+    room.check(n_items, n_items.saturating_mul(item), source.bytes_read())
 }
 
 /// Refuses the layout that only votes have.
@@ -193,16 +194,18 @@ fn distinct_labels(table: &str, source: &mut dyn Source, chunk: usize) -> Result
 /// The labels as the columns spell them: `1.0` as `1` if a column ends in `_1` and none in `_1.0`,
 /// and the other way round.
 fn as_in_header(columns: &[String], labels: Vec<(String, u64)>) -> Vec<(String, u64)> {
-    let ends = |suffix: &str| {
-        columns.iter().any(|column| column.strip_suffix(suffix).is_some_and(|c| c.ends_with('_')))
-    };
+    // A whole number has no `_`, so that it can only follow the last one of a column.
+    let ends: HashSet<&str> =
+        columns.iter().filter_map(|column| Some(column.rsplit_once('_')?.1)).collect();
     let mut found: Vec<(String, u64)> = Vec::with_capacity(labels.len());
     let mut known = HashSet::with_capacity(labels.len());
     for (label, row) in labels {
         let number = whole_number(label.as_bytes()).and_then(|n| std::str::from_utf8(n).ok());
         let spellings = number.map(|number| [number.to_owned(), format!("{number}.0")]);
         let spelled = match spellings {
-            Some(spellings) if !ends(&label) => spellings.into_iter().find(|name| ends(name)),
+            Some(spellings) if !ends.contains(label.as_str()) => {
+                spellings.into_iter().find(|name| ends.contains(name.as_str()))
+            }
             _ => None,
         };
         let name = spelled.unwrap_or(label);
@@ -287,7 +290,8 @@ impl TableReader {
         };
         self.n_items += self.builder.n_items();
         if let Some(room) = &self.room {
-            room.check(self.n_items, item_bytes(self.builder.outputs().schema()))?;
+            let schema = self.builder.outputs().schema();
+            check_room(room, self.n_items, schema, self.source.as_ref())?;
         }
         Ok(Some(Chunk { outputs: self.builder.take(), carried }))
     }

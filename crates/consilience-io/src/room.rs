@@ -23,22 +23,21 @@ impl Room {
         Self { name: name.to_owned(), bytes }
     }
 
-    /// Checks that so many rows of so many bytes each may be kept.
-    pub(crate) fn check(&self, n_rows: usize, row: usize) -> Result<()> {
-        let needed = (n_rows as u64).saturating_mul(row as u64);
-        match self.bytes {
-            Some(bytes) if needed > FREE.max(MOST_EXPANSION.saturating_mul(bytes)) => {
-                Err(Error::Malformed {
-                    name: self.name.clone(),
-                    problem: format!("the file has {bytes} bytes and more than {n_rows} rows"),
-                    hint: Some(
-                        "the file may be damaged; if so many equal rows are meant, write them \
-                         uncompressed or as CSV"
-                            .into(),
-                    ),
-                })
-            }
-            _ => Ok(()),
+    /// Checks that so many rows, which take `needed` bytes of memory, may be kept. `read` is the number of bytes read so
+    /// far, which counts where the size of the file is not known.
+    pub(crate) fn check(&self, n_rows: usize, needed: usize, read: u64) -> Result<()> {
+        let bytes = self.bytes.unwrap_or(read);
+        if needed as u64 <= FREE.max(MOST_EXPANSION.saturating_mul(bytes)) {
+            return Ok(());
         }
+        Err(Error::Malformed {
+            name: self.name.clone(),
+            problem: format!("the file has {bytes} bytes and more than {n_rows} rows"),
+            hint: Some(
+                "the file may be damaged; if so many equal rows are meant, write them \
+                 uncompressed or as CSV"
+                    .into(),
+            ),
+        })
     }
 }

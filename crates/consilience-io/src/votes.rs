@@ -20,6 +20,9 @@ const CHUNK: usize = 8192;
 /// The memory that a vote takes while it is read.
 const VOTE_BYTES: usize = 16;
 
+/// The memory that an item takes beside its votes: its name, twice, and its number.
+const ITEM_BYTES: usize = 64;
+
 /// The start of the names of columns with a source's probability of a class.
 const PROBABILITY: &str = "probability";
 
@@ -99,7 +102,9 @@ pub fn read_votes_from(
     let mut reader = Reader::new(&table, options, &mut columns)?;
     while let Some(batch) = source.next_batch(CHUNK)? {
         columns.read(&batch, &mut reader)?;
-        room.check(reader.builder.n_votes(), VOTE_BYTES)?;
+        let (n_items, n_votes) = (reader.builder.n_items(), reader.builder.n_votes());
+        let needed = n_items * ITEM_BYTES + n_votes * VOTE_BYTES;
+        room.check(n_items.max(n_votes), needed, source.bytes_read())?;
         progress(source.bytes_read(), total)?;
     }
     if let Some(gold) = gold {

@@ -12,6 +12,7 @@ use crate::header::{check_unique, other_classifiers};
 use crate::hint::Hint;
 use crate::location::Layout;
 use crate::source::Source;
+use crate::text::parse_number;
 
 /// Reader of the rows of a wide table.
 pub(crate) struct Wide {
@@ -232,7 +233,7 @@ fn check_distinct(table: &str, needed: &[String]) -> Result<()> {
 
 pub(crate) fn not_a_number(table: &str, batch: &Batch, row: usize, column: usize) -> Error {
     let shown = batch.show(row, column);
-    let hint = if shown.contains('/') {
+    let hint = if is_fraction(&shown) {
         "fractional odds a/b are decimal odds of 1 + a/b"
     } else {
         "numbers have a decimal point; a missing output is an empty cell or null"
@@ -242,6 +243,13 @@ pub(crate) fn not_a_number(table: &str, batch: &Batch, row: usize, column: usize
         problem: format!("`{shown}` is not a number"),
         hint: Some(hint.into()),
     }
+}
+
+/// Whether a cell, which may be quoted as in JSON, is two numbers around a `/`.
+fn is_fraction(cell: &str) -> bool {
+    let is_number = |part: &str| parse_number(part.as_bytes()).is_some_and(f64::is_finite);
+    let parts = cell.trim_matches('"').split_once('/');
+    parts.is_some_and(|(one, other)| is_number(one) && is_number(other))
 }
 
 pub(crate) fn unknown_label(

@@ -57,8 +57,8 @@ pub(crate) fn title(study: &Study<'_>) -> String {
 }
 
 /// The verdict on the items of the fit, on which methods with many parameters look best.
-pub(crate) const ON_TRAINING_ITEMS: &str = "The model was fitted to these items, so their scores do not show what fusing gains. Use items \
-     that the model has not seen, or the out-of-fold scores of the fit.";
+pub(crate) const ON_TRAINING_ITEMS: &str = "The model was fitted to these items, so their scores do not show what fusing gains. Use other \
+     items, or `compare`, which scores methods by cross-validation.";
 
 /// What fusing gains: the verdict of the evaluation, and the average and stacking where it does not
 /// name them.

@@ -18,7 +18,7 @@ pub(crate) fn load<T>(path: &Path, read: impl FnOnce(&str) -> Result<T>) -> Resu
     })
 }
 
-/// Writes a file that appears when it is complete; an existing file is replaced and keeps its permissions.
+/// Writes a file that appears when it is complete; an existing file is replaced and keeps its group and permissions.
 pub(crate) fn save(path: &Path, text: &str) -> Result<()> {
     write_whole(path, text.as_bytes()).map_err(|error| Error::file(path, &error))
 }
@@ -37,14 +37,26 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     };
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let (mut file, temporary) = create_beside(&target)?;
-    let written = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| {
-        existing.map_or(Ok(()), |existing| file.set_permissions(existing.permissions()))?;
-        fs::rename(&temporary, &target)
-    });
+    // Access comes first: otherwise, what is written could be read by others meanwhile.
+    let written = existing
+        .map_or(Ok(()), |existing| keep_access(&file, &existing))
+        .and_then(|()| file.write_all(bytes))
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::rename(&temporary, &target));
     if written.is_err() {
         let _ = fs::remove_file(&temporary); // the first error is the one to report
     }
     written
+}
+
+/// Gives a file the group, where that is allowed, and the permissions of the file that it will replace.
+fn keep_access(file: &File, existing: &fs::Metadata) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, fchown};
+        let _ = fchown(file, None, Some(existing.gid()));
+    }
+    file.set_permissions(existing.permissions())
 }
 
 /// A new file in the folder of the target, with the first free number in its name.

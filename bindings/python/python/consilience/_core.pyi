@@ -121,7 +121,8 @@ class Statistics:
     def from_json(text: str) -> Statistics: ...
     def to_json(self) -> str: ...
     def fit(
-        self, method: str, options: str, class_prior: str, floor: float, progress: _Progress = None
+        self, method: str, options: str, class_prior: str, floor: float, kind: tuple[str, float],
+        progress: _Progress = None,
     ) -> Model: ...
 
 @final

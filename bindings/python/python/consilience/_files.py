@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import operator
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,31 +88,39 @@ def read_text(path: Any) -> str:
 def write_whole(path: Any, content: str | bytes) -> None:
     """Writes a file that appears when it is complete: to a temporary file beside it, which is renamed.
 
-    A symbolic link is followed, and a file that is replaced keeps its permissions. Devices, pipes and what
-    standard output leads to are written directly.
+    A symbolic link is followed, and a file that is replaced keeps its group and its permissions. Devices and pipes are
+    written directly, and so are the open files of a process, such as /dev/stdout: there, the content is appended.
     """
     content = content.encode() if isinstance(content, str) else content
     target = Path(os.path.realpath(path))
-    special = os.path.abspath(path).startswith(("/dev/", "/proc/"))
-    if special or (target.exists() and not target.is_file()):
+    is_open = re.fullmatch(r"/dev/(stdout|stderr|fd/\d+)|/proc/[^/]+/fd/\d+", os.path.abspath(path))
+    if is_open or (target.exists() and not target.is_file()):
         with open(path, "ab") as file:
             file.write(content)
         return
     temporary = target.with_name(f".consilience-{uuid.uuid4().hex}.tmp")
     try:
         with open(temporary, "xb") as file:
+            if target.exists():
+                open(target, "r+b").close()  # without permission to write, it must not be replaced either
+                _keep_access(target, temporary)  # before there is anything to read
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        if target.exists():
-            open(target, "r+b").close()  # without permission to write, it must not be replaced either
-            shutil.copymode(target, temporary)
         os.replace(temporary, target)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):
             error.filename = os.fspath(path)
         raise
+
+
+def _keep_access(old: Path, new: Path) -> None:
+    """Gives a file the group, where that is allowed, and the permissions of another one."""
+    if hasattr(os, "chown"):
+        with suppress(OSError):
+            os.chown(new, -1, old.stat().st_gid)
+    shutil.copymode(old, new)
 
 
 def _of_plain_file(file: dict[str, Any], known: dict[str, type[Fusion]]) -> Fusion:

@@ -98,6 +98,13 @@ def is_missing(value: Any) -> bool:
     return isinstance(value, float) and value != value
 
 
+def without_mask(values: Any) -> Any:
+    """The same values; those of a masked array with None in the place of masked entries."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    return np.where(np.ma.getmaskarray(values), None, values.data.astype(object))
+
+
 def has_unlabelled_mark(labels: Labels, classes: Sequence[Any] | None) -> bool:
     """Whether -1 occurs among integer labels and is none of the given classes."""
     if labels.known.dtype.kind not in "iu" or not (labels.known == -1).any():

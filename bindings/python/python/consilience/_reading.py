@@ -170,13 +170,14 @@ class OutputReader:
 
     @contextmanager
     def _layout_hint(self, X: Any) -> Iterator[None]:
-        """Names the layouts with one column per classifier if X may have one, and its rows do not add up to 1."""
+        """Adds a hint on layouts with one column per classifier if the rows of a plain matrix do not add up to 1."""
         try:
             yield
         except ConsilienceError as error:
             if "the probabilities add up to" in str(error) and self.layout == "wide" and _is_plain_matrix(X):
-                error.args = (f"{error}\nhint: if X has one column per classifier, use `layout=\"positive\"` "
-                              f"(probabilities of `{self.classes_[-1]}`) or `BccFusion(layout=\"labels\")` (labels)",)
+                positive = f"`layout=\"positive\"` (probabilities of `{self.classes_[-1]}`) or "
+                error.args = (f"{error}\nhint: if X has one column per classifier, use "
+                              f"{positive if len(self.classes_) == 2 else ''}`BccFusion(layout=\"labels\")` (labels)",)
             raise
 
     def _find_classes(self, X: Any, labels: Labels, given: Any) -> tuple[Labels, Any]:
@@ -351,10 +352,11 @@ class OutputReader:
             )
         if K * J != n_columns:
             number = f"{K} classifiers" if self.n_classifiers else "any number of classifiers"
+            positive = "`layout=\"positive\"` (probabilities) or " if J == 2 else ""
             raise ConsilienceError(
                 f"X has {n_columns} columns, which are not those of {number} for the {J} classes {names}\n"
                 "hint: X needs one column per classifier and class, or one column per classifier with "
-                "`layout=\"positive\"` (probabilities) or `BccFusion(layout=\"labels\")` (labels)"
+                f"{positive}`BccFusion(layout=\"labels\")` (labels)"
             )
         return K, selection.classifiers or []
 

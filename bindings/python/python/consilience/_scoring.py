@@ -21,7 +21,7 @@ class Evaluation(Result):
         One entry per method, the model first: `method`, `overall` and `per_class`, with the scores
         `log_loss`, `brier`, `accuracy`, `entropy` and `ece`, each with `value`, `low` and `high`.
     gain : Gain or None
-        What fusing gains on these items; only for `AutoFusion`.
+        What fusing gains on these items; only for `AutoFusion`, and not for the items that it was fitted to.
     n_items : int
         Number of items scored.
     n_unlabelled : int
@@ -67,8 +67,8 @@ class Evaluation(Result):
         gain = self.get("gain")
         lines = [f"{self['n_items']} items{others}; low and high: 95 % interval of the log-loss."]
         if self._repeats_training:
-            lines.append("The model was fitted to these items, so all scores are optimistic: use other items, or `worth` of "
-                         "`AutoFusion`, which predicts every item by a fit to others.")
+            lines.append("The model was fitted to these items, so all scores are optimistic: use other items, or `compare`, "
+                         "which scores methods by cross-validation.")
         return "\n".join([*lines, *([gain["verdict"]] if gain else [])])
 
 

@@ -208,23 +208,34 @@ def _check_unused(
         )
 
 
+#: Most places at which a name is divided, and all names together but for one each: limits on work and memory.
+_MOST_CUTS, _MOST_ALL_CUTS = 64, 1 << 21
+
+
 def shared_suffixes(columns: Sequence[str]) -> list[str]:
     """The classes of a header, if neither classes nor labels are known: suffixes that sources share.
 
     As in the command line, the set of suffixes is used that covers most columns and, among those, has
     most sources. If two remain, or none exists, the classes must be given.
     """
+    most = max(1, min(_MOST_CUTS, _MOST_ALL_CUTS // max(1, len(columns))))
     suffixes: dict[str, set[str]] = {}
     for column in columns:
-        for at in (i for i, c in enumerate(column) if c == "_"):
+        for at in [i for i, c in enumerate(column) if c == "_"][-most:]:
             if 0 < at < len(column) - 1:
                 suffixes.setdefault(column[:at], set()).add(column[at + 1 :])
     sets = {frozenset(own) for own in suffixes.values() if len(own) > 1}
+    with_suffix: dict[str, list[set[str]]] = {}
+    for own in suffixes.values():
+        for suffix in own:
+            with_suffix.setdefault(suffix, []).append(own)
     ranks = {}
     for classes in sets:
-        n = sum(classes <= own for own in suffixes.values())
+        # Every prefix with all these suffixes has the rarest of them.
+        n = sum(classes <= own for own in min((with_suffix[suffix] for suffix in classes), key=len))
         ranks[classes] = (n * len(classes), n)
-    best = [classes for classes in sets if ranks[classes] == max(ranks.values())]
+    highest = max(ranks.values(), default=None)
+    best = [classes for classes in sets if ranks[classes] == highest]
     if len(best) != 1:
         raise ConsilienceError(
             f"the classes cannot be found in the columns {quoted(columns)}\n"

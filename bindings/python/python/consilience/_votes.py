@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _core
 from ._errors import ConsilienceError
-from ._labels import is_missing
+from ._labels import is_missing, without_mask
 from ._tables import Floats, quoted
 
 LAYOUTS = ("auto", "long", "wide-labels")
@@ -255,6 +255,7 @@ def _read_wide(table: _Table, gold_column: str | None) -> _Rows:
 
 def _read_list(votes: Any, layout: str, gold_column: str | None) -> _Rows:
     """A list of (item, source, label) or (item, source, label, probability), or an array of labels."""
+    votes = without_mask(votes)
     if gold_column is not None:
         raise ConsilienceError("`gold` names a column, but the votes are not a data frame")
     if layout == "wide-labels":
@@ -351,7 +352,7 @@ def label_columns(X: Any, names: Sequence[str] | None) -> dict[str, list[Any]]:
             raise ConsilienceError(f"columns {quoted(absent)} are missing; the columns are "
                                    f"{quoted([str(name) for name in table.names])}")
         return {str(name): table.column(name) for name in (names or table.names)}
-    array = np.asarray(X, dtype=object)
+    array = np.asarray(without_mask(X), dtype=object)
     if array.ndim != 2 or (names is not None and len(names) != array.shape[1]):
         expected = "n" if names is None else len(names)
         raise ConsilienceError(f"expected labels of items × {expected} classifiers, got an array of shape "

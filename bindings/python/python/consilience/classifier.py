@@ -24,7 +24,7 @@ from sklearn.utils.validation import (
 
 from ._base import ClassPrior, Fusion
 from ._errors import ConsilienceError, DataWarning, warn
-from ._labels import is_missing
+from ._labels import read_labels
 from ._reading import output_columns
 from ._scoring import Evaluation, Gain
 from ._summary import Summary
@@ -174,8 +174,8 @@ class FusionClassifier(Summary, ClassifierMixin, TransformerMixin, _BaseHeteroge
         return copy
 
     def _check_labels(self, X: Any, y: Any) -> Any:
-        _require_labels(np.asarray(y))
-        y = column_or_1d(y, warn=True)
+        _require_labels(read_labels(y).has_label)
+        y = column_or_1d(y)
         check_classification_targets(y)
         if _num_samples(X) != len(y):
             raise ValueError(f"Found input variables with inconsistent numbers of samples: "
@@ -423,8 +423,8 @@ class FusionClassifier(Summary, ClassifierMixin, TransformerMixin, _BaseHeteroge
         return _VisualBlock("parallel", estimators, names=names)
 
 
-def _require_labels(y: Any) -> None:
-    missing = np.flatnonzero([is_missing(label) for label in y.ravel().tolist()]) if y.dtype.kind in "fO" else ()
+def _require_labels(has_label: Any) -> None:
+    missing = np.flatnonzero(~has_label)
     if len(missing) > 0:
         raise ConsilienceError(
             f"Input y contains NaN or None: {counted(len(missing), 'item has', 'items have')} no label, the first is "

@@ -427,10 +427,15 @@ def sources(model: VoteFusion, *, ax: Any = None) -> Any:
         ax.errorbar(accuracy[k], place, xerr=[[accuracy[k] - low[k]], [high[k] - accuracy[k]]], fmt="o", capsize=3,
                     color=colour)
     ax.axvline(guess, color="grey", linestyle="--", linewidth=1, label="guessing")
-    ax.set_yticks(range(len(order)), [f"{list(names)[k]} ({votes[k]:,})".replace(",", " ") for k in order])
+    ax.set_yticks(range(len(order)), [f"{list(names)[k]} ({_grouped(votes[k])})" for k in order])
     ax.set(xlabel="probability that a vote is right, 90 % interval", xlim=(0, 1.02), title="Sources (number of votes)")
     ax.legend(frameon=False)
     return ax
+
+
+def _grouped(count: int) -> str:
+    """A count with spaces between groups of three digits."""
+    return f"{count:,}".replace(",", " ")
 
 
 def traces(model: Fusion | FusionClassifier, *, classifier: Any = 0, true_class: Any = 0, ax: Any = None) -> Any:

@@ -56,7 +56,7 @@ class Statistics:
     classes : sequence
         All classes, as they occur in y. The outputs in an array follow this order.
     values : {"probabilities", "log-probabilities", "logits", "odds", "odds-power", "odds-shin"}, default="probabilities"
-        What the numbers in X are.
+        What the numbers in X are. It must be `values` of the estimator that is fitted.
     floor : float, default=1e-6
         Probabilities below this value are raised to it. It must be the `floor` of the estimator
         that is fitted.
@@ -285,7 +285,7 @@ class FromStatistics:
         _check_same(self, statistics)
         model = statistics._sums.fit(
             self._method, json.dumps(self._options()), json.dumps(given(self.class_prior)),
-            self.floor, listener(self.progress),
+            self.floor, (self.values, self.sum_tolerance), listener(self.progress),
         )
         self._forget_left_out()
         self.__dict__.pop("feature_names_in_", None)
@@ -298,10 +298,14 @@ class FromStatistics:
 
 
 def _check_same(estimator: Fusion, statistics: Statistics) -> None:
-    """Refuses statistics whose names or floor are not those of the estimator's parameters."""
+    """Refuses statistics whose names, floor or kind of values are not those of the estimator's parameters."""
     if estimator.floor != statistics.floor:
         raise ConsilienceError(
             f"`floor` is {estimator.floor}, but that of the statistics is {statistics.floor}"
+        )
+    if estimator.values != statistics.values:
+        raise ConsilienceError(
+            f"`values` is {estimator.values}, but the statistics are of {statistics.values}"
         )
     for name in ("classes", "classifiers"):
         wanted, found = getattr(estimator, name), getattr(statistics, name)

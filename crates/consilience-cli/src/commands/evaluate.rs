@@ -4,7 +4,6 @@ use consilience::evaluation::{
     BootstrapSettings, EvaluationSettings, Weighting, evaluate, gain_on_new_items,
 };
 use consilience::methods::Method;
-use consilience::{Model, Outputs};
 use consilience_io::Location;
 
 use super::votes;
@@ -34,7 +33,10 @@ pub(crate) fn run(
     let outputs =
         read_all(&input.data, loaded.model.schema(), &loaded.reading, messages.is_quiet())?;
     Messages::doubts(&outputs.doubts(), &input.data);
-    warn_of_training_items(&loaded.model, &outputs, &input.data)?;
+    let is_training = loaded.model.is_fitted_on(&outputs).map_err(Failure::in_data(&input.data))?;
+    if is_training {
+        warn_of_training_items(&input.data);
+    }
     let settings = EvaluationSettings {
         weighting: if options.score_items { Weighting::Items } else { loaded.weighting() },
         bootstrap: BootstrapSettings { replicates: options.bootstrap, seed: common.seed() },
@@ -47,7 +49,8 @@ pub(crate) fn run(
     let evaluation = evaluation.map_err(Failure::in_data(&input.data))?;
     drop(progress);
     let gain = match loaded.model.method() {
-        Method::Auto(_) => {
+        // On the items of the fit, methods with many parameters look best.
+        Method::Auto(_) if !is_training => {
             let gain =
                 gain_on_new_items(&loaded.model, &outputs, &loaded.prior, settings.weighting);
             Some(gain.map_err(Failure::in_data(&input.data))?)
@@ -72,17 +75,10 @@ pub(crate) fn run(
     }
 }
 
-/// A warning if the labelled items are those of the fit.
-fn warn_of_training_items(
-    model: &Model,
-    outputs: &Outputs,
-    data: &Location,
-) -> Result<(), Failure> {
-    if model.is_fitted_on(outputs).map_err(Failure::in_data(data))? {
-        Messages::warning(format_args!(
-            "{data} has the items that the model was fitted to: their scores are optimistic, most for \
-             methods with many parameters; use other items, or the out-of-fold scores of `fit`"
-        ));
-    }
-    Ok(())
+/// Warns that the labelled items are those of the fit.
+fn warn_of_training_items(data: &Location) {
+    Messages::warning(format_args!(
+        "{data} has the items that the model was fitted to: their scores are optimistic, most for methods with many \
+         parameters; use other items, or `compare`, which scores methods by cross-validation"
+    ));
 }

@@ -57,6 +57,10 @@ fn a_fit_of_auto_reports_its_gain() {
     let scores = bench.good("evaluate model.json test.csv").out;
     assert!(scores.contains("log-loss on these items"), "{scores}");
     let scores = json(&bench.good("evaluate model.json test.csv --format json"));
+    let training = bench.good("evaluate model.json train.csv");
+    let advice = "use other items, or `compare`, which scores methods by cross-validation";
+    assert!(training.err.contains(advice), "{}", training.err);
+    assert!(!training.out.contains("log-loss on these items"), "{}", training.out);
     let (gain, scored) = (&scores["gain"]["log_loss"]["mean"], &scores["methods"][0]["overall"]);
     let off = gain.as_f64().unwrap() - scored["log_loss"]["value"].as_f64().unwrap();
     assert!(off.abs() < 1e-12, "{off}");

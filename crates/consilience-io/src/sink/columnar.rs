@@ -28,6 +28,9 @@ use super::Sink;
 /// Number of rows per Parquet row group, which is kept in memory until it is full.
 const ROW_GROUP: usize = 1 << 17;
 
+/// Fewest rows from which it is judged whether numbers look random.
+const FEWEST_RANDOM: usize = 100;
+
 /// A Parquet or Arrow file being written.
 pub(super) struct ColumnarSink {
     name: String,
@@ -51,9 +54,8 @@ impl ColumnarSink {
         Self { name: output.name().to_owned(), state: State::Waiting { output, format } }
     }
 
-    /// Starts the file with its first rows, unless it was started before; the first `n_carried` columns are those of the
-    /// input.
-    fn start(&mut self, batch: &RecordBatch, n_carried: usize) -> Result<()> {
+    /// Starts the file with its first rows, unless it was started before.
+    fn start(&mut self, batch: &RecordBatch) -> Result<()> {
         if !matches!(self.state, State::Waiting { .. }) {
             return Ok(());
         }
@@ -64,7 +66,7 @@ impl ColumnarSink {
         let schema = batch.schema_ref();
         self.state = if format == Format::Parquet {
             check_types(&self.name, schema)?;
-            let properties = Some(properties(batch, n_carried));
+            let properties = Some(properties(batch));
             let writer = ArrowWriter::try_new(output, Arc::clone(schema), properties);
             State::Parquet(Box::new(writer.map_err(|error| write_error(&self.name, &error))?))
         } else {
@@ -116,7 +118,7 @@ impl ColumnarSink {
 impl Sink for ColumnarSink {
     fn write(&mut self, carried: &Batch, added: &[Added]) -> Result<()> {
         let batch = self.to_batch(carried, added)?;
-        self.start(&batch, carried.names().len())?;
+        self.start(&batch)?;
         if batch.num_rows() == 0 {
             return Ok(());
         }
@@ -128,7 +130,7 @@ impl Sink for ColumnarSink {
     }
 
     fn finish(mut self: Box<Self>) -> Result<Output> {
-        self.start(&RecordBatch::new_empty(Arc::new(ArrowSchema::empty())), 0)?;
+        self.start(&RecordBatch::new_empty(Arc::new(ArrowSchema::empty())))?;
         match self.state {
             State::Parquet(writer) => writer.into_inner().map_err(|e| write_error(&self.name, &e)),
             State::Arrow(writer) => writer.into_inner().map_err(|e| write_error(&self.name, &e)),
@@ -152,24 +154,22 @@ fn check_types(name: &str, schema: &SchemaRef) -> Result<()> {
     }
 }
 
-/// Numbers are written without dictionaries: probabilities rarely repeat, and building
-/// dictionaries takes half of the time of writing.
+/// Numbers are written without dictionaries: probabilities rarely repeat, and building dictionaries takes long.
 ///
-/// Computed numbers, and those of the input that [look random](looks_random), are not compressed, and their smallest and
-/// largest values are not recorded. Their last digits are as good as random: compression would save 6 % of the bytes and
-/// take as long as all the rest of writing and reading, and every part of the file has values from the whole range.
-fn properties(first_rows: &RecordBatch, n_carried: usize) -> WriterProperties {
+/// Numbers that [look random](looks_random) are not compressed, and their smallest and largest values are not recorded:
+/// compression would take long and save little, and every part of the file has values from the whole range.
+fn properties(first_rows: &RecordBatch) -> WriterProperties {
     let mut builder = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_max_row_group_row_count(Some(ROW_GROUP));
     let columns = first_rows.schema_ref().fields().iter().zip(first_rows.columns());
-    for (place, (field, values)) in columns.enumerate() {
+    for (field, values) in columns {
         if !field.data_type().is_floating() {
             continue;
         }
         let path = ColumnPath::from(field.name().as_str());
         builder = builder.set_column_dictionary_enabled(path.clone(), false);
-        if place >= n_carried || looks_random(values) {
+        if looks_random(values) {
             builder = builder
                 .set_column_compression(path.clone(), Compression::UNCOMPRESSED)
                 .set_column_statistics_enabled(path, EnabledStatistics::None);
@@ -178,14 +178,14 @@ fn properties(first_rows: &RecordBatch, n_carried: usize) -> WriterProperties {
     builder.build()
 }
 
-/// Whether the doubles of a column have no pattern by which they could be compressed: 98 % of them differ in their upper
-/// 32 bits. Numbers of five digits do not.
+/// Whether the doubles of a column, of which there must be [enough](FEWEST_RANDOM), have no pattern by which they could be
+/// compressed: 98 % of them differ in their upper 32 bits. Numbers of five digits do not.
 fn looks_random(values: &ArrayRef) -> bool {
     let Some(doubles) = values.as_primitive_opt::<Float64Type>() else { return false };
     let mut upper: Vec<u64> = doubles.iter().flatten().map(|x| x.to_bits() >> 32).collect();
     upper.sort_unstable();
     upper.dedup();
-    100 * upper.len() >= 98 * doubles.len()
+    doubles.len() >= FEWEST_RANDOM && 100 * upper.len() >= 98 * doubles.len()
 }
 
 /// Keeps the metadata of the input columns, such as extension types of a data frame.
@@ -308,6 +308,8 @@ mod tests {
         assert!(!looks_random_as(|i| Some(1.7e9 + i as f64)));
         assert!(!looks_random_as(|i| Some(random(i % 1000))));
         assert!(!looks_random_as(|i| (!i.is_multiple_of(10)).then(|| random(i))));
+        let few = (0..99).map(|i| Some(random(i))).collect::<Float64Array>();
+        assert!(!looks_random(&(Arc::new(few) as ArrayRef)));
         assert!(!looks_random(&(Arc::new(StringArray::from(vec!["0.25"])) as ArrayRef)));
     }
 }

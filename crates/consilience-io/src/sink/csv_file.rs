@@ -10,10 +10,7 @@ use crate::text::push_number;
 use crate::whole::Output;
 use crate::writer::{Added, AddedValues};
 
-use super::{Sink, writable_columns};
-
-/// Number of bytes that are written at once: no fewer than the output's own buffer has, which are then not copied to it.
-const BUFFER: usize = 1 << 17;
+use super::{BUFFER, Sink, writable_columns};
 
 /// A CSV file being written.
 pub(super) struct CsvSink {

@@ -9,10 +9,7 @@ use crate::text::{is_json_number, parse_number, push_json_number, push_json_stri
 use crate::whole::Output;
 use crate::writer::{Added, AddedValues};
 
-use super::{Sink, writable_columns};
-
-/// Number of bytes that are written at once: no fewer than the output's own buffer has, which are then not copied to it.
-const BUFFER: usize = 1 << 17;
+use super::{BUFFER, Sink, writable_columns};
 
 /// A file of JSON lines being written.
 pub(super) struct JsonSink {

@@ -12,6 +12,10 @@ use crate::location::Format;
 use crate::whole::Output;
 use crate::writer::Added;
 
+/// Number of bytes of text that are written at once: no fewer than the output's own buffer has, which are then not copied
+/// to it.
+const BUFFER: usize = 1 << 17;
+
 /// A table being written. The first batch determines the columns.
 pub(crate) trait Sink: Send {
     /// Writes rows.

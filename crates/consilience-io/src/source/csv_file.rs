@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use csv_core::ReadRecordResult;
 
-use super::{Source, check_width};
+use super::{MOST_COLUMNS, NARROWER, Source};
 use crate::batch::{Batch, Notation};
 use crate::error::{Error, Position, Result};
 use crate::text::{Cells, Extent, MOST_TEXT};
@@ -19,7 +19,7 @@ pub(super) struct CsvSource {
     names: Arc<[String]>,
     records: Records,
     rows: u64,
-    /// The size of the last batch, which the next one will have as well: memory is taken once.
+    /// The size of the last batch. The next one takes memory for as much at once.
     extent: Extent,
 }
 
@@ -39,7 +39,6 @@ impl CsvSource {
             String::from_utf8(header.get(cell, 0).to_vec()).map_err(|_| not_utf8(name))
         });
         let names: Arc<[String]> = names.collect::<Result<Vec<_>>>()?.into();
-        check_width(name, &names)?;
         check_separator(name, &names)?;
         Ok(Self { name: name.to_owned(), names, records, rows: 0, extent: Extent::default() })
     }
@@ -120,6 +119,8 @@ enum Bad {
     Unclosed(u64),
     /// The record that begins in this line is longer than [`MOST_TEXT`].
     TooLong(u64),
+    /// The record that begins in this line has more than [`MOST_COLUMNS`] cells.
+    TooWide(u64),
 }
 
 impl From<io::Error> for Bad {
@@ -131,12 +132,16 @@ impl From<io::Error> for Bad {
 impl Bad {
     /// The error of a row, or of the header.
     fn in_row(self, table: &str, row: Option<u64>) -> Error {
+        let mut hint = "close every quote; a quote inside a quoted cell is written twice";
         let (line, problem) = match self {
             Self::Io(reason) => return Error::io("read", table, reason),
             Self::Unclosed(line) => (line, "a quote is not closed".to_owned()),
             Self::TooLong(line) => (line, format!("the row has more than {MOST_TEXT} bytes")),
+            Self::TooWide(line) => {
+                hint = NARROWER;
+                (line, format!("the row has more than {MOST_COLUMNS} cells"))
+            }
         };
-        let hint = "close every quote; a quote inside a quoted cell is written twice";
         let hint = Some(hint.into());
         let Some(row) = row else {
             let problem = format!("header (line {line}): {problem}");
@@ -214,6 +219,10 @@ impl Records {
             }
             match result {
                 ReadRecordResult::Record => break at_end,
+                // Separators take no bytes, so the cells have their own limit.
+                ReadRecordResult::OutputEndsFull if n_cells > MOST_COLUMNS => {
+                    return Err(Bad::TooWide(self.first_line(n_bytes, false)));
+                }
                 ReadRecordResult::OutputEndsFull => self.ends.resize(self.ends.len() * 2, 0),
                 ReadRecordResult::OutputFull if n_bytes > MOST_TEXT => {
                     return Err(Bad::TooLong(self.first_line(n_bytes, false)));
@@ -277,7 +286,9 @@ mod tests {
             match records.read(&mut cells) {
                 Ok(0) => return (found, false),
                 Err(Bad::Unclosed(_)) => return (found, true),
-                Err(Bad::Io(_) | Bad::TooLong(_)) => panic!("the text is short and in memory"),
+                Err(Bad::Io(_) | Bad::TooLong(_) | Bad::TooWide(_)) => {
+                    panic!("the text is short and in memory")
+                }
                 Ok(n) => found.push((0..n).map(|cell| cells.get(cell, 0).to_vec()).collect()),
             }
         }

@@ -43,20 +43,23 @@ pub(crate) trait Source: Send {
 /// Most columns of a table. Every name takes about a kilobyte of memory until the outputs are found.
 const MOST_COLUMNS: usize = 1_000_000;
 
+/// Advice for tables with more columns.
+const NARROWER: &str = "use the long layout for so many sources or classes";
+
 /// Refuses tables with more columns than a reader takes.
 fn check_width(table: &str, names: &[String]) -> Result<()> {
     if names.len() <= MOST_COLUMNS {
         return Ok(());
     }
     let problem = format!("the table has more than {MOST_COLUMNS} columns");
-    Err(Error::header(table, problem, "use the long layout for so many sources or classes"))
+    Err(Error::header(table, problem, NARROWER))
 }
 
 /// Opens a table. `first` is the number of rows from which formats without a header find their
 /// columns.
 pub(crate) fn open(input: Input, first: usize) -> Result<Box<dyn Source>> {
     let Input { name, format, content } = input;
-    Ok(match format {
+    let source: Box<dyn Source> = match format {
         Format::Csv => Box::new(csv_file::CsvSource::open(content.into_text(&name)?, &name)?),
         Format::JsonLines => {
             Box::new(json_lines::JsonSource::open(content.into_text(&name)?, &name, first)?)
@@ -69,7 +72,9 @@ pub(crate) fn open(input: Input, first: usize) -> Result<Box<dyn Source>> {
         Format::Arrow => Box::new(columnar::IpcSource::open(content, &name)?),
         #[cfg(not(feature = "columnar"))]
         Format::Parquet | Format::Arrow => return Err(crate::Error::FormatLeftOut { name }),
-    })
+    };
+    check_width(&name, source.names())?;
+    Ok(source)
 }
 
 thread_local! {

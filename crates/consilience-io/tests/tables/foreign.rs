@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::UnionBuilder;
+use arrow_array::builder::{StringViewBuilder, UnionBuilder};
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    ArrayRef, BinaryArray, BooleanArray, Decimal128Array, DurationMillisecondArray, Float64Array,
-    NullArray, RecordBatch, Time64MicrosecondArray,
+    ArrayRef, BinaryArray, BooleanArray, Decimal128Array, DictionaryArray,
+    DurationMillisecondArray, Float64Array, NullArray, RecordBatch, Time64MicrosecondArray,
 };
 use arrow_ipc::writer::FileWriter;
-use consilience_io::{Layout, Location, ReadOptions, TableReader, read_outputs};
+use consilience_io::{
+    Format, Input, Layout, Location, ReadOptions, TableReader, VoteReadOptions, read_outputs,
+    read_outputs_from, read_votes_from,
+};
 
 use crate::formats::{EXTENSIONS, recopy};
 use crate::{Files, copy, fixture, options};
@@ -152,13 +155,15 @@ fn a_probability_of_an_unusable_type_is_named() {
     );
 }
 
+/// A batch as a file in memory.
+pub(crate) fn arrow_bytes(batch: &RecordBatch) -> Vec<u8> {
+    let mut writer = FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    writer.write(batch).unwrap();
+    writer.into_inner().unwrap()
+}
+
 fn arrow_file(files: &Files, columns: Vec<(&str, ArrayRef)>) -> Location {
-    let batch = RecordBatch::try_from_iter(columns).unwrap();
-    let file = std::fs::File::create(files.path("t.arrow")).unwrap();
-    let mut writer = FileWriter::try_new(file, &batch.schema()).unwrap();
-    writer.write(&batch).unwrap();
-    writer.finish().unwrap();
-    files.at("t.arrow")
+    files.with("t.arrow", arrow_bytes(&RecordBatch::try_from_iter(columns).unwrap()))
 }
 
 fn decimals(values: [i128; 2]) -> ArrayRef {
@@ -221,24 +226,65 @@ fn a_union_is_refused_by_its_name() {
     copy(&from, &files.at("o.arrow"), &options()).unwrap();
 }
 
-/// A column without values takes no bytes in a file, whatever its length.
+/// Columns without values, which take no bytes in a file, whatever their length.
+fn nothing_but_rows(n_sources: usize) -> Vec<u8> {
+    let columns = (0..n_sources).flat_map(|k| [format!("a{k}_x"), format!("a{k}_y")]);
+    let none = Arc::new(NullArray::new(1 << 24)) as ArrayRef;
+    arrow_bytes(&RecordBatch::try_from_iter(columns.map(|name| (name, Arc::clone(&none)))).unwrap())
+}
+
 #[test]
 fn a_small_file_cannot_fill_the_memory() {
-    let files = Files::new();
-    let columns = (0..100).flat_map(|k| [format!("a{k}_x"), format!("a{k}_y")]);
-    let none = Arc::new(NullArray::new(1 << 24)) as ArrayRef;
-    let batch = RecordBatch::try_from_iter(columns.map(|name| (name, Arc::clone(&none)))).unwrap();
-    let file = std::fs::File::create(files.path("none.arrow")).unwrap();
-    let mut writer = FileWriter::try_new(file, &batch.schema()).unwrap();
-    writer.write(&batch).unwrap();
-    writer.finish().unwrap();
+    let bytes = nothing_but_rows(100);
+    let file = || Input::from_bytes("t", Format::Arrow, bytes.clone());
+    let stream = || Input::from_read("t", Format::Arrow, std::io::Cursor::new(bytes.clone()));
     let names: Vec<String> = (0..100).map(|k| format!("a{k}")).collect();
     let schema = Arc::new(consilience::Schema::new(names, ["x", "y"]).unwrap());
     let options = ReadOptions { keeps_all: true, ..options() };
-    let all = |error: consilience_io::Error| {
-        assert!(error.to_string().contains("bytes and more than "), "{error}");
+    let refused = |error: consilience_io::Error| {
+        assert!(error.to_string().contains(" bytes and more than "), "{error}");
     };
-    all(read_outputs(&files.at("none.arrow"), &options).unwrap_err());
-    let mut reader = TableReader::open(&files.at("none.arrow"), &schema, &options).unwrap();
-    all(std::iter::repeat_with(|| reader.next_chunk()).find_map(Result::err).unwrap());
+    for input in [file(), stream()] {
+        refused(read_outputs_from(input, &options).unwrap_err());
+    }
+    for input in [file(), stream()] {
+        let mut reader = TableReader::new(input, &schema, &options).unwrap();
+        refused(std::iter::repeat_with(|| reader.next_chunk()).find_map(Result::err).unwrap());
+    }
+}
+
+/// Rows without votes take no bytes either, but every one is an item.
+#[test]
+fn items_without_votes_cannot_fill_the_memory() {
+    let options = VoteReadOptions { layout: Layout::WideLabels, ..VoteReadOptions::default() };
+    let input = Input::from_bytes("t", Format::Arrow, nothing_but_rows(1));
+    let mut n_calls = 0;
+    let stop = |_, _| {
+        n_calls += 1;
+        if n_calls > 1000 { Err(consilience::Error::Interrupted) } else { Ok(()) }
+    };
+    let error = read_votes_from(input, None, &options, stop).unwrap_err();
+    assert!(error.to_string().contains(" bytes and more than "), "{error}");
+}
+
+/// Rows that share one value take the memory of all of them once the values are written out.
+#[test]
+fn a_long_value_that_all_rows_share_is_refused() {
+    let long = "x".repeat(1 << 20);
+    let shared: DictionaryArray<Int32Type> = std::iter::repeat_n(long.as_str(), 4096).collect();
+    let mut view = StringViewBuilder::new().with_deduplicate_strings();
+    (0..4096).for_each(|_| view.append_value(&long));
+    let columns: [ArrayRef; 2] = [Arc::new(shared), Arc::new(view.finish())];
+    for column in columns {
+        let files = Files::new();
+        let half: ArrayRef = Arc::new(Float64Array::from(vec![0.5; 4096]));
+        let mut table: Vec<(&str, ArrayRef)> =
+            ["a_x", "a_y", "b_x", "b_y"].map(|name| (name, Arc::clone(&half))).to_vec();
+        table.push(("label", column));
+        let error = read_outputs(&arrow_file(&files, table), &options()).unwrap_err();
+        assert_eq!(
+            files.message(&error),
+            "t.arrow: the values of column `label` take more than 268435456 bytes in 4096 rows"
+        );
+    }
 }

@@ -358,3 +358,12 @@ fn very_wide_tables_are_read_in_linear_time() {
     }
     assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
 }
+
+#[test]
+fn only_fractional_odds_get_the_advice_on_odds() {
+    let hint = |cell: &str| refusal(&format!("label,a_x,a_y\nx,{cell},1\ny,1,1\n"), &options()).1;
+    assert_eq!(hint("5/2"), "fractional odds a/b are decimal odds of 1 + a/b");
+    for cell in ["N/A", "n/a", "1/", "2024/05/01"] {
+        assert!(hint(cell).starts_with("numbers have a decimal point; a missing output"), "{cell}");
+    }
+}

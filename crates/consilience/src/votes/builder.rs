@@ -155,6 +155,11 @@ impl VotesBuilder {
         Ok(())
     }
 
+    /// Number of items so far that have a vote or were [added](Self::add_item).
+    pub fn n_items(&self) -> usize {
+        self.items.len()
+    }
+
     /// Number of votes so far.
     pub fn n_votes(&self) -> usize {
         self.votes.len()

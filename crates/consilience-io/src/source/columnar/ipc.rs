@@ -121,7 +121,7 @@ impl Source for IpcSource {
         self.rest = Some(columns.slice(n, columns.num_rows() - n));
         let first_row = self.rows;
         self.rows += n as u64;
-        Ok(Some(Batch::columns(Arc::clone(&self.names), first_row, columns.slice(0, n))))
+        Batch::read(&self.name, &self.names, first_row, columns.slice(0, n)).map(Some)
     }
 
     fn empty_batch(&self) -> Batch {

@@ -72,7 +72,7 @@ impl Source for ParquetSource {
         };
         let first_row = self.rows;
         self.rows += columns.num_rows() as u64;
-        Ok(Some(Batch::columns(Arc::clone(&self.names), first_row, columns)))
+        Batch::read(&self.name, &self.names, first_row, columns).map(Some)
     }
 
     fn empty_batch(&self) -> Batch {
