@@ -98,6 +98,7 @@ impl Statistics {
 
     /// A model fitted from the statistics; `options` are the method's options as JSON.
     #[pyo3(signature = (method, options, class_prior, floor, kind, progress=None))]
+    #[allow(clippy::too_many_arguments, reason = "called by one place of the package")]
     #[allow(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
     fn fit(
         &self,

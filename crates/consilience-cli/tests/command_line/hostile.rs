@@ -188,7 +188,10 @@ fn control_characters_of_files_are_not_printed() {
     assert_eq!(json(&report)["classes"][0], "x\u{1b}[2J");
     bench.write("odd.json", MODEL.replace("\"a\"", "\"\u{202e}a\u{2028}\u{200f}\""));
     let report = bench.good("inspect odd.json").out;
-    assert!(report.contains("\\u{202e}a\\u{2028}\\u{200f}") && !report.contains('\u{202e}'), "{report}");
+    assert!(
+        report.contains("\\u{202e}a\\u{2028}\\u{200f}") && !report.contains('\u{202e}'),
+        "{report}"
+    );
 }
 
 /// Names that fall on the same file name, are too long for one, or no SVG may contain.
