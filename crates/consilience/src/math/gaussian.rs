@@ -24,11 +24,10 @@ pub(crate) struct Regression {
     pub(crate) slopes: DMatrix<f64>,
 }
 
-/// The patterns of present coordinates, the rows with each pattern, and the weight of every row.
+/// The patterns of present coordinates, and the rows with each pattern.
 #[derive(Debug, Clone)]
 pub(crate) struct Patterns {
     pub(crate) members: BTreeMap<Vec<bool>, Vec<usize>>,
-    weights: Vec<f64>,
 }
 
 impl Patterns {
@@ -38,7 +37,7 @@ impl Patterns {
         for row in 0..n {
             members.entry((0..d).map(|c| is_present(row, c)).collect()).or_default().push(row);
         }
-        Self { members, weights: vec![1.0; n] }
+        Self { members }
     }
 
     /// Whether no coordinate is missing.
@@ -59,19 +58,8 @@ impl Gaussian {
         steps: usize,
         ridge: f64,
     ) -> Self {
-        Self::fit_weighted(rows, &vec![1.0; rows.ncols()], is_present, steps, ridge)
-    }
-
-    /// Fits a normal distribution to weighted rows; a weight is a number of copies.
-    pub(crate) fn fit_weighted(
-        rows: &DMatrix<f64>,
-        weights: &[f64],
-        is_present: impl Fn(usize, usize) -> bool,
-        steps: usize,
-        ridge: f64,
-    ) -> Self {
-        let patterns = Patterns { weights: weights.to_vec(), ..Patterns::of(rows, &is_present) };
-        let mut gaussian = Self::of_present(rows, weights, &is_present, ridge);
+        let patterns = Patterns::of(rows, &is_present);
+        let mut gaussian = Self::of_present(rows, &is_present, ridge);
         for _ in 0..if patterns.are_complete() { 1 } else { steps } {
             gaussian = gaussian.moments(rows, &patterns);
             (0..rows.nrows()).for_each(|c| gaussian.covariance[(c, c)] += ridge);
@@ -83,7 +71,6 @@ impl Gaussian {
     /// the start of the iteration.
     fn of_present(
         rows: &DMatrix<f64>,
-        weights: &[f64],
         is_present: &impl Fn(usize, usize) -> bool,
         ridge: f64,
     ) -> Self {
@@ -91,9 +78,9 @@ impl Gaussian {
         let (mut mean, mut covariance) = (DVector::zeros(d), DMatrix::zeros(d, d));
         for c in 0..d {
             let present = || (0..rows.ncols()).filter(|&row| is_present(row, c));
-            let n = present().map(|row| weights[row]).sum::<f64>().max(f64::MIN_POSITIVE);
-            mean[c] = present().map(|row| weights[row] * rows[(c, row)]).sum::<f64>() / n;
-            let square = |row: usize| weights[row] * (rows[(c, row)] - mean[c]).powi(2);
+            let n = (present().count() as f64).max(f64::MIN_POSITIVE);
+            mean[c] = present().map(|row| rows[(c, row)]).sum::<f64>() / n;
+            let square = |row: usize| (rows[(c, row)] - mean[c]).powi(2);
             covariance[(c, c)] = present().map(square).sum::<f64>() / n + ridge;
         }
         Self { mean, covariance }
@@ -105,7 +92,6 @@ impl Gaussian {
         let d = rows.nrows();
         let mut filled = rows.clone();
         let mut covariance = DMatrix::zeros(d, d);
-        let weights = &patterns.weights;
         for (pattern, members) in &patterns.members {
             let Some(regression) = self.regression(pattern) else { continue };
             for &row in members {
@@ -114,23 +100,19 @@ impl Gaussian {
                 filled.column_mut(row).copy_from_slice(&vector);
             }
             let rest = self.residual(&regression);
-            let n = members.iter().map(|&row| weights[row]).sum::<f64>();
+            let n = members.len() as f64;
             for (i, &a) in regression.missing.iter().enumerate() {
                 for (j, &b) in regression.missing.iter().enumerate() {
                     covariance[(a, b)] += n * rest[(i, j)];
                 }
             }
         }
-        let n = weights.iter().sum::<f64>().max(f64::MIN_POSITIVE);
-        let mean = &filled * DVector::from_column_slice(weights) / n;
+        let n = (rows.ncols() as f64).max(f64::MIN_POSITIVE);
+        let mean = &filled * DVector::repeat(rows.ncols(), 1.0) / n;
         for mut column in filled.column_iter_mut() {
             column -= &mean;
         }
-        let mut counted = filled.transpose();
-        for mut column in counted.column_iter_mut() {
-            column.iter_mut().zip(weights).for_each(|(x, weight)| *x *= weight);
-        }
-        covariance.gemm(1.0, &filled, &counted, 1.0);
+        covariance.gemm(1.0, &filled, &filled.transpose(), 1.0);
         covariance /= n;
         covariance = (&covariance + covariance.transpose()) * 0.5;
         Self { mean, covariance }

@@ -62,7 +62,8 @@ impl Stacking {
             Ridge::Sd(sd) => sd,
             Ridge::CrossValidated => self.choose_sd(&training, progress)?,
         };
-        let (fusion, converged) = self.fit_with(&training, sd, progress)?;
+        let table = LogTable::new(&training.outputs, &training.outputs, progress)?;
+        let (fusion, converged) = self.fit_with(&table, &training, sd, progress)?;
         let mut warnings =
             training.few_items_warning(POOL_MAY_BE_BETTER).into_iter().collect::<Vec<_>>();
         if !converged {
@@ -74,13 +75,13 @@ impl Stacking {
 
     fn fit_with(
         &self,
+        table: &LogTable<'_>,
         training: &LabelledItems<'_>,
         sd: f64,
         progress: &dyn Progress,
     ) -> Result<(StackingFusion, bool)> {
         let schema = training.outputs.schema();
-        let table = LogTable::new(&training.outputs, &training.outputs, progress)?;
-        let (logistic, converged) = fit_logistic(&table, training, self.balance, sd, progress)?;
+        let (logistic, converged) = fit_logistic(table, training, self.balance, sd, progress)?;
         let fill = table.filler.parameters().cloned();
         let parameters = StackingParameters { logistic, fill };
         Ok((StackingFusion::new(Arc::clone(schema), parameters)?, converged))
@@ -104,9 +105,11 @@ impl Stacking {
             }
             let part = training.outputs.select_items(&outside);
             let part = LabelledItems::new(&part)?;
+            let table = LogTable::new(&part.outputs, &part.outputs, progress)?;
             let held_out = training.outputs.select_items(&inside);
             for (loss, sd) in losses.iter_mut().zip(SDS) {
-                let fused = fuse(&self.fit_with(&part, sd, progress)?.0, &held_out, &prior)?;
+                let (fusion, _) = self.fit_with(&table, &part, sd, progress)?;
+                let fused = fuse(&fusion, &held_out, &prior)?;
                 for (i, &item) in inside.iter().enumerate() {
                     let label = labels[item];
                     let p = fused.probabilities(i)[label].max(f64::MIN_POSITIVE);
