@@ -47,6 +47,7 @@ def spark_at(master):
     options = {
         "spark.ui.enabled": "false", "spark.driver.host": LOCAL, "spark.driver.bindAddress": LOCAL,
         "spark.sql.shuffle.partitions": "4", "spark.executor.memory": "512m", "spark.log.level": "ERROR",
+        "spark.driver.memory": "4g",  # tests collect whole results
         "spark.sql.execution.arrow.maxRecordsPerBatch": "5000",
     }
     builder = SparkSession.builder.master(master)
