@@ -237,9 +237,13 @@ PARTS = {part.__name__: part
 
 def described():
     """Commit, base, load and processor of a part's rows."""
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, cwd=ROOT).stdout
+    def git(*words):
+        return subprocess.run(["git", *words], capture_output=True, text=True, cwd=ROOT).stdout.strip()
+
+    changed = git("status", "--porcelain", "--", "crates", "bindings", "Cargo.lock")
+    commit = git("rev-parse", "--short", "HEAD") + ("+changes" if changed else "")
     models = [line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line]
-    return {"commit": commit.strip(), "base": measure.BASE, "load": f"{os.getloadavg()[0]:.1f}", "processor": models[0]}
+    return {"commit": commit, "base": measure.BASE, "load": f"{os.getloadavg()[0]:.1f}", "processor": models[0]}
 
 
 def main(chosen):
