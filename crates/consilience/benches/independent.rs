@@ -30,7 +30,7 @@ fn fitting(criterion: &mut Criterion) {
     for inference in [Inference::Posterior, Inference::Map] {
         let config = Independent { inference, ..Independent::default() };
         criterion.bench_function(
-            &format!("fit {inference:?}, K=2 J=3, 500 items a class"),
+            &format!("fit {inference:?}, K=2 J=3, 500 items per class"),
             |bencher| {
                 bencher.iter(|| {
                     config.learn(outputs.schema(), black_box(&statistics), &NoProgress).unwrap()
