@@ -27,15 +27,37 @@ impl Length for Stored {
     }
 }
 
+/// Reads at the end of a file after which reading fails. A damaged length makes the decoder of headers skip
+/// billions of elements that are not there, each with a read of nothing.
+const MOST_AT_END: usize = 1000;
+
+/// A reader that fails if it is asked again and again for bytes after the end.
+struct Bounded {
+    inner: Box<dyn Read>,
+    at_end: usize,
+}
+
+impl Read for Bounded {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.inner.read(buffer)?;
+        self.at_end += usize::from(n == 0 && !buffer.is_empty());
+        if self.at_end > MOST_AT_END {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(n)
+    }
+}
+
 impl ChunkReader for Stored {
     type T = Box<dyn Read>;
 
     fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
         self.check(start, 0)?;
-        Ok(match self {
+        let inner: Box<dyn Read> = match self {
             Self::File(file) => Box::new(file.get_read(start)?),
             Self::Bytes(bytes) => Box::new(bytes.get_read(start)?),
-        })
+        };
+        Ok(Box::new(Bounded { inner, at_end: 0 }))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
